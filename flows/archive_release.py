@@ -1,9 +1,9 @@
-"""`lexveil release`: one release, then DVC tracks what was archived. `python -m
-flows.archive_release` is for the flow.
+"""`lexveil release`: makes one release, and DVC then tracks the archived files. The flow uses
+`python -m flows.archive_release`.
 
-Every release is an output of its own, releases/NAME.dvc beside releases/NAME: it shows in git as
-one file that appears, and changes only where something is withdrawn. data.dvc owns all of data/, so
-releases lie outside it.
+Every release is an output of its own, releases/NAME.dvc beside releases/NAME. In git it is one new
+file, which changes only if something is withdrawn. data.dvc owns all of data/, so releases are
+outside it.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from lexveil.runtime.dvc_graph import open_repo
 
 
 def release(dry_run: bool = False) -> ReleaseReport:
-    """Release what is new and have DVC track it; the caller holds the build lock.
+    """Release new documents and have DVC track the release; the caller holds the build lock.
 
     Raises:
-        LexveilError: as ``lexveil.inbox.run.release_inbox``, or if DVC cannot take what was
-            archived.
+        LexveilError: see ``lexveil.inbox.run.release_inbox``; also if DVC cannot add the archived
+            files.
     """
     with contextlib.redirect_stdout(sys.stderr):  # standard output is the result
         report = release_inbox(dry_run)
@@ -37,7 +37,7 @@ def release(dry_run: bool = False) -> ReleaseReport:
 
 
 def track(folder: Path) -> None:
-    """Have DVC track what is new or changed in a folder of releases.
+    """Have DVC track new and changed files in a folder of releases.
 
     Raises:
         LexveilError: if DVC cannot; the next run tries again.
@@ -63,8 +63,8 @@ def track(folder: Path) -> None:
 
 
 def main() -> int:
-    """Make one release for the flow, which holds the build lock; the last line is the report, or
-    the error.
+    """Make one release for the flow, which holds the build lock. The last line of output is the
+    report, or the error.
     """
     hide_messages()
     try:

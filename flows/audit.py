@@ -1,5 +1,5 @@
-"""The flow that audits what the nightly release runs and the mechanisms of the grid, by `lexveil
-audit`.
+"""The flow that audits the settings of the nightly release and the mechanisms of the grid, by
+`lexveil audit`.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ Combination = tuple[str, str, float]  # mechanism, strategy, ε
 
 
 def audit_command(combination: Combination, words: int, samples: int, out: Path) -> list[str]:
-    """Return the command line of one audit: of the project's own model, also where none was built
-    yet.
+    """Return the command line of one audit. It audits the project's own model even if none was
+    built yet.
     """
     mechanism, strategy, epsilon = combination
     argv = [sys.executable, "-m", "lexveil.cli", "audit", "--model", OWN]
@@ -58,8 +58,8 @@ def audit_command(combination: Combination, words: int, samples: int, out: Path)
 
 
 def released(params: Params) -> list[Combination]:
-    """What the nightly release runs, at its base ε: of params.yaml, of its level or recovery, or B
-    over the average.
+    """Return the combination that the nightly release runs, with its base ε: that of params.yaml,
+    that of its level or recovery, or the document budget over the average length.
     """
     inbox = params.inbox
     if not inbox.is_on:
@@ -68,7 +68,7 @@ def released(params: Params) -> list[Combination]:
     if inbox.recovery is not None or inbox.protection is not None:
         epsilon = resolve_settings(inbox.request, Model.load(Path(), OWN)).base_epsilon
     if epsilon is None:
-        assert inbox.document_budget is not None  # one of the four is given
+        assert inbox.document_budget is not None  # exactly one of the four is set
         epsilon = inbox.document_budget / (
             params.release.average_words or Model.load(Path(), OWN).average_words()
         )
@@ -81,13 +81,13 @@ def requested_audits(
     strategies: Sequence[str] | None,
     epsilons: Sequence[float] | None,
 ) -> list[Combination]:
-    """What to audit: what the nightly release runs, unless names or epsilons are given; then the
-    grid, by these.
+    """Return the combinations to audit: that of the nightly release, unless names or epsilons are
+    given, followed by the grid, restricted to these names and epsilons.
 
-    The runs of the grid at levels of recovery have the epsilons that the last build found for them.
+    Runs of the grid at levels of recovery have the epsilons that the last build computed for them.
     """
     grid = params.grid
-    made = grid.runs()  # of others no level was calibrated
+    made = grid.runs()  # levels are calibrated for these runs only
     combinations = [] if mechanisms or strategies or epsilons else released(params)
     combinations += [
         # A variant is audited as its mechanism with the parameters of params.yaml.
@@ -113,16 +113,16 @@ def audit(
     """Test the privacy that mechanisms claim, with the artifacts of the last build; fails if a
     claim is violated.
 
-    First what the nightly release runs, if there is one, unless mechanisms, strategies or epsilons
-    are given. Of a run at a level of recovery, the epsilon is audited that the last build found for
-    it.
+    The nightly release comes first, if there is one, unless mechanisms, strategies or epsilons are
+    given. For a run at a level of recovery, the audit uses the epsilon that the last build
+    computed.
 
     Args:
         mechanisms: null takes those of the grid in params.yaml.
         strategies: null takes those of the grid.
-        epsilons: null takes those of the grid, and those found for its levels; per token, in
+        epsilons: null takes those of the grid, and those computed for its levels; per token, in
             releases base ε per word.
-        words: of the vocabulary, drawn with the seed of params.yaml.
+        words: number of words of the vocabulary, drawn with the seed of params.yaml.
         samples: draws per word of a toy.
     """
     prepare(find_root(Path.cwd()))
@@ -134,7 +134,7 @@ def audit(
         name="audit", task_run_name="{name}", cache_policy=NO_CACHE, persist_result=False, retries=0
     )
     def audit_one(name: str, combination: Combination, until: float) -> State[Any]:
-        """Run one audit as a process of its own, which can be ended."""
+        """Run one audit as a separate process, which can be ended."""
         out = AUDITS / f"{name}.json"
         out.parent.mkdir(parents=True, exist_ok=True)
         out.unlink(missing_ok=True)
@@ -170,7 +170,7 @@ def audit(
 
 
 def _verdict(states: Mapping[str, State[Any]]) -> State[Any]:
-    """Return the state of the flow: failed if a claim is violated or an audit, the last, could not
+    """Return the state of the flow: failed if a claim is violated, or if the last audit could not
     be made.
     """
     failed = {name: state for name, state in states.items() if not state.is_completed()}

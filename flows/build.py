@@ -1,4 +1,4 @@
-"""The flow: stages of dvc.yaml as Prefect task runs, named and ordered as DVC does.
+"""The flow "build": stages of dvc.yaml as Prefect task runs, with DVC's names and order.
 
 DVC alone decides what is stale; Prefect runs, shows and records.
 """
@@ -42,8 +42,8 @@ from lexveil.runtime.dvc_graph import open_repo
 from lexveil.runtime.project import build_lock, find_root, prepare
 from lexveil.runtime.run_events import StageResult
 
-# The build that this process runs. A flow's parameters must be plain values that a server can
-# store.
+# The build of this process. It cannot be a parameter of the flow: a server must be able to store
+# those.
 current_build: ContextVar[Build | None] = ContextVar("build", default=None)
 
 
@@ -55,9 +55,7 @@ current_build: ContextVar[Build | None] = ContextVar("build", default=None)
     retry_delay_seconds=[10, 60],
 )
 def bring_data() -> None:
-    """Make sure that data/ exists; a remote that cannot be reached may be reached a little
-    later.
-    """
+    """Make sure that data/ exists. Prefect retries later if a remote cannot be reached."""
     ensure_data(get_run_logger().info)
 
 
@@ -77,8 +75,8 @@ def reproduce(stage: str, why: str) -> State[Any]:
     return Completed(name=name, message=duration(result.seconds))
 
 
-# No retries of the whole: a stage that failed fails again, and Prefect's client repeats what a
-# server did not take.
+# The flow has no retries: a failed stage would fail again, and Prefect's client repeats failed
+# requests.
 @flow(
     name="build", persist_result=False, retries=0, on_failure=[on_failure], on_crashed=[on_failure]
 )
@@ -86,7 +84,7 @@ def build(keep_going: bool = False) -> State[Any]:
     """Bring everything in dvc.yaml up to date.
 
     Args:
-        keep_going: after a failure, go on with what does not depend on it.
+        keep_going: after a failure, continue with the stages that do not depend on the failed one.
     """
     requested = current_build.get()
     if requested is not None:
@@ -157,12 +155,12 @@ def _run(build: Build) -> State[Any]:
 
 
 def _schedule(build: Build) -> None:
-    """Submit each stage when all it needs has ended, at most ``build.workers`` at a time, in DVC's
-    order.
+    """Submit each stage when all stages that it needs have ended, at most ``build.workers`` at
+    once, in DVC's order.
 
-    Stages that need not or cannot run are no task runs: each would cost Prefect a tenth of a
-    second, and in a large graph they would hide the others. The table of the run has those that
-    could not run.
+    Stages that need not or cannot run have no task runs. Each task run would cost Prefect a tenth
+    of a second, and in a large graph they would hide the others. The table of the run lists the
+    stages that could not run.
     """
     waiting = build.graph.wanted(build.until)
     order = [stage.name for stage in waiting]
@@ -175,8 +173,8 @@ def _schedule(build: Build) -> None:
         ready = sorted([*ready, *sorter.get_ready()], key=order.index)
         if not ready or n_running == build.workers:
             name = build.await_end()
-            # A task that broke before it could report (a bug, or Prefect's server went away) must
-            # not hang the flow.
+            # The flow must not hang on a task that failed before it could report (a bug, or
+            # Prefect's server went away).
             build.results.setdefault(
                 name, StageResult(name, "failed", message="Prefect could not run it; see its log")
             )
@@ -200,15 +198,15 @@ def _schedule(build: Build) -> None:
 
 @contextlib.contextmanager
 def _signals(build: Build) -> Iterator[None]:
-    """On Ctrl-C and SIGTERM end the stages, then let the flow end cleanly; the same signal again
-    ends it at once.
+    """End the stages on Ctrl-C and SIGTERM, then let the flow end cleanly; the same signal again
+    ends the flow at once.
     """
 
     def stop(number: int, _: FrameType | None) -> None:
         if build.stopped_by == number:
             raise KeyboardInterrupt
         build.stopped_by = number
-        # In a thread: the main one may be anywhere, inside a lock or a print too.
+        # Use a thread, because the main thread may be anywhere, even inside a lock or a print.
         threading.Thread(target=build.stop, args=(number,), daemon=True).start()
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -223,18 +221,18 @@ def run(api_url: str, current: Build, started: float) -> int:
     """Run the flow for `lexveil run` and return its exit code; the caller holds the build lock.
 
     Args:
-        api_url: of a Prefect server that answers.
-        current: what is asked for.
-        started: time.monotonic() when the command began, for the total.
+        api_url: address of a Prefect server that answers.
+        current: the requested build.
+        started: time.monotonic() at the start of the command, for the total time.
 
     Raises:
         LexveilError: with the message and the exit code of the stage that failed.
-        ServerLost: if the server went away meanwhile, however the stages ended.
+        ServerLost: if the server went away during the run, however the stages ended.
     """
     token = current_build.set(current)
     try:
-        # Nobody listens for heartbeats here, and each flow's end would wait for their thread for up
-        # to a second.
+        # Turn heartbeats off: nobody listens for them here, and the end of the flow would wait up
+        # to a second for their thread.
         with temporary_settings(
             {PREFECT_API_URL: api_url, PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}
         ):

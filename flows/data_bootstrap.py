@@ -1,4 +1,6 @@
-"""Makes sure that data/ exists before a run: as it is, from DVC, or the embedded default."""
+"""Makes sure that data/ exists before a run: existing data, data from DVC, or the embedded
+default.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ TRIAL = STATE / "default"
 
 
 def _smaller() -> str:
-    """Says that the smaller default is taken, and how to get the other; empty if it is not."""
+    """Return a note that the smaller default is used, and how to get the other one; empty if it is
+    not used.
+    """
     if has_drug_reviews():
         return ""
     return (
@@ -59,7 +63,8 @@ def ensure_data(say: Callable[[str], None]) -> None:
                 return
         except CheckoutError:
             pass
-        # Made elsewhere and compared first: a run would take data/ as it is and rewrite data.dvc.
+        # Make the default elsewhere and compare it first: a run would accept any data/ and rewrite
+        # data.dvc.
         try:
             materialize_default(TRIAL)
             files = [file for file in (TRIAL / DATA).rglob("*") if file.is_file()]

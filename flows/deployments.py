@@ -1,4 +1,4 @@
-"""Serve the scheduled deployments of prefect.yaml until interrupted."""
+"""Serves the scheduled deployments of prefect.yaml until interrupted."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class DeploymentEntry(BaseModel, extra="forbid"):
     work_pool: dict[str, object] | None = None
 
     def deployment(self) -> RunnerDeployment:
-        """Return it as Prefect serves it, with the flow's parameters checked."""
+        """Return the deployment for Prefect, after checking the flow's parameters."""
         flow: Flow[..., Any] = load_flow_from_entrypoint(self.entrypoint)
         log = get_logger("flows")
         log.disabled = True  # the error below reports what is wrong
@@ -84,8 +84,8 @@ def read_deployments(path: Path = DEPLOYMENTS) -> list[RunnerDeployment]:
     """Read and check the deployments.
 
     Raises:
-        RequestError: if the file is absent or an entry is not what it must be; it names the entry
-            and the key.
+        RequestError: if the file is absent or an entry is not valid; the message has the entry and
+            the key.
     """
     try:
         entries = yaml.safe_load(path.read_text(encoding="utf-8"))["deployments"]
@@ -118,9 +118,10 @@ def serve(url: str, server: Command | None, deployments: list[RunnerDeployment])
     """Serve the deployments until interrupted; a graceful end pauses their schedules.
 
     Args:
-        url: of a Prefect API that answers.
-        server: the server behind it, if it was started for this; when it ends, so does this.
-        deployments: of `read_deployments`.
+        url: address of a Prefect API that answers.
+        server: the server behind it, if it was started for this call; the call ends with the
+            server.
+        deployments: deployments from `read_deployments`.
 
     Raises:
         RequestError: if the deployments of this project are served already.
@@ -130,7 +131,7 @@ def serve(url: str, server: Command | None, deployments: list[RunnerDeployment])
     # Wait about 8 minutes for a server that restarts; Prefect's own 5 retries take one.
     retries = int(os.environ.setdefault("PREFECT_CLIENT_MAX_RETRIES", "8"))
     try:
-        # At its end a second one would pause the schedules of the first.
+        # A second process would pause the schedules of the first one when it ends.
         with (
             FileLock(LOCK, timeout=0),
             temporary_settings({PREFECT_API_URL: url, PREFECT_CLIENT_MAX_RETRIES: retries}),
@@ -177,19 +178,19 @@ def _serve(url: str, server: Command | None, deployments: list[RunnerDeployment]
 class StoppableRunner(Runner):
     """A runner that SIGTERM and Ctrl-C shut down gracefully.
 
-    Prefect's own handler exits at once: runs are killed and stay "running" on the server.
+    Prefect's own handler exits at once, so that runs are killed and stay "running" on the server.
     """
 
     has_ended = False
 
     def handle_sigterm(self, *_: Any) -> None:
-        """End the run that is under way, wait for it, pause the schedules, and leave."""
+        """End the current run, wait for it, pause the schedules, and leave."""
         if not self.stopping:
             self.execute_in_background(self.astop)
 
 
 def _follow(server: Command, runner: StoppableRunner) -> None:
-    """End the runner with its server: it would poll forever, and a service manager restarts
+    """End the runner with its server. Otherwise it would poll forever; a service manager restarts
     both.
     """
     server.process.wait()

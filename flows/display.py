@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def duration(seconds: float) -> str:
-    """Write seconds as people read them: 0.4 s, 12.3 s, 3 min 05 s, 1 h 02 min."""
+    """Format seconds for people: 0.4 s, 12.3 s, 3 min 05 s, 1 h 02 min."""
     if seconds < 59.95:
         return f"{seconds:.1f} s"
     whole = round(seconds)
@@ -22,8 +22,8 @@ def duration(seconds: float) -> str:
 
 
 class Plain(RunObserver):
-    """One line per stage that was not up to date; with ``verbose`` also what stages print, after
-    their names.
+    """Display with one line per stage that was not up to date; with ``verbose`` also the output of
+    stages, after their names.
     """
 
     def __init__(self, verbose: bool) -> None:
@@ -31,12 +31,12 @@ class Plain(RunObserver):
 
     def say(self, text: str) -> None:
         """Print a line."""
-        # One write: stages end in several threads, and print() writes the line feed apart.
+        # Write once: stages end in several threads, and print() writes the line feed separately.
         sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
 
     def output(self, stage: str, line: str) -> None:
-        """Show what a stage prints."""
+        """Show a line that a stage printed."""
         if self.verbose:
             self.say(f"{stage} | {line}")
 
@@ -51,7 +51,7 @@ class Plain(RunObserver):
         self.say(f"{result.stage} ... {_outcome(result)}")
 
     def close(self) -> None:
-        """Say how many stages were up to date, once."""
+        """Print the number of stages that were up to date, once."""
         if self.n_cached:
             self.say(f"{self.n_cached} stage{'s are' if self.n_cached > 1 else ' is'} up to date")
             self.n_cached = 0
@@ -77,8 +77,8 @@ MARKS = {
 
 
 class Live(Plain):
-    """Finished stages scroll by; below them the running ones, each with the last line it
-    printed.
+    """Display for a terminal: finished stages scroll up, and below them are the running stages,
+    each with its last line.
     """
 
     def __init__(self, verbose: bool) -> None:
@@ -114,7 +114,7 @@ class Live(Plain):
         self.running[stage] = self.progress.add_task(stage, line="")
 
     def output(self, stage: str, line: str) -> None:
-        """Show what a stage prints."""
+        """Show a line that a stage printed."""
         self.progress.update(self.running[stage], line=line)
         super().output(stage, line)
 
@@ -132,11 +132,11 @@ class Live(Plain):
         self.say(f"{mark} {result.stage} ... {_outcome(result)}", style)
 
     def close(self) -> None:
-        """Leave what is printed so far."""
+        """Stop the live view; printed lines stay."""
         self.progress.stop()
         super().close()
 
 
 def watcher(verbose: bool) -> RunObserver:
-    """Return the display that fits where standard output goes."""
+    """Return the live display for a terminal, and the plain display otherwise."""
     return Live(verbose) if sys.stdout.isatty() else Plain(verbose)

@@ -1,8 +1,8 @@
-"""Parser of the output of `dvc repro`: how each stage went.
+"""Parser of the output of `dvc repro`, which tells how each stage ended.
 
-DVC has no other way to say it: `dvc repro` has no JSON, its Python API does not tell a stage that
-ran from one that was restored from the run cache, and the exit code of a stage's command stands
-only in the text of an exception. A stage that fails says why in its last line.
+DVC has no other interface for this: `dvc repro` has no JSON, its Python API does not distinguish a
+stage that ran from one that was restored from the run cache, and only the text of an exception has
+the exit code of a stage's command. The last line of a failed stage tells the reason.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lexveil.runtime.project import LOGS
 FAILED = re.compile(
     r"ERROR: failed to reproduce '[^']*': (?P<error>.*?)(?:exited with (?P<code>-?\d+))?"
 )
-# What DVC says about itself and not about the stage.
+# Lines of DVC that are not about the stage.
 HINTS = re.compile(
     r"To track the changes with git, run:|\s+git add .*|To enable auto staging, run:|\s+dvc "
     r"config core\.autostage true"
@@ -27,10 +27,10 @@ NOT_IN_A_FILE_NAME = re.compile(r"[^\w@.-]")
 
 
 class DvcOutputParser:
-    """Reads the lines of `dvc repro` for one stage.
+    """Parser of the lines of `dvc repro` for one stage.
 
     Attributes:
-        log: the file for them.
+        log: file for the lines.
         state: "ran", "cached" (nothing had changed) or "restored" (from the run cache).
     """
 
@@ -38,12 +38,12 @@ class DvcOutputParser:
         self.stage = stage
         self.log = LOGS / f"{NOT_IN_A_FILE_NAME.sub('-', stage)}.log"
         self.state = "ran"
-        self._last = ""  # line of the stage
+        self._last = ""  # last line of the stage
         self._error = ""
-        self._code: int | None = None  # of the stage's command; DVC itself always ends with 255
+        self._code: int | None = None  # exit code of the stage; that of DVC is always 255
 
     def read(self, line: str) -> bool:
-        """Read a line; return whether it is worth showing."""
+        """Parse a line; return whether it should be shown."""
         if line.endswith("' didn't change, skipping"):
             self.state = "cached"
         elif line.startswith(f"Stage '{self.stage}' is cached - skipping run"):

@@ -1,4 +1,4 @@
-"""Notify a webhook that a scheduled run failed: counts, names and paths, never a text."""
+"""Notification of a webhook about a failed scheduled run: counts, names and paths, never a text."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from lexveil import errors
 from lexveil.config import load_params
 from lexveil.errors import LexveilError
 
-# instead of operation.webhook, for an address that must not be committed
+# overrides operation.webhook with an address that must not be committed
 WEBHOOK = "LEXVEIL_WEBHOOK"
 TIMEOUT_SECONDS = 10.0
-RETRIES = 2  # of a connection that fails
+RETRIES = 2  # retries of a failed connection
 
 OWN_ERRORS = {name for name, kind in vars(errors).items() if isinstance(kind, type)}
 EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*(?P<name>[A-Z]\w*)(?:: .*)?", re.DOTALL)
@@ -29,11 +29,11 @@ RAISED = "Flow run encountered an exception: "
 
 
 def on_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
-    """Post what failed to the webhook of params.yaml, if there is one and a deployment started the
+    """Post a failure to the webhook of params.yaml, if there is one and a deployment started the
     run.
 
-    Only scheduled runs notify: `lexveil run` shows its own failure. A dead endpoint is a warning in
-    the run's log.
+    Only scheduled runs notify: `lexveil run` shows its own failure. An endpoint that does not
+    answer causes a warning in the run's log.
     """
     if flow_run.deployment_id is None:
         return
@@ -58,8 +58,8 @@ def on_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> No
 
 
 def notice(flow: str, flow_run: FlowRun, state: State[Any]) -> dict[str, str | None]:
-    """Return the body: flow, run, state, stage (None if no stage failed), message, link to
-    Prefect's page.
+    """Return the body of the notification: flow, run, state, stage (None if no stage failed),
+    message, link to Prefect's page.
     """
     stage, message = blame(state.message or "")
     api = PREFECT_API_URL.value()
@@ -76,11 +76,11 @@ def notice(flow: str, flow_run: FlowRun, state: State[Any]) -> dict[str, str | N
 
 
 def blame(message: str) -> tuple[str | None, str]:
-    """Split a run's message into the stage that failed and its error, without words that may come
-    from a document.
+    """Split a run's message into the failed stage and its error, without words that may come from a
+    document.
 
-    The project's own errors never quote one. Of any other exception only the name is sent: a
-    KeyError can be a word.
+    The project's own errors never quote a document. For any other exception only its name is sent,
+    because a KeyError can be a word.
     """
     message = message.removeprefix(RAISED)
     stage = None

@@ -1,5 +1,5 @@
-"""The plan of a run: what is stale in the graph. Prefect is not imported, and not needed where
-nothing is.
+"""The plan of a run: the graph with its stale stages. Prefect is not imported, and is not needed if
+no stage is stale.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ REPORT = paths.REPORT / "index.html"
 
 
 def plan(say: Callable[[str], None]) -> StageGraph:
-    """Repair what earlier runs left, then ask DVC for the graph and for what is stale in it."""
+    """Repair the remains of earlier runs, then ask DVC for the graph and its stale stages."""
     from dvc.repo import lock_repo
 
     with open_repo() as repo:
@@ -41,7 +41,7 @@ def plan(say: Callable[[str], None]) -> StageGraph:
         )
         if done.returncode:
             raise LexveilError(f"{CODE_STAGE}: {' '.join(done.stderr.split())[-300:]}")
-    with open_repo() as repo, lock_repo(repo):  # one lock around all: DVC then reads its files once
+    with open_repo() as repo, lock_repo(repo):  # lock once: DVC then reads its files once
         graph = read_graph(repo)
         prune(graph, say)
         for name in settle_lock(repo, graph):
@@ -50,13 +50,13 @@ def plan(say: Callable[[str], None]) -> StageGraph:
 
 
 def _is_new_code() -> bool:
-    """Whether dvc.lock has another code.json than the one that is there."""
+    """Return whether dvc.lock has the hash of another code.json than the existing one."""
     outs = own_entries().get(CODE_STAGE, {}).get("outs", [])
     return [out["md5"] for out in outs] != [file_md5(CODE)]
 
 
 def repro(stage: str) -> list[str]:
-    """The command that brings one stage up to date.
+    """Return the command that brings one stage up to date.
 
     Without --wait-for-lock (before the subcommand) parallel stages fail, some after their command
     has run.

@@ -1,4 +1,4 @@
-"""Records of a flow run on Prefect's server: which run is under way, its tables, and its end."""
+"""Records of a flow run on Prefect's server: the current run, its tables, and its end."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from prefect.states import Crashed
 
 from lexveil.runtime.project import STATE
 
-FLOW_RUN = STATE / "flow-run"  # Prefect's id of the run that is under way
+FLOW_RUN = STATE / "flow-run"  # file with Prefect's id of the current run
 HAND_OVER_SECONDS = 30
 
 
 def note_run(say: Callable[[str], None]) -> UUID:
-    """Note which flow run this is and return its id; one that was noted before and killed is ended
-    in Prefect.
+    """Note the current flow run and return its id. An earlier run that was noted and killed is
+    ended in Prefect.
     """
     context = FlowRunContext.get()
     assert context is not None and context.flow_run is not None
@@ -38,10 +38,10 @@ def note_run(say: Callable[[str], None]) -> UUID:
 
 
 def settle_killed_run() -> str | None:
-    """End in Prefect the run that was noted and killed, and return its name; else it would run
-    there forever.
+    """End the noted run in Prefect if it was killed, and return its name. Otherwise Prefect would
+    show it as running forever.
 
-    Only the holder of the build lock may call this: then no run that was noted is alive.
+    Only the holder of the build lock may call this, because no noted run is then alive.
     """
     with (
         contextlib.suppress(OSError, ValueError, ObjectNotFound),
@@ -57,8 +57,8 @@ def settle_killed_run() -> str | None:
 
 
 def show_table(key: str, table: list[dict[str, object]], description: str) -> None:
-    """Show a table on the run's page; a server that does not take it costs a warning and not the
-    run.
+    """Show a table on the run's page. If the server does not accept it, a warning is logged and the
+    run continues.
     """
     try:
         create_table_artifact(key=key, table=table, description=description)
@@ -71,9 +71,8 @@ def show_table(key: str, table: list[dict[str, object]], description: str) -> No
 def hand_over(flow_run: UUID | None, n_tasks: int) -> None:
     """Wait until log lines and the states of ``n_tasks`` task runs are in the server's database.
 
-    Prefect sends them in the background, and where the server is gone by then it tries for a
-    minute, after the end. The server in turn writes states in batches, and forgets those that it
-    has not written when it ends.
+    Prefect sends them in the background. If the server is already gone, it tries for a minute after
+    the end of the run. The server writes states in batches and loses unwritten states when it ends.
     """
     EventsWorker.drain_all(timeout=HAND_OVER_SECONDS)
     APILogWorker.drain_all(timeout=HAND_OVER_SECONDS)

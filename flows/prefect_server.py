@@ -1,4 +1,6 @@
-"""Prefect's server: found if one runs, started for one run if not, and `lexveil ui`."""
+"""Prefect's server: a running server if there is one, a server for one run if not, and `lexveil
+ui`.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,10 @@ from lexveil.errors import LexveilError, RequestError
 from lexveil.runtime.project import LOGS, STATE
 
 RUNNING = STATE / "ui.json"  # where the server of `lexveil ui` listens
-# it takes 3 on a fast machine, minutes on a busy one; whether it has ended is seen at once
+# startup takes 3 s on a fast machine, minutes on a busy one; an early exit is noticed at once
 STARTUP_SECONDS = 600
 
-# Its scheduler and clean-up belong to a server that stays; a server for one run only records it.
+# A server for one run only records it; scheduler and clean-up are for a server that stays.
 FOR_ONE_RUN = {
     "PREFECT_SERVER_UI_ENABLED": "false",
     "PREFECT_SERVER_SERVICES_SCHEDULER_ENABLED": "false",
@@ -31,8 +33,8 @@ FOR_ONE_RUN = {
 
 
 class ServerLost(LexveilError):
-    """Prefect's server answered when the run began, and does not when it ends; what failed in a
-    stage comes first.
+    """Error about a Prefect server that went away during a run. The message about a failed stage
+    comes first.
     """
 
     def __init__(self, url: str, headline: str, failure: LexveilError | None) -> None:
@@ -45,8 +47,8 @@ class ServerLost(LexveilError):
 
 
 def running_api() -> str | None:
-    """Return the address of the Prefect API that runs are shown in: PREFECT_API_URL, or that of
-    `lexveil ui`.
+    """Return the address of the Prefect API that shows runs: PREFECT_API_URL, or that of `lexveil
+    ui`; None if there is none.
 
     Raises:
         RequestError: if PREFECT_API_URL is set and nothing answers there.
@@ -63,7 +65,7 @@ def running_api() -> str | None:
 
 
 def running_ui() -> str | None:
-    """Return the API address of the project's own `lexveil ui`, if it is up."""
+    """Return the API address of the project's own `lexveil ui`; None if it is not running."""
     try:
         url = str(json.loads(RUNNING.read_text(encoding="utf-8"))["api"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -75,18 +77,18 @@ def answers(url: str) -> bool:
     """Return whether a Prefect API is up at ``url`` (http://HOST:PORT/api)."""
     import httpx
 
-    # No proxy: a server on loopback is not behind one.
+    # Use no proxy for a server on loopback.
     local = url.startswith(("http://127.", "http://localhost", "http://[::1]"))
     try:
         status = httpx.get(f"{url.rstrip('/')}/health", timeout=5, trust_env=not local).status_code
     except (httpx.HTTPError, httpx.InvalidURL):
         return False
-    return status in (200, 401, 403)  # the last two: it is up, and Prefect's client has the key
+    return status in (200, 401, 403)  # 401, 403: the server is up, and Prefect's client has the key
 
 
 def free_port() -> int:
-    """A port of loopback, below those that systems give to connections: one of these is soon
-    another's.
+    """Return a free loopback port below the range from which systems take ports for connections,
+    where another process may soon take it.
 
     Raises:
         LexveilError: if none is free.
@@ -100,7 +102,7 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def api(url: str | None) -> Iterator[str]:
-    """Give the address of a Prefect API that answers: ``url`` of a server that runs, or of one for
+    """Yield the address of a Prefect API that answers: ``url`` of a running server, or a server for
     this run alone.
 
     Raises:
@@ -115,11 +117,11 @@ def api(url: str | None) -> Iterator[str]:
 
 @contextlib.contextmanager
 def lasting_api(port: int) -> Iterator[tuple[str, Command | None]]:
-    """Give an API that stays: PREFECT_API_URL, `lexveil ui`, or a server with pages that is started
-    for this block.
+    """Yield an API that stays: PREFECT_API_URL, `lexveil ui`, or a server with pages that is
+    started for this block.
 
     Yields:
-        Its address, and the server if it was started here.
+        The address, and the server if it was started here.
 
     Raises:
         RequestError: if PREFECT_API_URL is set and nothing answers there, or the port is taken.
@@ -133,12 +135,12 @@ def lasting_api(port: int) -> Iterator[tuple[str, Command | None]]:
 
 @contextlib.contextmanager
 def pages(port: int) -> Iterator[tuple[str, Command]]:
-    """Run Prefect's server with its pages on loopback while the block runs; give the address of its
-    API.
+    """Run Prefect's server with its pages on loopback during the block; yield the address of its
+    API, and the server.
 
     Raises:
         RequestError: if the port is taken.
-        LexveilError: if it does not start.
+        LexveilError: if the server does not start.
     """
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -161,12 +163,12 @@ def pages(port: int) -> Iterator[tuple[str, Command]]:
 
 @contextlib.contextmanager
 def _server(port: int, log: Path, settings: dict[str, str]) -> Iterator[tuple[str, Command]]:
-    """Run a server on loopback while the block runs; give the address of its API once that
-    answers.
+    """Run a server on loopback during the block; yield the address of its API when it answers, and
+    the server.
     """
     url = f"http://127.0.0.1:{port}/api"
-    # Host and port by variables: `--port` alone leaves the pages asking the default port for their
-    # data.
+    # Set host and port by variables: with `--port` alone, the pages would ask the default port for
+    # their data.
     settings = settings | {
         "PREFECT_SERVER_API_HOST": "127.0.0.1",
         "PREFECT_SERVER_API_PORT": str(port),

@@ -1,4 +1,4 @@
-"""A command in a process group of its own, whose lines are read while it runs."""
+"""Commands in their own process groups, whose lines are read while they run."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Command:
 
     Args:
         argv: the command.
-        env: its environment.
-        output: where both of its streams go, if not to ``lines``.
+        env: environment of the command.
+        output: target of both output streams; the default makes them available by ``lines``.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Command:
             env=env,
             text=True,  # a carriage return ends a line too
             errors="replace",
-            # its own group: a Ctrl-C in the terminal reaches us first, and we decide
+            # its own group: a Ctrl-C in the terminal then reaches only this process, which decides
             start_new_session=True,
         )
         self.end = threading.Thread(target=self._await_end, daemon=True)
@@ -44,17 +44,19 @@ class Command:
 
     def _await_end(self) -> None:
         self.process.wait()
-        self.signal(signal.SIGKILL)  # what the command left behind would hold its output open
+        self.signal(signal.SIGKILL)  # remaining children would keep its output open
 
     def lines(self) -> Iterator[str]:
-        """Yield what it prints, without blank lines, until it has ended."""
+        """Yield the printed lines, without blank ones, until the command has ended."""
         assert self.process.stdout is not None
         for line in self.process.stdout:
             if line.strip():
                 yield line.rstrip("\n")
 
     def wait(self) -> int:
-        """Return the exit code, 128 + N after signal N; nothing of the group is left then."""
+        """Wait for the end of the process group, and return the exit code, which is 128 + N after
+        signal N.
+        """
         self.end.join()
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
@@ -69,7 +71,7 @@ class Command:
 
 
 def interrupt(commands: Sequence[Command], grace: float = 10.0) -> None:
-    """End commands as Ctrl-C would, so that they clean up; kill what is left after ``grace``
+    """End commands as Ctrl-C would, so that they clean up; kill the remaining ones after ``grace``
     seconds.
     """
     deadline = time.monotonic() + grace

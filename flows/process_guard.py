@@ -1,9 +1,9 @@
-"""Runs one command and kills its whole process group when the process that started it is gone.
+"""Runs one command, and kills its whole process group when the process that started it is gone.
 
-Started as a script, `python process_guard.py COMMAND...`, as the leader of a process group of its
-own. Its standard input is a pipe whose other end the flow holds: the kernel closes that end however
-the flow dies, SIGKILL included, and then nothing of the stage survives. (Linux's parent-death
-signal would fire when the *thread* that forked ends.)
+It is started as a script, `python process_guard.py COMMAND...`, as the leader of its own process
+group. Its standard input is a pipe whose other end the flow holds. The kernel closes that end
+however the flow dies, even by SIGKILL, and then the guard kills all processes of the stage.
+(Linux's parent-death signal would fire when the *thread* that forked ends.)
 """
 
 import os
@@ -22,8 +22,8 @@ def watch() -> None:
 
 def main() -> int:
     """Run the command and return its exit code, 128 + N after signal N."""
-    # Handlers, not SIG_IGN, which the command would inherit. The command handles the signal; this
-    # only reports its end.
+    # Set handlers, because the command would inherit SIG_IGN. The command handles the signal; the
+    # guard only reports its end.
     signal.signal(signal.SIGINT, lambda *_: None)
     signal.signal(signal.SIGTERM, lambda *_: None)
     child = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
@@ -35,4 +35,4 @@ def main() -> int:
 if __name__ == "__main__":
     code = main()
     sys.stdout.flush()
-    os._exit(code)  # no waiting for the thread that still reads
+    os._exit(code)  # do not wait for the thread, which still reads

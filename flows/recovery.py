@@ -1,9 +1,9 @@
-"""Clean-up before a run: leftovers of killed runs and of removed stages, and a half-written lock
+"""Clean-up before a run: remains of killed runs and of removed stages, and a half-written lock
 file.
 
-DVC hashes directory dependencies whole, so a file that no stage owns would change what a stage sees
-and what dvc.lock records. After a run dvc.lock has the order of a fresh serial `dvc repro`,
-whatever order the stages ended in.
+DVC hashes directory dependencies as a whole, so a file that no stage owns would change the input of
+a stage and the hash in dvc.lock. After a run, dvc.lock has the order of a fresh serial `dvc repro`,
+whatever the order in which stages ended.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from dvc.repo import Repo
 
 SET_ASIDE = STATE / "set-aside"
-UNVERSIONED = (paths.DATA_DOCS,)  # made by stages, output of none
+UNVERSIONED = (paths.DATA_DOCS,)  # files that stages make, but that are outputs of no stage
 
 Say = Callable[[str], None]
 
 
 def repair(repo: Repo, say: Say) -> None:
-    """Repair what SIGKILL can leave behind in DVC's own files: entries of dead processes, a
+    """Repair the damage that SIGKILL can do to DVC's own files: entries of dead processes, a
     truncated dvc.lock.
 
     Raises:
-        RequestError: if another DVC command is at work in this project.
+        RequestError: if another DVC command is running in this project.
     """
     from dvc.dvcfile import Lockfile
     from dvc.exceptions import DvcException
@@ -56,8 +56,8 @@ def repair(repo: Repo, say: Say) -> None:
         try:
             Lockfile(repo, str(Path(repo.root_dir) / LOCKFILE)).load()
         except DvcException:
-            # Every run is also in DVC's run cache, so without the file stages are restored and not
-            # run again.
+            # Every run is also in DVC's run cache, so that stages without the file are restored
+            # and not run again.
             kept = STATE / "dvc.lock.damaged"
             os.replace(LOCKFILE, kept)
             say(
@@ -67,25 +67,24 @@ def repair(repo: Repo, say: Say) -> None:
 
 
 def _mend_cache(repo: Repo, say: Say) -> None:
-    """Delete from DVC's cache what would never be used again, and lists of folders that are not
-    what they were.
+    """Delete unfinished copies, empty folders of runs and damaged folder lists from DVC's cache.
 
-    DVC believes such a list, and takes the folder that it gives for the result. Files are looked at
-    when they are given back: there are more of them, and they are larger.
+    DVC trusts a folder list and takes the folder that it describes as the result. Damaged files are
+    found when they are restored, because there are more of them and they are larger.
     """
     cache, dvc_folder = Path(repo.cache.local.path), Path(repo.dvc_dir or ".dvc")
     for listing in cache.rglob("*.dir"):
         if file_md5(listing) != listing.parent.name + listing.stem:
             listing.unlink()
             say(f"removed {listing.name} from DVC's cache: it was damaged")
-    if cache.is_relative_to(dvc_folder):  # another project may be at work in a cache that is shared
+    if cache.is_relative_to(dvc_folder):  # another project may be using a shared cache
         runs = Path(repo.stage_cache.cache_dir)
         for top in (cache, runs):
-            # copies that were not finished when DVC was killed or the disk was full
+            # unfinished copies of a killed DVC or a full disk
             for left in top.rglob(".*.tmp"):
                 left.unlink(missing_ok=True)
         for folder in runs.glob("*/*"):
-            # DVC breaks at a folder of runs without any
+            # DVC fails if a folder of runs is empty
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()
 
@@ -105,7 +104,7 @@ def _dvc_at_work(rwlock: Path) -> Iterator[tuple[int, str]]:
         return  # absent, or truncated by SIGKILL
     for pid, command in entries:
         try:
-            # The number of a dead process is given again: only a process that is DVC counts.
+            # Process ids are reused: count only processes that are DVC.
             if any("dvc" in part for part in psutil.Process(pid).cmdline()):
                 yield pid, command
         except psutil.Error:
@@ -113,11 +112,11 @@ def _dvc_at_work(rwlock: Path) -> Iterator[tuple[int, str]]:
 
 
 def forget_damaged(stage: Stage) -> int:
-    """Delete damaged objects that DVC has just given back as outputs of a stage, and those outputs.
+    """Delete damaged objects that DVC has just restored as outputs of a stage, and those outputs.
 
     Returns:
-        How many objects were damaged; DVC makes the outputs again, because neither they nor their
-            objects are there.
+        Number of damaged objects. DVC makes the outputs again, because neither they nor their
+            objects exist.
     """
     entry = entries_with([stage.name]).get(stage.name)
     with open_repo() as repo:
@@ -131,7 +130,7 @@ def forget_damaged(stage: Stage) -> int:
 
 
 def remove(path: Path) -> None:
-    """Delete a file, a link or a folder; nothing is no error."""
+    """Delete a file, a link or a folder; a missing one is no error."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -141,9 +140,9 @@ def remove(path: Path) -> None:
 def prune(graph: StageGraph, say: Say) -> None:
     """Remove and report files that no stage of the graph owns.
 
-    Deleted: outputs that dvc.lock records for stages or outputs that are gone (DVC's cache keeps
-    them), and partial files of killed stages. A file of unknown origin is moved to
-    .lexveil/set-aside, and only where a stage would read it as part of a folder. Nothing outside
+    Two kinds of files are deleted: outputs in dvc.lock whose stage or output no longer exists
+    (DVC's cache keeps them), and partial files of killed stages. A file of unknown origin is moved
+    to .lexveil/set-aside, but only if a stage would read it as part of a folder. Nothing outside
     artifacts/ is touched.
     """
     owned = {out for stage in graph.stages.values() for out in stage.outs}
@@ -152,7 +151,7 @@ def prune(graph: StageGraph, say: Say) -> None:
         Path(out["path"]) for entry in own_entries().values() for out in entry.get("outs", [])
     } - owned
     for path in list(_orphans(paths.ARTIFACTS, owned, recorded)):
-        # of stages, of DVC
+        # .partial files of stages, .tmp files of DVC
         is_partial = path.name.startswith(".") and path.name.endswith((".partial", ".tmp"))
         if path in recorded or is_partial:
             say(f"pruned {path}: no stage of dvc.yaml makes it")
@@ -171,7 +170,9 @@ def prune(graph: StageGraph, say: Say) -> None:
 
 
 def _orphans(folder: Path, owned: set[Path], recorded: set[Path]) -> Iterator[Path]:
-    """Yield what is in ``folder`` and not owned; of folders that hold outputs, what is in them."""
+    """Yield the paths in ``folder`` that no stage owns; a folder that contains outputs is searched
+    instead of yielded.
+    """
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if path in owned or path in UNVERSIONED:
             continue
@@ -182,8 +183,8 @@ def _orphans(folder: Path, owned: set[Path], recorded: set[Path]) -> Iterator[Pa
 
 
 def settle_lock(repo: Repo, graph: StageGraph) -> list[str]:
-    """Bring dvc.lock into the order that a serial build gives it, by DVC's own writer; return the
-    entries dropped.
+    """Bring dvc.lock into the order of a serial build, with DVC's own writer; return the dropped
+    entries.
     """
     from dvc.repo import lock_repo
     from dvc.utils.serialize import modify_yaml

@@ -31,9 +31,7 @@ def release_command() -> list[str]:
     on_crashed=[on_failure],
 )
 def release() -> State[Any]:
-    """Release what is new in the source that params.yaml names; does nothing where it names
-    none.
-    """
+    """Release new documents of the source in params.yaml; does nothing if there is no source."""
     prepare(find_root(Path.cwd()))
     if not load_params().inbox.is_on:
         return Completed(name="Off", message="params.yaml: inbox.source and inbox.sql are null")

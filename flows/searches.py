@@ -27,8 +27,8 @@ SEARCH = ["pytest", "-n", "0", "-m", "nightly or hypothesis", "--hypothesis-prof
     on_crashed=[on_failure],
 )
 def searches() -> State[Any]:
-    """Run the tests that search for long: killed releases, power cuts, arbitrary inputs. Off where
-    there are none.
+    """Run the tests that search for a long time: killed releases, power cuts, arbitrary inputs.
+    Does nothing if the project has no tests.
     """
     prepare(find_root(Path.cwd()))
     if not TESTS.is_dir():

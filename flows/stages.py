@@ -1,4 +1,6 @@
-"""One run of the graph: what has ended how, what runs next, and DVC's work on one stage."""
+"""State of one run of the graph (results of stages, and the next stages), and DVC's work on one
+stage.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ from lexveil.runtime.dvc_graph import Stage, StageGraph
 from lexveil.runtime.project import stage_environment
 from lexveil.runtime.run_events import RunObserver, StageResult
 
-TIME_IS_UP = signal.SIGALRM  # stands for the time limit among the signals that stop a run
+TIME_IS_UP = signal.SIGALRM  # represents the time limit among the signals that stop a run
 
 
 @dataclass
@@ -33,26 +35,26 @@ class Build:
     watcher: RunObserver = field(default_factory=RunObserver)
     keep_going: bool = False
     graph: StageGraph = field(default_factory=lambda: StageGraph({}))
-    until: str | None = None  # the stage that is wanted; None for all
-    time_is_up: float = math.inf  # on the monotonic clock
-    workers: int = 1  # stages side by side, at most
+    until: str | None = None  # last stage to run; None for all stages
+    time_is_up: float = math.inf  # time limit on the monotonic clock
+    workers: int = 1  # largest number of parallel stages
     results: dict[str, StageResult] = field(default_factory=dict)
     commands: dict[str, Command] = field(default_factory=dict)
     ended: queue.SimpleQueue[str] = field(default_factory=queue.SimpleQueue)  # task runs
     n_task_runs: int = 0
-    stopped_by: int | None = None  # the signal
+    stopped_by: int | None = None  # number of the signal
     lock: threading.Lock = field(default_factory=threading.Lock)
-    flow_run: UUID | None = None  # Prefect's id
+    flow_run: UUID | None = None  # id of the flow run in Prefect
     origin: provenance.Origin | None = None
     events: Events | None = None
 
     @property
     def failed(self) -> StageResult | None:
-        """The first failure; it decides message and exit code."""
+        """The first failure, which decides message and exit code; None if there is none."""
         return next((result for result in self.results.values() if result.state == "failed"), None)
 
     def headline(self) -> str:
-        """Count how the stages ended."""
+        """Return counts of the stages by their states."""
         ends = [result.state for result in self.results.values()]
         states = ("ran", "restored", "cached", "failed", "stopped", "not run")
         return (
@@ -61,7 +63,7 @@ class Build:
         )
 
     def outcome(self) -> tuple[str, str]:
-        """Return how the flow ended, in the words of a stage, and why."""
+        """Return the state of the flow, in the states of a stage, and the reason."""
         if self.stopped_by is not None:
             return "stopped", ""
         if failed := self.failed:
@@ -69,7 +71,9 @@ class Build:
         return "ran", ""
 
     def verdict(self, stage: Stage) -> tuple[str, str]:
-        """Decide ("run" | "cached" | "not run", why) for a stage all of whose needs have ended."""
+        """Decide whether a stage runs: ("run" | "cached" | "not run", reason). All stages that it
+        needs must have ended.
+        """
         for need in stage.needs:
             result = self.results[need]
             if result.state in ("failed", "stopped"):
@@ -86,12 +90,12 @@ class Build:
         return ("run", f"after {', '.join(changed)}") if changed else ("cached", "")
 
     def end(self, result: StageResult) -> None:
-        """Take how a stage ended, or that it does not run."""
+        """Record the result of a stage that ended or does not run."""
         self.results[result.stage] = result
         self.watcher.end(result)
 
     def await_end(self) -> str:
-        """Return the next stage whose task run has ended; stop the run where its time is up."""
+        """Return the next stage whose task run has ended; stop the run when its time is up."""
         left = self.time_is_up - time.monotonic()
         try:
             return self.ended.get(timeout=max(0.0, left) if math.isfinite(left) else None)
@@ -109,8 +113,8 @@ class Build:
         interrupt(running)
 
     def reproduce(self, stage: Stage) -> StageResult:
-        """Have DVC bring one stage up to date and return how that went; the catalogue of
-        params.yaml is told.
+        """Have DVC bring one stage up to date, and return the result. Start and end are sent as
+        OpenLineage events, if params.yaml asks for them.
         """
         context = TaskRunContext.get()
         run = "" if context is None else str(context.task_run.id)

@@ -1,5 +1,5 @@
-"""Commands of scheduled flows: alone in the project, their output in the log, ended when time is
-up.
+"""Supervision of commands of scheduled flows: they run alone in the project, their output goes to
+the log, and they end when time is up.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from lexveil.runtime.project import build_lock, stage_environment
 
 
 def deadline() -> float:
-    """Return when the time of a run that begins now is up, on the monotonic clock."""
+    """Return the time limit of a run that begins now, on the monotonic clock."""
     minutes = load_params().operation.timeout_minutes
     return math.inf if minutes is None else time.monotonic() + 60 * minutes
 
 
 def timed_out() -> TimeoutError:
-    """Return the error of a run that took longer than it may; Prefect calls its state TimedOut."""
+    """Return the error of a run that exceeded its time limit; Prefect calls its state TimedOut."""
     minutes = load_params().operation.timeout_minutes
     return TimeoutError(f"stopped after {minutes} minutes (params.yaml: operation.timeout_minutes)")
 
 
 @contextlib.contextmanager
 def exclusive() -> Iterator[float]:
-    """Hold the build lock, so that no build changes the artifacts meanwhile; give when time is
-    up.
+    """Hold the build lock, so that no build changes the artifacts meanwhile; yield the time
+    limit.
     """
     say = get_run_logger().info
     with build_lock(wait=True, say=say):
@@ -44,12 +44,12 @@ def exclusive() -> Iterator[float]:
 
 
 def run_command(argv: Sequence[str], until: float) -> tuple[int, str]:
-    """Run a command and return its exit code and its last line, which is its result, or why it
-    failed.
+    """Run a command, and return its exit code and its last line, which is its result or the reason
+    of its failure.
 
     Raises:
-        TimeoutError: if it has not ended by ``until``; it is killed then. Commands of flows leave
-            nothing half-done.
+        TimeoutError: if the command has not ended by ``until``; it is then killed. Commands of
+            flows leave nothing half-done.
     """
     log = get_run_logger()
     command = Command(argv, stage_environment())

@@ -1,7 +1,7 @@
-"""Keep the n-grams whose words belong together: ngrams -> collocations/{bigrams,trigrams}.parquet.
+"""Select the n-grams that are collocations: ngrams -> collocations/{bigrams,trigrams}.parquet.
 
-Those that the base has beside them (params.yaml: embeddings.base) are written to
-base_{bigrams,trigrams}.parquet there.
+Collocations that only the base model has (params.yaml: embeddings.base) are written to
+base_{bigrams,trigrams}.parquet in the same folder.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""The nearest words of every word of one embedding: embeddings/SEGMENTATION ->
+"""Find the nearest words of every word in one embedding: embeddings/SEGMENTATION ->
 neighborhoods/SEGMENTATION/.
 
-lists/ has the exact lists that TEM and truncated Gumbel draw from, over the words that may come out
-of a mechanism, the most frequent ones first; every run and worker maps them. An interrupted stage
-goes on where it was.
+lists/ has the exact near-word lists from which TEM and truncated Gumbel draw. They cover the words
+that a mechanism may put out, the most frequent words first; every run and worker maps them into
+memory. An interrupted stage resumes where it stopped.
 
-meta.json tells the smallest and the largest distance of two words, which truncated Gumbel is
-calibrated by, both exact whatever the search.
+meta.json has the smallest and the largest distance of two words, by which truncated Gumbel is
+calibrated. Both are exact, whatever the search.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from lexveil.runtime.stage import Progress, named_segmentation, stage_main
 from lexveil.runtime.tables import atomic_directory, write_json
 from lexveil.types import Floats, Vectors
 
-# What decides the lists: an interrupted stage goes on with those that the same code made.
+# Code that decides the lists: an interrupted stage resumes with lists of the same code.
 CODE = (
     "lexveil.embeddings.neighborhoods",
     "lexveil.embeddings.knn_graph",
@@ -44,10 +44,8 @@ CODE = (
 
 
 def near_lists(space: WordSpace, segmentation: str, params: Params, out: Path) -> NearTable:
-    """Write the lists of near words of the words that may come out of a mechanism; they are given
-    back, too.
-    """
-    # of which only punctuation decides the words
+    """Write and return the near-word lists of the words that a mechanism may put out."""
+    # of the policy, only punctuation decides the words
     policy = Policy("perturb", params.policy.punctuation, "sample")
     vocabulary = Vocabulary.of(space.tokens, space.vectors, policy)
     vectors, key = vocabulary.vectors, key_of(vocabulary.vectors)

@@ -1,9 +1,9 @@
 """Order the vocabulary of each segmentation along lines, for 1-Diffractor: embeddings ->
 word_orders/SEGMENTATION/SET/.
 
-A set has one list of each model (L0), two of each (L1), or one of the first model alone (L2). Its
-words are those that all of its models know: were the lists to differ in words, which of them a word
-can be drawn from would give it away.
+A set has one list per model (L0), two per model (L1), or one of the first model alone (L2). It has
+the words that all of its models know. If lists had different words, the list from which a word is
+drawn could reveal the word.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def main() -> None:
     params = load_params()
     options = params.word_orders
     for segmentation in params.grid.segmentations:
-        # Other models know no collocations: in gst and mst the words that all of them share would
-        # be single words only.
+        # Other models have no collocations, so in gst and mst the shared words would be single
+        # words only.
         models = options.models if segmentation == "word" else ["own"]
         spaces = {model: load_model(model, segmentation=segmentation) for model in models}
 

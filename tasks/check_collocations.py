@@ -1,5 +1,5 @@
-"""Judge the collocations against the counts: collocations/*.parquet -> checks/collocations.json, or
-stop.
+"""Check the collocations against the counts, or stop: collocations/*.parquet ->
+checks/collocations.json.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ def run(
     """Write the record and return its totals.
 
     Args:
-        base: by table, the collocations of the base of the training, if there is one: the corpus
-            then need have none.
+        base: collocations of the training's base model by table, if there is one. The corpus then
+            need not have any.
 
     Raises:
-        CheckFailed: if an expectation does not hold; ``out`` is not there then.
+        CheckFailed: if an expectation does not hold; ``out`` then does not exist.
     """
     # Great Expectations takes seconds to import; importing this module does not need it.
     from lexveil.checks.collocation_suite import collocation_suite
@@ -77,7 +77,7 @@ def run(
 
 
 def _padded(*tables: pa.Table) -> pa.Table:
-    """The rows of tables of collocations, all with a third word."""
+    """Return the rows of tables of collocations, all with a column for a third word."""
     both = pa.concat_tables([OF_BASE.empty_table(), *tables], promote_options="permissive")
     return both.select(OF_BASE.names)
 

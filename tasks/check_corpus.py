@@ -1,4 +1,4 @@
-"""Judge the sampled corpus: corpus/{sample,tokens,words}.parquet -> checks/corpus.json, or stop."""
+"""Check the sampled corpus, or stop: corpus/{sample,tokens,words}.parquet -> checks/corpus.json."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from lexveil.runtime.tables import require, write_json
 
 
 def run(params: Params, out: Path, docs: DataDocs) -> dict[str, int]:
-    """Write the record and return its totals. With a base the corpus may be empty.
+    """Write the record and return its totals. With a base model the corpus may be empty.
 
     Raises:
-        CheckFailed: if an expectation does not hold; ``out`` is not there then.
+        CheckFailed: if an expectation does not hold; ``out`` then does not exist.
     """
     # Great Expectations takes seconds to import; importing this module does not need it.
     from lexveil.checks.corpus_suite import corpus_suite

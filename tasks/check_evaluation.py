@@ -1,4 +1,4 @@
-"""Judge the scores of every run of the grid, and of the clean baseline: evaluation/** ->
+"""Check the scores of every run of the grid, and of the clean baseline: evaluation/** ->
 checks/evaluation.json.
 """
 
@@ -18,7 +18,7 @@ from lexveil.runtime.tables import read_json, write_json
 
 
 def read_scores(grid: GridParams) -> dict[str, dict[str, object]]:
-    """The scores by run, the clean baseline first, then what params.yaml names.
+    """Return the scores by run: the clean baseline, followed by the runs of params.yaml.
 
     Raises:
         MissingArtifact: if a run was not evaluated.
@@ -43,11 +43,13 @@ def run(
 
     Args:
         records: scores by run; the first is the clean baseline.
-        datasets: that there are to be.
-        settings: what was to be measured by what, and how often each classifier was to be trained.
+        datasets: names of the data sets that every run must have.
+        settings: the back ends, and the number of trainings of each classifier.
+        out: file of the record.
+        docs: folder for the pages.
 
     Raises:
-        CheckFailed: if an expectation does not hold; ``out`` is not there then.
+        CheckFailed: if an expectation does not hold; ``out`` then does not exist.
     """
     # Great Expectations takes seconds to import.
     from lexveil.checks.evaluation_suite import evaluation_suite

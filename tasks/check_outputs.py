@@ -1,4 +1,4 @@
-"""Judge every run of the grid, and the clean baseline: private/**/{documents,ledger}.parquet ->
+"""Check every run of the grid, and the clean baseline: private/**/{documents,ledger}.parquet ->
 checks/outputs.json.
 """
 
@@ -29,15 +29,14 @@ TOTALS = ("n_tokens_in", "n_tokens_out", "n_words_out", "n_dropped", "n_unprotec
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One output and what it is judged by.
+    """One output, with the files against which it is checked.
 
     Attributes:
         name: mechanism/strategy/epsilon.
-        stage: what makes it, as DVC names it.
-        folder: with documents.parquet and tokens.parquet.
-        plan: the budget plan it had to keep to; None for the clean baseline, which may spend
-            nothing.
-        n_vocabulary: rows of its strategy's space; 0 for the clean baseline.
+        stage: name in DVC of the stage that makes it.
+        folder: folder with documents.parquet and tokens.parquet.
+        plan: budget plan of the run; None for the clean baseline, which may spend nothing.
+        n_vocabulary: number of rows in its strategy's embedding; 0 for the clean baseline.
     """
 
     name: str
@@ -48,8 +47,8 @@ class Run:
 
 
 def runs_of(grid: GridParams) -> list[Run]:
-    """The clean baseline, then every run that params.yaml names; what another grid left behind is
-    not looked at.
+    """Return the clean baseline, followed by every run of params.yaml. Outputs of another grid are
+    ignored.
     """
     sizes: dict[str, int] = {
         strategy: read_json(paths.embedding(segmentation) / "meta.json", "train_embeddings")[
@@ -78,12 +77,11 @@ def run(
     """Write the record and return the totals of each run.
 
     Args:
-        inputs: the documents as they were given: dataset, doc_id, split, text, text_b, label,
-            attribute.
+        inputs: the input documents: dataset, doc_id, split, text, text_b, label, attribute.
 
     Raises:
-        CheckFailed: at the first run in which an expectation does not hold; ``out`` is not there
-            then.
+        CheckFailed: at the first run in which an expectation does not hold; ``out`` then does not
+            exist.
     """
     # Great Expectations takes seconds to import; importing this module does not need it.
     from lexveil.checks.output_suite import output_suite

@@ -1,5 +1,5 @@
-"""Judge the budget plan of every run: plans/**.parquet ->
-checks/plans/MECHANISM/STRATEGY/EPSILON.json, or stop.
+"""Check the budget plan of every run, or stop: plans/**.parquet ->
+checks/plans/MECHANISM/STRATEGY/EPSILON.json.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from lexveil.runtime.tables import atomic_directory, require, write_json
 def run(grid: GridParams, out: Path, docs: DataDocs, machine: MachineParams) -> int:
     """Write one record per plan into folder ``out`` and return the number of texts.
 
-    A record says nothing about the other plans: a new epsilon leaves the bytes of the others as
-    they are. At a base epsilon all mechanisms have the same plan, which is judged once.
+    A record is about one plan only, so that a new epsilon does not change the bytes of other
+    records. At a base epsilon all mechanisms have the same plan, which is checked once.
 
     Raises:
-        CheckFailed: if an expectation does not hold in one of them; ``out`` is not there then.
+        CheckFailed: if an expectation does not hold for a plan; ``out`` then does not exist.
     """
     # Great Expectations takes seconds to import; importing this module does not need it.
     from lexveil.checks.plan_suite import plan_suite

@@ -1,5 +1,5 @@
-"""Judge how much of the documents the vocabularies know: documents, embeddings ->
-checks/coverage.json, or stop.
+"""Check the coverage of the documents by the vocabularies, or stop: documents, embeddings ->
+checks/coverage.json.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def run(
     """Write the record and return coverage by data set and segmentation.
 
     Raises:
-        CheckFailed: if an expectation does not hold; ``out`` is not there then.
+        CheckFailed: if an expectation does not hold; ``out`` then does not exist.
     """
     # Great Expectations takes seconds to import; importing this module does not need it.
     from lexveil.checks.validation import validate

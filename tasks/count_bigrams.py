@@ -1,7 +1,7 @@
-"""Count how often each token of an embedding stands right after each other one: segmented ->
+"""Count how often each token of an embedding stands right after another one: segmented ->
 bigrams/SEGMENTATION/.
 
-Of a base that training begins with, its own counts are added.
+If training starts from a base model, the counts of the base model are added.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 recovery/**.json.
 
 Utility and attack evaluation of rewritten text: all metrics of every data set. The clean texts are
-those of the run `none none 0.0`, which is evaluated like any other and is the baseline of the
+those of the run `none none 0.0`, which is evaluated like any other run and is the baseline of the
 report. Training documents and their order are the same for all runs, so that runs differ by their
 texts only.
 """
@@ -31,16 +31,16 @@ from lexveil.runtime.effort import foresee
 from lexveil.runtime.stage import named_run, stage_main
 from lexveil.runtime.tables import read_table, write_json
 
-LETTERS = 6  # of a word, with the space after it
-# what rewriting leaves as it is
+LETTERS = 6  # mean letters of a word, with the space after it
+# columns that rewriting does not change
 KEPT = ["dataset", "doc_id", "split", "label", "attribute", "context"]
 
 
 def read_run(mechanism: str, strategy: str, epsilon: float) -> pa.Table:
-    """The documents of one run, ordered by (dataset, doc_id).
+    """Return the documents of one run, ordered by (dataset, doc_id).
 
     Raises:
-        MissingArtifact: if it was not made.
+        MissingArtifact: if the run was not made.
     """
     made_by = (
         "baseline" if mechanism == "none" else stage_name("privatize", mechanism, strategy, epsilon)
@@ -52,14 +52,14 @@ def read_run(mechanism: str, strategy: str, epsilon: float) -> pa.Table:
 def evaluate(
     clean: pa.Table, private: pa.Table, params: Params, models: Models
 ) -> dict[str, dict[str, Entry]]:
-    """All metrics of every data set, by its name.
+    """Return all metrics of every data set, by data set.
 
     Args:
-        clean: documents as they were given: ``KEPT``, text, text_b.
-        private: the same, with rewritten texts, in the same order.
+        clean: input documents: ``KEPT``, text, text_b.
+        private: rewritten documents with the same columns, in the same order.
 
     Raises:
-        RequestError: if the two are not of the same documents.
+        RequestError: if ``clean`` and ``private`` have different documents.
     """
     if not clean.select(KEPT).equals(private.select(KEPT)):
         raise RequestError(
@@ -79,12 +79,11 @@ def evaluate(
 
 
 def main() -> None:
-    """Run the stage for the mechanism, strategy and base epsilon, or level, named on the command
-    line.
+    """Run the stage for the mechanism, strategy and base epsilon, or level, on the command line.
 
     Raises:
         MissingArtifact: if the run, the clean baseline or one of the models was not made.
-        RequestError: if the two are not of the same documents.
+        RequestError: if the run and the baseline have different documents.
     """
     run = named_run("usage: python -m tasks.evaluate MECHANISM STRATEGY EPSILON, or none none 0.0")
     params = load_params()
@@ -129,7 +128,7 @@ def main() -> None:
                 f"{dataset}, {name}: "
                 f"{BY_NAME[name].summary(entry) if left_out is None else f'left out, {left_out}'}"
             )
-    if not is_clean:  # there nothing is replaced
+    if not is_clean:  # clean texts have no replaced words
         write_json(measure_recovery(*run, params), paths.recovery(*run))
 
 

@@ -1,13 +1,13 @@
-"""Plausible deniability statistics N_w and S_w of each mechanism: embeddings, word orders ->
-deniability/MECHANISM/.
+"""Measure the plausible deniability statistics N_w and S_w of each mechanism: embeddings, word
+orders -> deniability/MECHANISM/.
 
-Each of some words, drawn at random from the vocabulary, is replaced many times at each epsilon of
-the grid, as in 1-Diffractor Figure 4; where the distribution has a closed form, expectations are
-computed as well. Here a word gets epsilon itself; in a text it gets its part of the text's budget.
+Some words, drawn at random from the vocabulary, are replaced many times at each epsilon of the
+grid, as in Figure 4 of 1-Diffractor. If the distribution has a closed form, expectations are
+computed as well. Here a word gets epsilon itself; in a text it gets its share of the text's budget.
 
-The words of a segmentation are the same for all mechanisms, so that they can be compared: only
-words that are in every list set take part, also where the mechanism does not work on lists. The
-file names words by their rows.
+All mechanisms have the same words in a segmentation, so that they can be compared. Only words in
+every list set take part, even if the mechanism does not work on lists. The file names words by
+their rows.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ STAGE = "measure_deniability"  # the name of its streams
 def measure(
     prepared: Prepared, rows: Rows, epsilon: float, n_draws: int, rng: np.random.Generator
 ) -> dict[str, object]:
-    """N_w and S_w of the words at ``rows`` of the embedding, as one row of the table.
+    """Return N_w and S_w of the words at ``rows`` of the embedding, as one row of the table.
 
-    An epsilon that the mechanism refuses has no numbers, and says why. It is no error here: the
-    tokens of a text may well get more than that, and whether they do is for the runs to find.
+    For an epsilon that the mechanism refuses, the row has the reason and no numbers. This is not an
+    error here: tokens of a text may get a larger epsilon, and the runs will tell whether they do.
     """
     try:
         row = statistics(
@@ -71,7 +71,7 @@ def run(mechanism: str, params: Params, out: Path) -> None:
         MissingArtifact: if an embedding or a list set was not made.
     """
     epsilons = sorted(params.grid.base_epsilons)
-    # Of the policy only punctuation decides which words there are.
+    # Only the policy for punctuation decides the words.
     policy = Policy("perturb", params.policy.punctuation, "sample")
     segmentations = sorted({SEGMENTATION_OF[strategy] for strategy in params.grid.strategies})
     progress = Progress(

@@ -1,10 +1,10 @@
-"""Sensitivity of the disclosed structure in public texts: corpus, embedding ->
+"""Measure the sensitivity of the disclosed structure in public texts: corpus, embedding ->
 structure/SEGMENTATION.json.
 
-The sample's rows are ordered by the hash of their text, so its first texts are a random choice of
-them. Each gets some copies with one word replaced by another of the corpus, the same copies for all
-segmentations. Without a corpus the measurement is that which the base of the training brings, of
-the texts it was made of and all of its tokens.
+The rows of the sample are ordered by the hash of their text, so its first texts are a random
+choice. Each text gets some copies with one word replaced by another word of the corpus, the same
+copies for all segmentations. Without a corpus, the measurement of the training's base model is
+taken, which is about the base model's own texts and all of its tokens.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def main() -> None:
     """
     params = load_params()
     base = find_base(params.embeddings)
-    # Without a corpus the model is the base.
+    # Without a corpus, the model is the base model.
     if base is not None and not pq.read_metadata(require(paths.TOKENS, "sample_corpus")).num_rows:
         with atomic_directory(paths.PACKAGED) as partial:
             shutil.copytree(base.folder, partial, dirs_exist_ok=True)
@@ -55,7 +55,7 @@ def main() -> None:
         count.token: count
         for count in count_documents(SEGMENTATION, params.model.min_documents, params.machine)
     }
-    # What the base knows was seen in enough documents of its own corpus.
+    # Tokens of the base model were seen in enough documents of its own corpus.
     public = set() if base is None else set(base.tokens)
     candidates = [
         in_corpus.get(token) or Candidate(token, int(count), 0)

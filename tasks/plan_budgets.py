@@ -1,8 +1,8 @@
-"""Plan what every text may spend, before any noise is drawn: documents ->
+"""Plan the spending of every text, before any noise is drawn: documents ->
 plans/MECHANISM/STRATEGY/EPSILON.parquet.
 
-The file EPSILON.json beside a plan has the epsilon of the run: its base epsilon, or the one found
-for its level.
+The file EPSILON.json beside a plan has the epsilon of the run: its base epsilon, or the epsilon
+computed for its level.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from lexveil.runtime.tables import atomic_directory, write_json, write_table
 
 
 def policy_of(strategy: str, params: Params) -> Policy:
-    """The policy of params.yaml for a strategy."""
+    """Return the policy of params.yaml for a strategy."""
     return Policy.of(
         strategy, params.policy.stopwords, params.policy.punctuation, params.policy.oov
     )
 
 
 def built_with(mechanism: str, params: Params) -> dict[str, JsonValue]:
-    """The parameters that a run's mechanism is built with, and those of what may follow it.
+    """Return the parameters of a run's mechanism, and those of rank_remap, which may follow it.
 
-    Runs depend on their plan and on no other section of params.yaml: a change of one variant's
-    parameters makes no run of another stale.
+    Runs depend on their plan and on no other section of params.yaml, so that a change of one
+    variant's parameters makes no run of another variant stale.
     """
     sections = params.mechanisms.of_variant(mechanism)
     own: dict[str, JsonValue] = getattr(sections, base_of(mechanism)).model_dump(by_alias=True)
@@ -52,10 +52,10 @@ def built_with(mechanism: str, params: Params) -> dict[str, JsonValue]:
 
 
 def calibrate(mechanism: str, strategy: str, level: Level, params: Params) -> LevelCalibration:
-    """Find the epsilon of a level: from the model, its public counts, mechanism, policy and a
-    public seed.
+    """Compute the epsilon of a level from the model, its public counts, the mechanism, the policy
+    and a public seed.
 
-    No document is read, so the same model has the same epsilon for whatever texts.
+    No document is read, so a model has the same epsilon for all texts.
 
     Raises:
         MissingArtifact: if the embedding or the word orders were not made.
@@ -93,7 +93,7 @@ def run(texts: pa.Table, params: Params, out: Path) -> None:
     """Write plan and epsilon of every run of the grid into folder ``out``.
 
     Raises:
-        MissingArtifact, ParameterError, RequestError: as ``calibrate``.
+        MissingArtifact, ParameterError, RequestError: see ``calibrate``.
     """
     dataset, is_per_token = np.array(texts.column("dataset").to_pylist()), params.grid.is_per_token
     words, named = texts.column("text").to_pylist(), texts.drop_columns(["text"])

@@ -1,4 +1,4 @@
-"""One run: rewrite the documents by one mechanism, strategy and base epsilon ->
+"""Rewrite the documents by one mechanism, strategy and base epsilon ->
 private/MECHANISM/STRATEGY/EPSILON/.
 """
 

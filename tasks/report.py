@@ -16,11 +16,11 @@ from lexveil.runtime.tables import atomic_directory, atomic_file, write_json
 
 
 def run(params: Params, out: Path, runs: Path) -> None:
-    """Write the report of the artifacts that ``params`` names into ``out``, the figures of each run
-    into ``runs``.
+    """Write the report of the artifacts that ``params`` names into ``out``, and the metrics of each
+    run into ``runs``.
 
     Raises:
-        MissingArtifact: if one is not there yet.
+        MissingArtifact: if an artifact does not exist yet.
         CheckFailed: if a check did not hold, or two plans contradict each other.
     """
     report = ReportData(params)

@@ -1,4 +1,4 @@
-"""Cut the corpus into the tokens of each segmentation: tokens + collocations ->
+"""Segment the corpus into the tokens of each segmentation: tokens + collocations ->
 segmented/SEGMENTATION.txt.
 """
 

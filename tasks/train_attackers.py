@@ -1,8 +1,8 @@
-"""Train the models of membership inference, once for all runs:
+"""Train the attack models of membership inference, once for all runs:
 private/none/none/0.0/documents.parquet -> attackers/.
 
-They are trained on clean texts only (lexveil/evaluation/metrics/membership.py), and nothing of any
-run.
+They are trained on clean texts only (lexveil/evaluation/metrics/membership.py), and use nothing
+from any run.
 """
 
 from __future__ import annotations

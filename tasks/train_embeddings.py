@@ -1,8 +1,8 @@
 """Train the embedding of one segmentation: segmented/SEGMENTATION.txt -> embeddings/SEGMENTATION/.
 
-Training begins with the vectors of a packaged model, if params.yaml: embeddings.base names one, and
-its other tokens are added. That of words may be an external model instead (embeddings.word_model).
-An interrupted training goes on after its last finished epoch.
+Training starts from the vectors of a packaged model if params.yaml: embeddings.base names one,
+whose other tokens are then added. An external model may replace the embedding of single words
+(embeddings.word_model). An interrupted training resumes after its last finished epoch.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from lexveil.runtime.checkpoints import kept_work
 from lexveil.runtime.stage import named_segmentation, stage_main
 from lexveil.runtime.tables import atomic_file, read_json, require, write_json
 
-# on which the state of a training depends
+# code on which the state of a training depends
 CODE = ("lexveil.embeddings.training", "lexveil.embeddings.base")
 
 
@@ -42,7 +42,7 @@ def main() -> None:
     segmentation = named_segmentation("train_embeddings")
     params = load_params()
     options = params.embeddings
-    purposes_of(options.purposes)  # what is refused is refused before the training
+    purposes_of(options.purposes)  # raise errors before the training
     if segmentation == "word" and options.word_model != "own":
         write(
             load_model(options.word_model),
@@ -81,7 +81,7 @@ def main() -> None:
         "base": None if model is None else about_base(options, model),
         "plain_copy": plain_copy,
         "workers": options.workers,
-        # Threads write to the same vectors without locks: later readers of this file must know.
+        # Several workers write to the same vectors without locks, so the bytes differ each time.
         "byte_stable": options.workers == 1,
     }
     versions = {name: version(name) for name in ("gensim", "numpy", "scipy")}
@@ -108,10 +108,12 @@ def write(
     trained: Trained | None,
     params: Params,
 ) -> None:
-    """Write the embedding of one segmentation, with lengths as params.yaml says, and its figures.
+    """Write the embedding of one segmentation, with vector lengths by params.yaml, and its metrics.
 
     Args:
-        trained: the training that it is of; None for an external model.
+        raw: the embedding as it was trained.
+        about: facts about the training for the record.
+        trained: the training of the embedding; None for an external model.
     """
     options = params.embeddings
     about["scale"], factors = options.scale, {}

@@ -1,10 +1,9 @@
-"""Train the language model that perplexities are taken from: corpus/{tokens,words}.parquet ->
-language_model/.
+"""Train the language model for perplexities: corpus/{tokens,words}.parquet -> language_model/.
 
-It learns from the public corpus, never from the documents that are rewritten. Documents of the
-sample lie in the order of their ids, which are hashes of their texts, so that the first ones are a
-random part of it. Where params.yaml: evaluation.language_model names a model that was made
-elsewhere, or the corpus has no sentence, nothing is trained, and meta.json says so.
+It is trained on the public corpus, never on the documents that are rewritten. Documents of the
+sample are ordered by their ids, which are hashes of their texts, so that the first ones are a
+random part of it. If params.yaml: evaluation.language_model names an external model, or the corpus
+has no sentence, nothing is trained, and meta.json says so.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ ORDER = 3
 
 
 def run(tokens: Path, words: Sequence[str], max_tokens: int, out: Path) -> dict[str, Any]:
-    """Write the model into folder ``out`` and return what it was made from.
+    """Write the model into folder ``out`` and return facts about its training.
 
-    Its words are those of the sentences it learns from; all others are unknown to it.
+    The model knows the words of its training sentences only.
 
     Args:
-        words: of the corpus, by number.
-        max_tokens: to learn from, at most.
+        words: words of the corpus, by number.
+        max_tokens: largest number of training tokens.
 
     Raises:
         ParameterError: if the corpus has no sentence.

@@ -1,4 +1,6 @@
-"""How tests ask: by a command of `lexveil`, or by the options of a request as keyword arguments."""
+"""Helpers that make requests, by a command of `lexveil`, or by the options of a request as keyword
+arguments.
+"""
 
 import socket
 import time
@@ -27,7 +29,7 @@ def until(condition: Callable[[], Any], patience: float = 1800.0) -> Any:
 
 
 def no_network(patch: pytest.MonkeyPatch) -> None:
-    """Let whatever asks for the network fail."""
+    """Make every use of the network fail."""
     refuse = Mock(side_effect=AssertionError("something asked for the network"))
     for name in ("connect", "connect_ex", "sendto"):
         patch.setattr(socket.socket, name, refuse)

@@ -180,7 +180,7 @@ def _built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def _listed(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same with its lists of words; only for reading."""
+    """Built project with word orders; read-only."""
 
     def make_listed(root: Path) -> None:
         shutil.copytree(_built, root, dirs_exist_ok=True)
@@ -214,7 +214,9 @@ def _no_data_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
 
 @pytest.fixture(autouse=True)
 def _own_environment() -> Iterator[None]:
-    """What a command puts into the environment ends with its test."""
+    """Restore the environment after each test, so that variables that a command sets end with its
+    test.
+    """
     with mock.patch.dict(os.environ):
         yield
 
@@ -223,8 +225,9 @@ def _own_environment() -> Iterator[None]:
 def _quick_meaning(
     monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """What an epsilon means is estimated from few words, and once for all tests that are about
-    something else."""
+    """Estimate the meaning of an epsilon from few words, once for all tests that are about
+    something else.
+    """
     monkeypatch.setattr("lexveil.recovery.public_words.WORDS", 30)
     monkeypatch.setattr("lexveil.recovery.estimate.DRAWS", 256)
     monkeypatch.setattr(
@@ -285,7 +288,7 @@ def built(
 def listed(
     _listed: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Path:
-    """The same with lists of words."""
+    """Built project with word orders, linked for one test."""
     return stand_beside(_listed, tmp_path_factory.mktemp("beside"), monkeypatch)
 
 

@@ -146,7 +146,7 @@ class SameAnswers:
         return drawn
 
     def _answers(self, n: int) -> Any:
-        """As the token's place in the run has it, however it is batched."""
+        """Return answers by the position of tokens in the run, whatever the batches."""
         self.given += n
         return np.arange(self.given - n, self.given) * 7 % 101
 

@@ -15,12 +15,14 @@ _shared: dict[Path, Fingerprint] = {}
 
 
 def share(root: Path) -> None:
-    """From now on every test that changes, adds or removes a file below ``root`` fails."""
+    """Mark a folder as shared: from now on every test that changes, adds or removes a file below
+    ``root`` fails.
+    """
     _shared[root] = _fingerprint(root)
 
 
 def changes() -> list[str]:
-    """What was changed in shared folders since the last call, as paths."""
+    """Return the paths in shared folders that changed since the last call."""
     changed = []
     for root, before in _shared.items():
         after = _fingerprint(root)
@@ -34,8 +36,9 @@ def changes() -> list[str]:
 
 
 def build_once(factory: pytest.TempPathFactory, name: str, build: Callable[[Path], None]) -> Path:
-    """Let the first worker of this run build a folder; whoever comes later waits for it. Nobody may
-    write into it."""
+    """Build a folder once per run of the tests: the first worker builds it, and later ones wait.
+    Nobody may write into it.
+    """
     common = factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         common = common.parent

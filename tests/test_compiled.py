@@ -1,4 +1,4 @@
-"""What is compiled is compiled anew when any code changes that is part of it."""
+"""Compiled kernels are recompiled if any code that is part of them changes."""
 
 import os
 import subprocess

@@ -59,7 +59,9 @@ def test_audit_claim(
 def test_notebook(
     folder: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its code cells, one after the other; it is kept without outputs."""
+    """The code cells of the notebook run one after the other; the notebook is stored without
+    outputs.
+    """
     monkeypatch.setenv("LEXVEIL_PROJECT", folder)
     cells = json.loads((EXAMPLES / "first_private_text.ipynb").read_text(encoding="utf-8"))["cells"]
     namespace: dict[str, object] = {}

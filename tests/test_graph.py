@@ -8,5 +8,5 @@ import pytest
 
 @pytest.mark.nightly
 def test_all_of_the_graph_gives_what_dvc_lock_has(tmp_path: Path) -> None:
-    """By day, .ci/run sees that dvc.lock is of this code."""
+    """This test is nightly; by day, .ci/run checks that dvc.lock matches the code."""
     subprocess.run([Path(__file__).parents[1] / ".ci/graph", tmp_path / "clone"], check=True)

@@ -86,8 +86,9 @@ def test_an_experiment_is_stamped_and_repeatable(engine: Any) -> None:
 
 
 def test_each_find_of_an_experiment_has_noise_of_its_own(engine: Any) -> None:
-    """By a generator equal finds can differ, by a number they cannot; either gives the same text
-    again."""
+    """With a generator as seed, equal findings can differ; with a number they cannot. Both give the
+    same text again.
+    """
     text = ", ".join(["police"] * 6)
     found = tuple((8 * i, 8 * i + 6) for i in range(6))
 

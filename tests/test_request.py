@@ -60,7 +60,9 @@ def test_files_and_audits_name_arguments_too(outside: Path) -> None:
 
 
 def test_each_face_has_the_options_of_the_request() -> None:
-    """What a face leaves out it says; the rest follows from the one model."""
+    """Each interface declares the options that it leaves out; all others follow from the
+    one model.
+    """
     from lexveil.cli.options import NAMES, Fixed, Looking, Rewriting, option_name
     from lexveil.service.bodies import LEFT_OUT, SettingsBody
 

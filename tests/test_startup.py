@@ -1,4 +1,4 @@
-"""What starting takes: which libraries are imported, never how long it takes."""
+"""Imports at startup: the libraries that are imported, never the time that they take."""
 
 import json
 import os
@@ -100,7 +100,9 @@ def test_the_import_of_the_library_and_help_are_light(tmp_path: Path) -> None:
 
 
 def test_a_few_texts_need_nothing_of_the_graph(outside: Path) -> None:
-    """By a packaged model outside any project, once its epsilon has been used."""
+    """The request uses a packaged model outside any project, after its epsilon has been
+    used once.
+    """
     (outside / "in.jsonl").write_text('{"text": "The fire burned for days."}\n', encoding="utf-8")
     script = PRIVATIZE + COMMAND
     without((), script, outside)

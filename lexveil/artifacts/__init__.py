@@ -1,1 +1,1 @@
-"""Typed load and save of every artifact, and where it lies."""
+"""Typed loading and saving of all artifacts, and their paths."""

@@ -1,5 +1,5 @@
-"""Read and write attack models: for each data set a folder with the weights and biases of each
-layer, no pickle.
+"""Reading and writing of attack models: a folder per data set with the weights and biases of each
+layer, without pickles.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ N_LAYERS = 3
 
 
 def write_attackers(trained: Mapping[str, Sequence[PaperAttacker]], out: Path) -> None:
-    """Write the attack models of each data set into folder ``out``, those of one data set side by
-    side in one array.
+    """Write the attack models of each data set into folder ``out``; the models of one data set are
+    stacked in one array.
     """
     with atomic_directory(out) as folder:
         for dataset, models in trained.items():
@@ -34,7 +34,7 @@ def write_attackers(trained: Mapping[str, Sequence[PaperAttacker]], out: Path) -
 
 
 def load_attackers(dataset: str) -> list[PaperAttacker]:
-    """The attack models of one data set, in the order of their training.
+    """Return the attack models of one data set, in the order of their training.
 
     Raises:
         MissingArtifact: if they were not trained.

@@ -1,4 +1,6 @@
-"""The packaged model that a project's training begins with (params.yaml: embeddings.base)."""
+"""The base model: the packaged model from which the training of a project starts (params.yaml:
+embeddings.base).
+"""
 
 from __future__ import annotations
 
@@ -15,16 +17,16 @@ from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import ParameterError
 from lexveil.text.languages import language_of
 
-DIMENSIONS = 100  # without a base
+DIMENSIONS = 100  # dimensions of the vectors without a base model
 
 
 def find_base(settings: EmbeddingParams) -> PackagedModel | None:
-    """The base that params.yaml names; None if it is ``none``.
+    """Return the base model that params.yaml names; None for ``none``.
 
     Raises:
-        ParameterError: if there is no such model, it has another content than the hash says, it is
-            one of the user's and named without a hash, or its vectors have other dimensions than
-            params.yaml asks for.
+        ParameterError: if there is no such model, its content does not match the hash, a model of
+            the user is named without a hash, or the dimensions of its vectors differ from
+            params.yaml.
     """
     name, _, wanted = settings.base.partition("@")
     if name == NO_BASE:
@@ -60,10 +62,10 @@ def find_base(settings: EmbeddingParams) -> PackagedModel | None:
 
 
 def require_language(base: PackagedModel | None, language: str) -> None:
-    """See that the base is of the language by whose rules the corpus was cut.
+    """Check that the base model has the language whose tokenizer rules were applied to the corpus.
 
     Raises:
-        ParameterError: if it is not.
+        ParameterError: if the languages differ.
     """
     if base is not None and language_of(base.card.language) != language_of(language):
         raise ParameterError(
@@ -74,20 +76,22 @@ def require_language(base: PackagedModel | None, language: str) -> None:
 
 
 def n_tokens(settings: EmbeddingParams, model: PackagedModel) -> int:
-    """How many of its tokens are taken, the most frequent."""
+    """Return the number of tokens to take from the base model, the most frequent ones."""
     return min(settings.base_tokens or len(model.tokens), len(model.tokens))
 
 
 def base_space(settings: EmbeddingParams, model: PackagedModel, segmentation: str) -> WordSpace:
-    """The tokens of one segmentation that are taken: single words for ``word``, else all."""
+    """Return the tokens of the base model for one segmentation: single words for ``word``, all
+    tokens for the others.
+    """
     space = model.space(segmentation, as_trained=True)  # embeddings.scale gives the lengths
     taken = int(np.searchsorted(model.rows(segmentation), n_tokens(settings, model)))
     return WordSpace(space.tokens[:taken], space.vectors[:taken], space.counts[:taken])
 
 
 def base_collocations(settings: EmbeddingParams, model: PackagedModel) -> dict[str, pa.Table]:
-    """The collocations that are taken, by ``bigrams`` and ``trigrams``: their words, count and
-    pmi_bits, by words.
+    """Return the collocations of the base model in two tables, ``bigrams`` and ``trigrams``, with
+    words, count and pmi_bits, sorted by words.
     """
     space, pmi = base_space(settings, model, "mst"), np.asarray(model.pmi, dtype=np.float64)
     words = [token.split("_") for token in space.tokens]
@@ -111,7 +115,7 @@ def base_collocations(settings: EmbeddingParams, model: PackagedModel) -> dict[s
 
 
 def about_base(settings: EmbeddingParams, model: PackagedModel) -> dict[str, object]:
-    """The base as records name it."""
+    """Return the facts about the base model for records."""
     return {
         "name": model.card.name,
         "version": model.card.version,

@@ -12,10 +12,10 @@ from lexveil.runtime.tables import read_json
 
 
 class PlannedEpsilon(Result):
-    """The base epsilon of a run.
+    """Base epsilon of a run.
 
     Attributes:
-        parameters: What its mechanism is built with.
+        parameters: Parameters of the mechanism.
     """
 
     mechanism: str
@@ -25,15 +25,13 @@ class PlannedEpsilon(Result):
 
 
 class LevelCalibration(PlannedEpsilon):
-    """The epsilon at which an adversary is expected to name so much; it follows from public things
-    alone.
-
-    It is that of each replaced token.
+    """Epsilon of each replaced token at which an adversary is expected to recover a given share of
+    words. It is computed from public data only.
 
     Attributes:
-        recovery: The level: the share of the words of ``band`` that an adversary is expected to
-            name.
-        achieved: At that epsilon, of other words and other noise than those it was found with.
+        recovery: The level: expected share of the words of ``band`` that an adversary recovers.
+        achieved: Expected recovery at that epsilon, for other words and other noise than the
+            calibration used.
     """
 
     recovery: float
@@ -42,7 +40,7 @@ class LevelCalibration(PlannedEpsilon):
 
 
 def epsilon_of(mechanism: str, strategy: str, epsilon: float) -> float:
-    """The base epsilon of a run; at a level the epsilon of each token, as its plan has it.
+    """Return the base epsilon of a run; at a level, the epsilon of each token in its plan.
 
     Raises:
         MissingArtifact: if the run was not planned.
@@ -54,7 +52,7 @@ def epsilon_of(mechanism: str, strategy: str, epsilon: float) -> float:
 
 
 def resolved(mechanism: str, strategy: str, epsilon: float) -> float:
-    """The base epsilon of a run, or its level with the epsilon that was found for it.
+    """Return the base epsilon of a run, or its level with the epsilon that was computed for it.
 
     Raises:
         MissingArtifact: if the run was not planned.
@@ -67,8 +65,8 @@ def resolved(mechanism: str, strategy: str, epsilon: float) -> float:
 
 
 def named_in_record(mechanism: str, strategy: str, epsilon: float) -> dict[str, object]:
-    """What names a run in the records of what was measured of it: a run at a level has its level
-    beside its epsilon.
+    """Return the keys that identify a run in records of measurements. A run at a level has its
+    level beside its epsilon.
     """
     named: dict[str, object] = {"mechanism": mechanism, "strategy": strategy}
     named["epsilon"] = epsilon_of(mechanism, strategy, epsilon)

@@ -1,4 +1,4 @@
-"""Read the collocations of a project: the corpus's own, and those that the base of its training
+"""Reading of the collocations of a project: those of the corpus, and those that the base model
 adds.
 """
 
@@ -18,10 +18,10 @@ WORD_COLUMNS = ("first_word", "second_word", "third_word")
 
 
 def load_collocations(project: Path = Path()) -> Collocations:
-    """All collocations, the corpus's first.
+    """Load all collocations, those of the corpus first.
 
-    Words stay Arrow dictionaries from the file to the look-up: a Python string is made once per
-    distinct word, not once per occurrence in a collocation.
+    Words stay Arrow dictionaries from the file to the look-up, so that a Python string is created
+    once per distinct word, not once per occurrence in a collocation.
     """
     bigrams, trigrams = (
         pa.concat_tables(
@@ -54,8 +54,8 @@ def load_collocations(project: Path = Path()) -> Collocations:
 
 
 def collocation_files(name: str, project: Path = Path()) -> list[Path]:
-    """The tables of ``bigrams`` or ``trigrams``: the corpus's, and that of the base, if training
-    begins with one.
+    """Return the tables of ``bigrams`` or ``trigrams``: that of the corpus, and that of the base
+    model if training starts from one.
 
     Raises:
         MissingArtifact: if no run has made them.
@@ -65,8 +65,8 @@ def collocation_files(name: str, project: Path = Path()) -> list[Path]:
 
 
 def load_pmi(project: Path = Path()) -> dict[str, float]:
-    """The PMI of every collocation in bits, by its words joined by ``_``; the corpus's own before
-    that of the base.
+    """Return the PMI of every collocation in bits, by its words joined by ``_``. The corpus takes
+    precedence over the base model.
     """
     bits: dict[str, float] = {}
     for name, size in (("bigrams", 2), ("trigrams", 3)):

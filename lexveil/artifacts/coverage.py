@@ -1,4 +1,4 @@
-"""How many words of texts the vocabularies know."""
+"""Coverage: number of words of texts that the vocabularies know."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lexveil.runtime.stage import Progress
 from lexveil.text.encode import Lexicon, TokenClass, encode
 from lexveil.types import Ids
 
-BATCH = 5_000  # texts cut at a time, which bounds memory
+BATCH = 5_000  # texts segmented at once, which bounds memory
 
 LexiconOf = Callable[[str], Lexicon]
 SCHEMA = pa.schema(
@@ -22,8 +22,8 @@ SCHEMA = pa.schema(
 
 
 def count_words(texts: Sequence[str], lexicon: Lexicon) -> dict[str, Ids]:
-    """Words, words in the vocabulary, and words outside it, of each of n texts: (n,) each.
-    Punctuation is no word.
+    """Count the words, the words in the vocabulary, and the words outside it, for each of n texts:
+    (n,) each. Punctuation does not count as a word.
     """
     encoded = encode(texts, lexicon)
     is_word = encoded.kind != TokenClass.PUNCTUATION.value
@@ -41,14 +41,14 @@ def count_words(texts: Sequence[str], lexicon: Lexicon) -> dict[str, Ids]:
 def text_words(
     documents: pa.Table, segmentations: Sequence[str], lexicon_of: LexiconOf
 ) -> pa.Table:
-    """One row per segmentation and text: dataset, segmentation, doc_id, field, n_words, n_covered,
-    n_oov.
+    """Return one row per segmentation and text: dataset, segmentation, doc_id, field, n_words,
+    n_covered, n_oov.
     """
     texts = texts_of(documents)
     progress = Progress("coverage", len(segmentations) * texts.num_rows, "texts")
     tables = [SCHEMA.empty_table()]
     for segmentation in segmentations:
-        # one at a time: on a large corpus each fills much memory
+        # one lexicon at a time: with a large corpus each takes much memory
         lexicon = lexicon_of(segmentation)
         for batch in texts.to_batches(max_chunksize=BATCH):
             columns: dict[str, object] = {

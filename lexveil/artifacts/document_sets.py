@@ -1,4 +1,4 @@
-"""The documents to be rewritten, from data/documents."""
+"""Loading of the documents to be rewritten from data/documents."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ COLUMNS = ("doc_id", "split", "text", "text_b", "label", "attribute", "context")
 def load_documents(
     folder: Path = paths.DOCUMENTS, machine: MachineParams | None = None
 ) -> pa.Table:
-    """Every document of every set, ordered by (dataset, doc_id).
+    """Load every document of every set, ordered by (dataset, doc_id).
 
     Returns:
-        Columns dataset, doc_id, split, text, text_b, label, attribute, context, all strings; those
-            from text_b on may be null. context is a second text that is not rewritten.
+        Columns dataset, doc_id, split, text, text_b, label, attribute, context, all strings; the
+            columns from text_b on may be null. context is a second text that is not rewritten.
 
     Raises:
-        RequestError: if there are no documents, a file is not readable, or one has no doc_id or no
-            text.
+        RequestError: if there are no documents, a file is not readable, or a document has no doc_id
+            or no text.
     """
     files = sorted(folder.glob("*.parquet")) if folder.is_dir() else []
     if not files:
@@ -56,10 +56,10 @@ def load_documents(
 
 
 def view_documents(con: duckdb.DuckDBPyConnection, files: list[Path]) -> None:
-    """Make ``files`` readable as documents_raw, with every column that sql/corpus/documents.sql
+    """Create the view documents_raw of ``files``, with every column that sql/corpus/documents.sql
     names.
     """
-    # The empty first half gives a column to files of which none has it.
+    # The empty first half adds the columns that none of the files has.
     empty = ", ".join(f"null::varchar as {column}" for column in COLUMNS)
     con.execute(
         f"create or replace temp view documents_raw as select {empty}, null::varchar as "

@@ -1,4 +1,4 @@
-"""How good embeddings are, by the test sets that gensim's wheel carries: similarity judgements and
+"""Quality of embeddings on the test sets that gensim's wheel contains: similarity judgements and
 analogies.
 """
 
@@ -27,15 +27,15 @@ ANALOGIES = "questions-words.txt"
 
 
 def load_similarity(name: str) -> list[tuple[str, str, float]]:
-    """The pairs of one set with their mean judgement, in lower case as all tokens are. Empty if it
-    is not installed.
+    """Return the pairs of one test set with their mean judgement, in lower case as all tokens.
+    Empty if the set is not installed.
     """
     rows = [line.split("\t") for line in _lines(SIMILARITY[name]) if not line.startswith("#")]
     return [(first.lower(), second.lower(), float(judged)) for first, second, judged in rows]
 
 
 def load_analogies() -> dict[str, list[Question]]:
-    """The questions by section, in lower case. Empty if the set is not installed."""
+    """Return the analogy questions by section, in lower case. Empty if the set is not installed."""
     sections: dict[str, list[Question]] = {}
     for line in _lines(ANALOGIES):
         if line.startswith(":"):
@@ -47,10 +47,10 @@ def load_analogies() -> dict[str, list[Question]]:
 
 
 def _lines(file: str) -> list[str]:
-    # Found without an import of gensim, which takes seconds.
+    # Do not import gensim: that takes seconds.
     spec = importlib.util.find_spec("gensim")
     path = Path(spec.origin).parent / "test" / "test_data" / file if spec and spec.origin else None
-    # A repackaged gensim may leave its tests out. Quality is then not measured; nothing else
+    # A repackaged gensim may lack its tests. Quality is then not measured, and nothing else
     # depends on it.
     if path is None or not path.is_file():
         return []
@@ -60,13 +60,13 @@ def _lines(file: str) -> list[str]:
 def embedding_metrics(
     space: WordSpace, raw: WordSpace, about: Mapping[str, object], trained: Trained | None
 ) -> dict[str, object]:
-    """How large and how good an embedding is, and how it was trained.
+    """Return the size and the quality of an embedding, and facts about its training.
 
     Args:
-        space: as it is used.
-        raw: as it was trained, before its lengths were changed.
-        about: how it was made.
-        trained: the training that it is of; None for an external model.
+        space: the embedding as it is used.
+        raw: the embedding as it was trained, before its lengths were changed.
+        about: facts about the training for the record.
+        trained: the training of the embedding; None for an external model.
     """
     lengths = Counter(space.n_words.tolist())
     norms = np.linalg.norm(space.vectors, axis=1)
@@ -75,7 +75,7 @@ def embedding_metrics(
         "n_tokens": len(space.tokens),
         **{f"n_{name}s": lengths[n] for n, name in enumerate(LENGTHS, 1)},
         "tokens_covered": int(space.counts.sum()) if trained is None else trained.tokens_covered,
-        # Rounded: a metric people compare, not the vectors themselves.
+        # Round it: people compare this metric.
         "norm_median": round(float(np.median(norms)), 3),
         "norm_largest": round(float(norms.max()), 3),
         "training": {
@@ -87,7 +87,7 @@ def embedding_metrics(
             "neighbours": neighbour_samples(raw),
             "similarity": {name: similarity(raw, load_similarity(name)) for name in SIMILARITY},
             "analogies": analogies(raw, load_analogies()),
-            # Of the vectors as trained, whose lengths say what training did.
+            # Use the vectors as trained: their lengths show the effect of training.
             "frequency": by_frequency(raw, None if trained is None else trained.moved),
         },
     }

@@ -1,5 +1,5 @@
-"""Folders of words.txt, NAME.npy and meta.json, such as embeddings. Nothing is pickled; arrays are
-mapped from disk.
+"""Folders with words.txt, NAME.npy and meta.json, such as embeddings. Nothing is pickled; arrays
+are memory-mapped from disk.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from lexveil.runtime.tables import atomic_directory, read_json, require, write_j
 
 
 def write_embedding(space: WordSpace, out: Path, about: Mapping[str, Any] | None = None) -> None:
-    """Write one embedding into folder ``out``; ``about``, how it was made, goes into meta.json."""
+    """Write one embedding into folder ``out``; ``about``, the facts of its making, goes into
+    meta.json.
+    """
     with atomic_directory(out) as folder:
         n, p = space.vectors.shape
         meta = {**(about or {}), "n_tokens": n, "dimensions": p, "dtype": "float32"}
@@ -25,12 +27,14 @@ def write_embedding(space: WordSpace, out: Path, about: Mapping[str, Any] | None
 
 
 def load_embedding(segmentation: str, project: Path = Path()) -> WordSpace:
-    """The embedding trained on one segmentation; its vectors are mapped from disk."""
+    """Load the embedding that was trained on one segmentation; its vectors are memory-mapped from
+    disk.
+    """
     return read_space(_folder(segmentation, project))
 
 
 def read_space(folder: Path) -> WordSpace:
-    """The embedding in ``folder``; its vectors are mapped from disk."""
+    """Read the embedding in ``folder``; its vectors are memory-mapped from disk."""
     vectors, counts = read_arrays(folder, "vectors", "counts")
     return WordSpace(read_words(folder / "words.txt"), vectors, np.array(counts))
 
@@ -45,7 +49,7 @@ def load_purposes(segmentation: str, project: Path = Path()) -> dict[str, str]:
 
 
 def load_words(segmentation: str, project: Path = Path()) -> list[str]:
-    """The tokens of one embedding, in row order."""
+    """Load the tokens of one embedding, in row order."""
     return read_words(_folder(segmentation, project) / "words.txt")
 
 
@@ -62,8 +66,8 @@ def write_arrays(
     words: Iterable[str] | None = None,
     meta: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write NAME.npy of each array into ``folder``, which is there, and words.txt and meta.json if
-    they are given.
+    """Write each array as NAME.npy into the existing folder ``folder``, and words.txt and meta.json
+    if they are given.
     """
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", array, allow_pickle=False)
@@ -74,16 +78,16 @@ def write_arrays(
 
 
 def read_arrays(folder: Path, *names: str) -> list[npt.NDArray[Any]]:
-    """The arrays NAME.npy of ``folder``, mapped from disk."""
+    """Return the arrays NAME.npy of ``folder``, memory-mapped from disk."""
     return [np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in names]
 
 
 def write_words(tokens: Iterable[str], file: Path) -> None:
-    """Write tokens, one a line; a line ends at a line feed and nowhere else."""
+    """Write tokens, one per line. Only a line feed ends a line."""
     file.write_text("".join(token + "\n" for token in tokens), encoding="utf-8", newline="\n")
 
 
 def read_words(file: Path) -> list[str]:
-    """Read what ``write_words`` wrote."""
-    # Not splitlines and no translation of line ends: a token may hold any other separator.
+    """Read tokens that ``write_words`` wrote."""
+    # Do not use splitlines or translate line ends: a token may contain any other separator.
     return file.read_bytes().decode("utf-8").split("\n")[:-1]

@@ -1,4 +1,4 @@
-"""Ready-made models of the evaluation: the encoder of every data set, and the language model."""
+"""Loading of the models of the evaluation: the encoder of each data set, and the language model."""
 
 from __future__ import annotations
 
@@ -15,29 +15,27 @@ from lexveil.evaluation.registry import ENCODERS, LANGUAGE_MODELS
 
 
 def load_models(settings: EvaluationParams) -> Models:
-    """Load what params.yaml: evaluation names.
+    """Load the models that params.yaml names under evaluation.
 
     Raises:
         MissingArtifact: if a model of this project was not made.
-        RequestError: if a model from elsewhere cannot be read.
+        RequestError: if an external model cannot be read.
     """
     return Models(_encoder(settings), _language_model(settings))
 
 
 def _encoder(settings: EvaluationParams) -> Callable[[Sequence[str]], Encoder]:
-    """What makes the encoder of a data set from clean texts of it."""
+    """Return a function that makes the encoder of a data set from its clean texts."""
     back_end = ENCODERS[settings.encoder]
     if settings.encoder == TfidfMean.name:
         space = load_embedding("word")
         return lambda texts: back_end.make(space.tokens, space.vectors, texts)
-    encoder = back_end.maker(settings)()  # a model that was made elsewhere is the same for all
+    encoder = back_end.maker(settings)()  # an external model is the same for all data sets
     return lambda _: encoder
 
 
 def _language_model(settings: EvaluationParams) -> LanguageModel | None:
-    """The language model that perplexities are taken from; None if there was no corpus to learn
-    from.
-    """
+    """Return the language model for perplexities; None if there was no corpus for its training."""
     if settings.language_model == NgramModel.name:
         return load_language_model()
     return LANGUAGE_MODELS[settings.language_model].maker(settings)()

@@ -1,7 +1,7 @@
-"""External word models (data/embeddings/NAME/), named NAME@HASH wherever a run depends on them.
+"""External word models (data/embeddings/NAME/), which params.yaml names as NAME@HASH.
 
-The hash is of words and vectors. A run that names it cannot silently get another model of the same
-name, and DVC, which compares params.yaml, sees when the model changes.
+The hash covers words and vectors. A run that names it cannot silently get another model of the same
+name, and DVC, which compares params.yaml, notices a change of the model.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from lexveil.artifacts.embeddings import load_embedding, read_space
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import MissingArtifact, RequestError
 
-DIGITS = 12  # of the hash: enough to tell any two models of a project apart
+DIGITS = 12  # digits of a hash: enough to distinguish the models of a project
 
 
 def content_hash(folder: Path) -> str:
-    """The first digits of a hash of words.txt and vectors.npy."""
+    """Return the first digits of a hash of words.txt and vectors.npy."""
     digest = hashlib.sha256()
     for name in ("words.txt", "vectors.npy"):
         with (folder / name).open("rb") as file:
@@ -27,11 +27,11 @@ def content_hash(folder: Path) -> str:
 
 
 def load_model(model: str, segmentation: str = "word") -> WordSpace:
-    """The model ``own`` (that of ``segmentation``), gst, mst, or NAME@HASH.
+    """Load the model ``own`` (that of ``segmentation``), gst, mst, or NAME@HASH.
 
     Raises:
-        MissingArtifact: if it is not there.
-        RequestError: if the model NAME has another content than HASH says.
+        MissingArtifact: if the model does not exist.
+        RequestError: if the content of the model NAME does not match HASH.
     """
     if model == "own":
         return load_embedding(segmentation)

@@ -1,5 +1,5 @@
-"""What a language model is trained on, and the model: words.txt, meta.json, three arrays for each
-order of n-grams.
+"""Reading and writing of language models (words.txt, meta.json, three arrays for each order of
+n-grams), and reading of their training sentences.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from lexveil.runtime.tables import atomic_directory, read_json, require
 from lexveil.types import Ids
 
 STAGE = "train_language_model"
-ARRAYS = ("keys", "seen", "rest")  # of an order; lexveil/evaluation/kneser_ney.py defines them
+ARRAYS = ("keys", "seen", "rest")  # arrays of an order, defined in lexveil/evaluation/kneser_ney.py
 
 
 def write_language_model(
     model: KneserNey, words: Sequence[str], about: Mapping[str, Any], out: Path
 ) -> None:
-    """Write the model into folder ``out``; ``about``, how it was made, goes into meta.json.
+    """Write the model into folder ``out``; ``about``, the facts of its making, goes into meta.json.
 
     Args:
-        words: (V,) normal form by number.
+        words: (V,) normal form of each word by its number.
     """
     with atomic_directory(out) as folder:
         orders = enumerate(model.orders, start=1)
@@ -44,13 +44,13 @@ def write_language_model(
 
 
 def load_language_model() -> NgramModel | None:
-    """The model of stage train_language_model; its n-grams are mapped from disk and read as they
-    are looked up.
+    """Load the model of the stage train_language_model. Its n-grams are memory-mapped from disk and
+    read when they are looked up.
 
-    None if there was no corpus to learn from.
+    The result is None if there was no corpus for its training.
 
     Raises:
-        MissingArtifact: if it was not trained.
+        MissingArtifact: if the model was not trained.
     """
     folder = require(paths.LANGUAGE_MODEL, STAGE)
     meta = read_json(folder / "meta.json", STAGE)
@@ -64,12 +64,11 @@ def load_language_model() -> NgramModel | None:
 
 
 def read_sentences(file: Path, max_tokens: int) -> tuple[Ids, Ids]:
-    """The first sentences that have at most ``max_tokens`` tokens together, at least one sentence.
-
-    No more of the file is read than that takes.
+    """Return the first sentences with at most ``max_tokens`` tokens in all, at least one sentence.
+    The rest of the file is not read.
 
     Returns:
-        (n,) word numbers, and (s + 1,) where each of s sentences starts among them.
+        (n,) word numbers, and (s + 1,) offsets of s sentences among them.
     """
     parts, n_tokens = [], 0
     for batch in pq.ParquetFile(require(file, "sample_corpus")).iter_batches(columns=["ids"]):

@@ -1,4 +1,4 @@
-"""Read the lexicon of texts: the vocabulary of one segmentation, and its collocations."""
+"""Loading of the lexicon of texts: the vocabulary of one segmentation, and its collocations."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from lexveil.text.encode import Lexicon
 
 
 def load_lexicon(segmentation: str, project: Path, language: str) -> Lexicon:
-    """The vocabulary of one segmentation's embedding, and the collocations that have a vector in
-    it.
+    """Load the vocabulary of one segmentation's embedding, and the collocations that have a vector
+    in it.
 
     Args:
-        language: of the corpus that they are of.
+        language: language of the corpus.
     """
     tokens = load_words(segmentation, project)
     collocations = None if segmentation == "word" else load_collocations(project)

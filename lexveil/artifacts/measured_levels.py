@@ -1,4 +1,4 @@
-"""Measured levels of protection of the models that ship, and how often texts are found again there:
+"""Measured levels of protection, and measured linkage of texts, for the models that ship:
 lexveil/models/levels.json and linkage.json.
 """
 
@@ -13,13 +13,13 @@ LINKAGE = paths.MODELS / "linkage.json"
 
 
 def measured_levels(card_sha256: str) -> list[MeasuredLevel]:
-    """The levels that were measured of the model with this card; none of others."""
+    """Return the measured levels of the model with this card; empty for other models."""
     by_card = json.loads((paths.MODELS / "levels.json").read_text(encoding="utf-8"))
     return [MeasuredLevel(**level) for level in by_card.get(card_sha256, {}).get("levels", [])]
 
 
 def measured_linkage(card_sha256: str) -> list[MeasuredLinkage]:
-    """Linkage as it was measured of the model with this card; nothing for other models."""
+    """Return the measured linkage of the model with this card; empty for other models."""
     by_card = json.loads(LINKAGE.read_text(encoding="utf-8"))
     figures = by_card.get(card_sha256, {}).get("linkage", [])
     return [MeasuredLinkage(**figure) for figure in figures]

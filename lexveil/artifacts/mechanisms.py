@@ -1,4 +1,4 @@
-"""Build a mechanism from params.yaml and the artifacts it needs."""
+"""Building of a mechanism from params.yaml and the artifacts that it needs."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ class CausalModel:
     """A public causal language model by which a mechanism may weigh words.
 
     Attributes:
-        language: whose words it knows.
-        make: loads it.
-        weights: returns its file, whose hash is in records.
+        language: language of the model.
+        make: loads the model.
+        weights: returns the file of its weights, whose hash is in records.
     """
 
     language: str
@@ -64,7 +64,7 @@ def _smollm2() -> Path:
     return Path(smollm2.SmolLm2.folder(CHOSEN_BY)) / smollm2.FILE
 
 
-# By the name that the parameter gives them.
+# Causal models by their name in the parameter.
 CAUSAL_MODELS = {
     smollm2.SmolLm2.name: CausalModel(
         smollm2.SmolLm2.language, partial(smollm2.SmolLm2, CHOSEN_BY), _smollm2
@@ -74,14 +74,14 @@ CAUSAL_MODELS = {
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A mechanism over the words it may take and give.
+    """A mechanism over the words that it may replace and put out.
 
     Attributes:
-        parameters: of this mechanism, for the record.
-        files: what it was made from beside the embedding, by name.
-        key: of the lists of near words that it uses and no project has; None if there are none to
-            make.
-        near_folder: where the project has lists of near words of its embedding; None outside of
+        parameters: parameters of this mechanism, for the record.
+        files: files besides the embedding from which it was made, by name.
+        key: cache key of the near-word lists that it uses and that no project has; None if it needs
+            none.
+        near_folder: folder of the project with near-word lists of its embedding; None outside of
             projects.
     """
 
@@ -95,23 +95,27 @@ class Prepared:
 
     @property
     def lists(self) -> NearTable | None:
-        """The lists of near words that there are; None if it uses none."""
+        """Existing near-word lists of the mechanism; None if it uses none."""
         return self.mechanism.near.table if isinstance(self.mechanism, OnNeighbors) else None
 
     def open_near_lists(self) -> NearTable | None:
-        """The lists of near words that there are of its vectors, whether it draws by them or not;
-        None if none.
+        """Return the existing near-word lists of its vectors, whether the mechanism draws by them
+        or not; None if there are none.
         """
         if isinstance(self.mechanism, OnNeighbors):
             return self.mechanism.near.table
         return _near_lists(self.near_folder, key_of(self.vocabulary.vectors))
 
     def fresh(self) -> Prepared:
-        """The same for other texts, with what is kept of it; see ``Mechanism.fresh``."""
+        """Return the same mechanism for other texts, with its cached results; see
+        ``Mechanism.fresh``.
+        """
         return replace(self, mechanism=self.mechanism.fresh())
 
     def once(self, name: str, make: Callable[[], T]) -> T:
-        """What follows from it alone and from no text, made when it is first asked for."""
+        """Return a result that depends on the mechanism alone and on no text, computing it at the
+        first call.
+        """
         if name not in self._kept:
             self._kept[name] = make()
         return cast(T, self._kept[name])
@@ -119,19 +123,21 @@ class Prepared:
     def keep_lists(
         self, epsilon: float, n_tokens: int | None = None, *, waits: bool = False
     ) -> bool:
-        """Make the lists of near words that pay in a text of so many tokens, and keep them in the
-        user's cache.
+        """Compute the near-word lists that pay off in a text of so many tokens, and store them in
+        the user's cache.
 
-        By Zipf's law the word at rank r is about n / (r ln V) of n tokens; a list pays if its word
-        is one of them. So a short text makes none in advance. Lists change no result.
+        By Zipf's law the word at rank r occurs about n / (r ln V) times among n tokens; a list pays
+        off if its word is expected to occur at least once. A short text therefore needs no lists in
+        advance. Lists change no result.
 
         Args:
-            n_tokens: None makes the lists of all words.
-            waits: for another process that is at it; else this one goes on without what that one
-                makes.
+            epsilon: epsilon of a token; the mechanism needs no lists at some epsilons.
+            n_tokens: number of tokens of the text; None computes the lists of all words.
+            waits: whether to wait for another process that computes the same lists; otherwise this
+                one continues without them.
 
         Returns:
-            Whether there may be more of them now.
+            Whether there may be more lists now.
         """
         mechanism = self.mechanism
         if (
@@ -163,16 +169,16 @@ class Prepared:
         return True
 
     def hashes(self) -> dict[str, str]:
-        """The sha256 of its files, by name, computed once: they may be replaced while a service has
-        what they held.
+        """Return the sha256 of its files by name. They are computed once, because the files may be
+        replaced while a service has their content in memory.
         """
         return dict(
             self.once("hashes", lambda: {name: sha256(file) for name, file in self.files.items()})
         )
 
     def base_measure(self) -> dict[str, str]:
-        """The language model that weighs its words, with the sha256 of the weights, for the ledger;
-        or nothing.
+        """Return the language model that weighs its words, with the sha256 of the weights, for the
+        ledger; empty if there is none.
         """
         if not isinstance(getattr(self.mechanism, "mass", None), CausalMeasure):
             return {}
@@ -190,11 +196,11 @@ def prepare(
     source: Path | PackagedModel = Path(),
     causal: CausalModel | None = None,
 ) -> Prepared:
-    """Build mechanism ``name`` over the words of an embedding, or over those of its list set.
+    """Build the mechanism ``name`` over the words of an embedding, or over those of its list set.
 
     Args:
-        source: the project, or the model, that the embedding is of.
-        causal: the language model that the mechanism weighs words by, if it does.
+        source: the project, or the packaged model, of the embedding.
+        causal: the language model by which the mechanism weighs words; None if it uses none.
 
     Raises:
         RequestError: if no word is left.
@@ -243,13 +249,13 @@ def prepare(
 
 
 def _near_lists(of_project: Path | None, key: str) -> MappedTable | None:
-    """The lists of near words of a project, else those of the user's cache."""
+    """Open the near-word lists of a project, or else those in the user's cache."""
     return (of_project and open_lists(of_project, key)) or open_lists(cache_folder(key), key)
 
 
 def bigram_files(segmentation: str, source: Path | PackagedModel) -> dict[str, Path]:
-    """The files of the bigram counts of an embedding, by the names that a record gives them; none
-    if there are none.
+    """Return the files of the bigram counts of an embedding, by their names in records; empty if
+    they do not exist.
     """
     if isinstance(source, PackagedModel):
         files = source.files(*(f"{BIGRAMS}/{name}" for name in FILES))
@@ -260,7 +266,7 @@ def bigram_files(segmentation: str, source: Path | PackagedModel) -> dict[str, P
 
 
 def _bigrams(segmentation: str, source: Path | PackagedModel) -> tuple[Bigrams, dict[str, Path]]:
-    """The bigram counts of an embedding, and their files."""
+    """Load the bigram counts of an embedding, and return them with their files."""
     if not isinstance(source, PackagedModel):
         return load_bigrams(segmentation, source), bigram_files(segmentation, source)
     if (counted := source.bigrams(segmentation)) is None:
@@ -275,7 +281,7 @@ def _bigrams(segmentation: str, source: Path | PackagedModel) -> tuple[Bigrams, 
 def _lists(
     segmentation: str, name: str, source: Path | PackagedModel
 ) -> tuple[WordLists, dict[str, Path]]:
-    """A list set, and its files by the names that a record gives them."""
+    """Load a list set, and return it with its files by their names in records."""
     if isinstance(source, PackagedModel):
         return source.word_lists(segmentation, name), source.files(source.order_file(segmentation))
     folder = paths.word_orders(segmentation, name)
@@ -289,10 +295,11 @@ def _lists(
 def over_lists(
     lists: WordLists, space: WordSpace, vocabulary: Vocabulary
 ) -> tuple[Vocabulary, Orders]:
-    """The part of a vocabulary that a list set knows, and the set's orders over its numbers.
+    """Restrict a vocabulary to the words of a list set, and return it with the orders of the set
+    over its numbers.
 
-    A word that is not in every list would make the choice of a list depend on the word, so it is
-    out of vocabulary.
+    A word that is not in every list would make the choice of a list depend on the word, so it
+    counts as out of vocabulary.
     """
     place = {token: number for number, token in enumerate(lists.words)}
     in_lists = np.array(
@@ -303,8 +310,8 @@ def over_lists(
     number[rows] = np.arange(len(rows))
     keep = np.zeros(len(lists.words), dtype=np.bool_)
     keep[in_lists[in_lists >= 0]] = True
-    # ``only`` numbers what is left in the order of the lists' words; the vocabulary has an order of
-    # its own.
+    # ``only`` numbers the remaining words in the order of the lists, which differs from that of the
+    # vocabulary.
     renumbered = np.empty(len(rows), dtype=np.int32)
     renumbered[np.argsort(np.argsort(in_lists[in_lists >= 0]))] = np.arange(
         len(rows), dtype=np.int32

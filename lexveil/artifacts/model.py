@@ -1,5 +1,5 @@
-"""The model for rewriting: vocabulary, collocations, embedding, mechanisms; of a project's run, or
-packaged.
+"""The model for rewriting (vocabulary, collocations, embedding, mechanisms), from a project's run
+or packaged.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import read_json, require
 from lexveil.text.encode import Lexicon
 
-# What must have passed before a vocabulary is used, and the stage that checks it.
+# Checks that must have passed before a vocabulary is used, with the stage of each check.
 CHECKED_BY = {
     "corpus.json": "check_corpus",
     "collocations.json": "check_collocations",
@@ -53,20 +53,21 @@ CHECKED_BY = {
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """The artifacts that texts are rewritten with, and the place with its defaults and its ledger.
+    """The artifacts for rewriting texts, and the project or user folder with the parameters and the
+    ledger.
 
     Each artifact is read once, when it is first used.
 
     Attributes:
-        project: or what stands for one outside of projects, in the user's data folder.
-        packaged: the model; None is that of the project's own run.
-        cache_only: compute nothing of what readers are expected to get back: it takes seconds,
-            which a service does not have while it answers.
-        purposes: public scales of words, whose axes are added to its embedding.
-        causal_models: by the names that a parameter gives them; an audit's toys have one of their
-            own.
-        suppress_language_warning: say nothing of a language on standard error: it is a statistic of
-            the texts.
+        project: the project, or outside of projects the user's data folder in its place.
+        packaged: the packaged model; None is the model of the project's own run.
+        cache_only: whether not to compute the expected recovery by adversaries if the cache lacks
+            it. The computation takes seconds, which a service does not have while it answers.
+        purposes: public scales of words, whose axes are added to the embedding.
+        causal_models: causal language models by their name in a parameter; toy models of an audit
+            have their own.
+        suppress_language_warning: whether to print no warning about a language, which is a
+            statistic of the texts.
     """
 
     project: Project
@@ -81,7 +82,8 @@ class Model:
 
     @classmethod
     def load(cls, project: Path | str | Model | None = None, name: str | None = None) -> Model:
-        """The model of this name, at the place of a project; a model is given back as it is.
+        """Return the model with this name for a project. If ``project`` is a Model, return it
+        unchanged.
 
         Args:
             project: its folder; None is that of the project around the current folder, and else the
@@ -92,8 +94,8 @@ class Model:
                 Purposes follow it: ``en+sentiment=1``, or ``+sentiment`` of that model.
 
         Raises:
-            RequestError: if there is no model or purpose of this name, ``own`` is asked for outside
-                a project, or a purpose knows none of the model's words.
+            RequestError: if there is no model or purpose with this name, ``own`` is asked for
+                outside a project, or a purpose knows none of the model's words.
             ParameterError: if the project has no params.yaml, or it is not valid.
         """
         if isinstance(project, Model):
@@ -134,8 +136,8 @@ class Model:
 
     @property
     def sha256(self) -> str | None:
-        """Of its card, which has the hashes of all its files, and of its purposes; None of a
-        project's own.
+        """SHA-256 of the model card, which has the hashes of all files, and of the purposes; None
+        for a project's own model.
         """
         if self.packaged is None or not self.purposes:
             return self.packaged.hash if self.packaged else None
@@ -159,10 +161,10 @@ class Model:
         return own + self.purposes
 
     def require_purposes(self) -> None:
-        """See that each purpose stands there once and tells some of the words apart.
+        """Check that each purpose is given once and distinguishes some of the words.
 
         Raises:
-            RequestError: if not.
+            RequestError: if a purpose does not.
         """
         if not self.purposes:
             return
@@ -181,16 +183,18 @@ class Model:
 
     @property
     def language(self) -> str:
-        """Of its vocabulary, by whose rules texts are cut."""
+        """Language whose tokenizer rules apply to texts."""
         return self.packaged.card.language if self.packaged else self.params.model.language
 
     @property
     def params(self) -> Params:
-        """The parameters of the place."""
+        """Parameters of the project, or the defaults outside of projects."""
         return self.project.params
 
     def path(self, relative: Path | str) -> Path:
-        """A path of the place, as the parameters and ``lexveil.paths`` give it."""
+        """Return a path inside the project's or the user's folder, for a relative path of the
+        parameters or of ``lexveil.paths``.
+        """
         return self.project.path(relative)
 
     @property
@@ -209,8 +213,8 @@ class Model:
         return model_in_words(self.name, self.version, self.made_of)
 
     def reference(self, strategy: str) -> ModelReference:
-        """What a record says of it: the hash of its card; of a project's own, of the hashes of its
-        artifacts.
+        """Return the reference to this model in records: the hash of its card, or for a project's
+        own model the hash of its artifacts' hashes.
         """
         listed = json.dumps({} if self.packaged else self.hashes(strategy), sort_keys=True)
         digest = self.sha256 or hashlib.sha256(listed.encode()).hexdigest()
@@ -219,13 +223,13 @@ class Model:
         )
 
     def require_checks(self, strategy: str) -> None:
-        """See that the artifacts exist and passed their checks. A check that fails removes its
+        """Check that the artifacts exist and passed their checks. A failed check removes its
         result.
 
         A packaged model was checked when it was built or imported.
 
         Raises:
-            MissingArtifact: naming the stage that makes what is missing.
+            MissingArtifact: with the stage that makes the missing artifact.
         """
         self.lexicon(strategy)
         if self.packaged:
@@ -234,7 +238,7 @@ class Model:
             require(self.path(paths.CHECKS / check), stage)
 
     def lexicon(self, strategy: str) -> Lexicon:
-        """What the texts of a strategy are looked up in.
+        """Return the lexicon for the texts of a strategy.
 
         Raises:
             MissingArtifact: if no run has made it.
@@ -249,13 +253,13 @@ class Model:
         return self._lexicons[segmentation]
 
     def average_words(self) -> float:
-        """Words per document of the public corpus that the embeddings are trained on, or else of
-        that of their base.
+        """Return the mean number of words per document of the public corpus of the embeddings, or
+        else of the corpus of their base model.
 
-        0 if there are no documents and no base.
+        The result is 0 if there are no documents and no base model.
 
         Raises:
-            MissingArtifact: if no run has counted them.
+            MissingArtifact: if no run has counted the words.
         """
         if self.packaged:
             return self.packaged.card.average_words
@@ -266,7 +270,7 @@ class Model:
         return base.card.average_words if base else 0.0
 
     def structure(self, strategy: str, policy: Policy) -> StructureFigures | None:
-        """How often one other word changes the structure of public texts; None where it was not
+        """Return the sensitivity of the disclosed structure of public texts; None if it was not
         measured.
         """
         if self.packaged:
@@ -276,7 +280,7 @@ class Model:
         return None if measured is None else measured.figures(strategy, policy)
 
     def embedding(self, strategy: str) -> WordSpace:
-        """The embedding of the strategy's segmentation.
+        """Return the embedding of the strategy's segmentation, with the axes of the purposes.
 
         Raises:
             MissingArtifact: if no run has made it.
@@ -290,15 +294,13 @@ class Model:
         return with_axes(space, self.purposes)
 
     def bigram_files(self, strategy: str) -> dict[str, Path]:
-        """The files of the bigram counts of the strategy's tokens, by name; none if nobody counted
-        them.
+        """Return the files of the bigram counts of the strategy's tokens, by name; empty if there
+        are no counts.
         """
         return bigram_files(SEGMENTATION_OF[strategy], self.packaged or self.project.folder)
 
     def bigrams(self, strategy: str) -> Bigrams | None:
-        """How often a token of the strategy's embedding stands right after another; None if nobody
-        counted.
-        """
+        """Return the bigram counts of the strategy's tokens; None if there are no counts."""
         segmentation, packaged = SEGMENTATION_OF[strategy], self.packaged
         if not self.bigram_files(strategy):
             return None
@@ -309,18 +311,21 @@ class Model:
         )
 
     def of_variant(self, name: str) -> Model:
-        """The model with the parameters of a variant of a mechanism, as the grid names it."""
+        """Return this model with the parameters of a variant of a mechanism, by its name in the
+        grid.
+        """
         mechanisms = self.params.mechanisms.of_variant(name)
         params = self.params.model_copy(update={"mechanisms": mechanisms})
         return replace(self, project=replace(self.project, params=params))
 
     def mechanism(self, name: str, strategy: str, policy: Policy) -> Prepared:
-        """A mechanism over the words of the strategy's embedding.
+        """Return a mechanism over the words of the strategy's embedding.
 
         Raises:
             MissingArtifact: if no run has made the embedding or the word orders.
             ParameterError: if a parameter does not suit the mechanism or the words.
-            RequestError: of a mechanism on lists, whose order of the words has no axes.
+            RequestError: if the model has purposes and the mechanism works on lists, whose order of
+                the words has no axes.
         """
         if self.purposes and MECHANISMS[name].on_lists:
             raise RequestError(
@@ -333,10 +338,10 @@ class Model:
         return prepare(name, segmentation, space, policy, self.params.mechanisms, source, causal)
 
     def causal_model(self, mechanism: str) -> CausalModel | None:
-        """The language model that a mechanism weighs words by; None if it is none.
+        """Return the language model by which a mechanism weighs words; None if it uses none.
 
         Raises:
-            RequestError: if it is of another language than the words.
+            RequestError: if the language model has another language than the words.
         """
         chosen: str = getattr(getattr(self.params.mechanisms, mechanism), "model", "")
         causal = self.causal_models.get(chosen)
@@ -349,11 +354,10 @@ class Model:
         return causal
 
     def hashes(self, strategy: str) -> dict[str, str]:
-        """The sha256 of the embedding and the collocations of a strategy, by the names of their
-        files.
+        """Return the sha256 of the embedding and the collocations of a strategy, by file name.
 
-        Where training began with a base, the embedding's meta.json is one of them: it has the
-        base's name and hash.
+        If training started from a base model, the embedding's meta.json is one of the files: it has
+        the name and hash of the base model.
         """
         segmentation = SEGMENTATION_OF[strategy]
         weighed = {f"purposes/{purpose}": purpose.sha256 for purpose in self.purposes}

@@ -1,4 +1,4 @@
-"""Packaged models by their names: those that ship with the library, then those of the user's data
+"""Packaged models by name: those that ship with the library, then those in the user's data
 folder.
 """
 
@@ -19,12 +19,12 @@ DEFAULT = "en"  # where a project has no run, or there is no project
 
 
 def folders() -> tuple[Path, ...]:
-    """Where models lie, one folder each, in the order in which they are looked for."""
+    """Return the folders with models, one subfolder per model, in search order."""
     return paths.MODELS, paths.user_data() / "models"
 
 
 def installed() -> dict[str, PackagedModel]:
-    """All models by name, a shipped one before one of the user with its name."""
+    """Return all models by name; a model that ships takes precedence over a model of the user."""
     cards = [card for folder in folders() for card in sorted(folder.glob(f"*/{CARD}"))]
     models: dict[str, PackagedModel] = {}
     for card in cards:
@@ -33,10 +33,10 @@ def installed() -> dict[str, PackagedModel]:
 
 
 def find(name: str) -> PackagedModel:
-    """The model of this name.
+    """Return the model with this name.
 
     Raises:
-        RequestError: if there is none; it lists those that there are.
+        RequestError: if there is none; the message lists the existing models.
     """
     models = installed()
     if name not in models:
@@ -52,8 +52,8 @@ def find(name: str) -> PackagedModel:
 
 
 def files_named(names: Iterable[str]) -> dict[str, Path]:
-    """The files of installed models and purposes by the names that records give them; others are
-    left out.
+    """Return the files of installed models and purposes by their names in records; other names are
+    skipped.
     """
     models, found = installed(), dict[str, Path]()
     for name in names:

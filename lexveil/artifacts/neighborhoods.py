@@ -1,12 +1,13 @@
-"""Files of near-word lists: a project's are next to its neighbours, others in the user's cache.
+"""Files of near-word lists. Those of a project are next to its neighbours, others are in the user's
+cache.
 
-    meta.json        whose lists they are (a hash of the vectors), and of how many words
+    meta.json        cache key of the lists (a hash of the vectors), and number of words with a list
     near.npy         (n, K) int32, the nearest words of each word, itself first
     distances.npy    (n, K) float64
 
-A file may have room for more words than have lists, so that lists can be added: first come the most
-frequent words. Every process maps the files; which lists there are changes no result, only who has
-to make the others.
+A file may have space for more words than have lists, so that lists can be added. The most frequent
+words come first. Every process maps the files. The existing lists change no result, they only save
+the time of computing them.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ from lexveil.types import Vectors
 
 FORMAT = 1
 META, NEAR, DISTANCES = "meta.json", "near.npy", "distances.npy"
-BLOCK = 4096  # words whose lists are added at a time
+BLOCK = 4096  # number of lists in a block
 
 
 @dataclass(frozen=True)
 class MappedTable(NearTable):
-    """A table mapped from a folder. Other processes map it again; where they cannot, they make
-    their lists.
+    """A table of near-word lists that is memory-mapped from a folder. Another process that
+    unpickles it maps the folder again, or computes its lists if it cannot.
     """
 
     folder: Path = Path()
@@ -45,14 +46,16 @@ class MappedTable(NearTable):
 
 
 def key_of(vectors: Vectors) -> str:
-    """What says whose lists they are."""
+    """Return the cache key of the near-word lists of these vectors."""
     hashed = hashlib.sha256(repr((FORMAT, LISTED, vectors.shape)).encode())
     hashed.update(np.ascontiguousarray(vectors, dtype=np.float32).data)
     return hashed.hexdigest()
 
 
 def open_lists(folder: Path, key: str) -> MappedTable | None:
-    """The lists in a folder; None if there are none, or they are of other vectors, or not whole."""
+    """Open the near-word lists in a folder; None if there are none, or they are incomplete or
+    belong to other vectors.
+    """
     try:
         meta = json.loads((folder / META).read_bytes())
         near, distances = (
@@ -74,7 +77,7 @@ def open_lists(folder: Path, key: str) -> MappedTable | None:
 
 
 def cache_folder(key: str) -> Path:
-    """Where the user's cache has the lists of some vectors."""
+    """Return the folder in the user's cache for the lists with this key."""
     return paths.user_cache() / "neighborhoods" / key[:32]
 
 
@@ -87,15 +90,16 @@ def add_lists(
     on_step: Callable[[int], None] = lambda _: None,
     waits: bool = False,
 ) -> None:
-    """Make the lists of the first ``n_words`` words that are not in the folder yet; each block
-    counts when it is whole.
+    """Compute the missing lists of the first ``n_words`` words in a folder. Each finished block of
+    lists is usable at once.
 
-    Where another process is at it, this one leaves it to it, or waits for it.
+    If another process computes lists in this folder, this call returns, or waits.
 
     Args:
-        vectors: (V, p) float32, of which ``key`` is the key.
-        largest: the largest distance of two words, where it is known.
-        on_step: called with the number of lists made since its last call.
+        vectors: (V, p) float32 with the key ``key``.
+        largest: the largest distance of two words, if it is known.
+        on_step: called with the number of lists computed since its last call.
+        waits: whether to wait for another process.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -103,7 +107,7 @@ def add_lists(
             if open_lists(folder, key) is None:
                 shape = (len(vectors), min(LISTED, len(vectors)))
                 with atomic_directory(folder) as partial:
-                    # no disk space until written to
+                    # sparse files: they take disk space only when written
                     for name, kind in ((NEAR, np.int32), (DISTANCES, np.float64)):
                         np.lib.format.open_memmap(
                             partial / name, mode="w+", dtype=kind, shape=shape
@@ -127,7 +131,7 @@ def add_lists(
 
 
 def write_lists(table: NearTable, key: str, folder: Path) -> None:
-    """Write a whole table into ``folder``, which is made."""
+    """Create ``folder`` and write a complete table into it."""
     folder.mkdir(parents=True)
     meta = _meta(key, len(table), table.largest)
     write_arrays(folder, {"near": table.ids, "distances": table.distances}, meta=meta)

@@ -1,23 +1,23 @@
-"""Packaged models: one folder of words, counts, PMI and 8-bit vectors, with a card; nothing in it
-is code.
+"""Packaged models: a folder with words, counts, PMI and 8-bit vectors, and a card. It contains no
+code.
 
-    model.json        the card: what it is, its licence, sources and quality, and the sha256 of
+    model.json        the card: description, licence, sources and quality, and the sha256 of
                       every other file
     words.txt         V tokens, one a line, by falling count; collocations join their words by _
     counts.npy        (V,) uint32, occurrences in the corpus
     pmi.npy           (V,) float32 bits, of collocations; 0 of words
     vectors.npy       (V, p) int8, and
     scales.npy        (V,) float32: the vector of a token is its row times its scale, in float32
-    trained_scales.npy  the same with the lengths as trained, where scales.npy has others; what a
-    training begins with
-    bigrams/          starts, ids and counts.npy: how often a token stands right after another; a
-                      model need not have it
+    trained_scales.npy  scales for the lengths as trained, if scales.npy has other lengths; a
+                      training starts from these
+    bigrams/          starts, ids and counts.npy: how often a token stands right after another;
+                      optional
     orders/S.npy      (2, n) uint16 or uint32: orders of the tokens for 1-Diffractor; S is word
-                      (words alone) or all
-    structure.json    what one replaced word changes in public texts, by segmentation
+                      (single words) or all
+    structure.json    sensitivity of the disclosed structure of public texts, by segmentation
     NOTICE.md         attribution of the sources
 
-The proofs speak of the vectors as they are loaded: rounding happened before, once and in public.
+The proofs are about the vectors as they are loaded: they were rounded before, once and in public.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from lexveil.text.encode import Lexicon
 from lexveil.types import Floats, Orders, Vectors
 
 MAX_DIMENSIONS = 4096
-FORMAT = 1  # of the files; raised when a reader of today could not read them
+FORMAT = 1  # version of the file format; raise it if older readers could not read the files
 CARD = "model.json"
 SCALES, TRAINED_SCALES = "scales.npy", "trained_scales.npy"
 BIGRAMS = "bigrams"
@@ -61,9 +61,10 @@ class CorpusSource(Result):
     """One source of a model's corpus.
 
     Attributes:
-        words: Both 0 where the texts are not known, as of vectors made elsewhere.
-        license: Its licence and who states it.
-        origin: Where the text came from.
+        words: Number of words; documents and words are 0 if the texts are not known, as for
+            external vectors.
+        license: Licence of the source, and who states it.
+        origin: Origin of the text.
     """
 
     name: str
@@ -74,17 +75,18 @@ class CorpusSource(Result):
 
 
 class ModelCard(Result):
-    """What a model is, of what, and how good.
+    """Card of a model: its description, its sources and its quality.
 
     Attributes:
-        format: Of the files of the folder.
-        license: Under which the model may be used, as an SPDX expression or in words.
+        format: Version of the format of the files in the folder.
+        license: Licence of the model, as an SPDX expression or in words.
         built: Date, as YYYY-MM-DD.
-        n_words: Tokens of one word.
-        average_words: Words per document of the corpus: the public number by which a base epsilon
-            becomes a budget.
-        cleaning: What was left out of the corpus and of the vocabulary, and how it was found.
-        dropped: Tokens that a screen left out, by screen.
+        n_words: Number of tokens of one word.
+        average_words: Mean words per document of the corpus, a public number that turns a base
+            epsilon into a budget.
+        cleaning: Texts and tokens that were left out of the corpus and the vocabulary, and how they
+            were found.
+        dropped: Number of tokens that each screen left out.
         made_with: Hashes of the corpus and of the code, and versions of the libraries.
     """
 
@@ -112,8 +114,8 @@ class ModelCard(Result):
 
 
 def quantized(vectors: Vectors) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float32]]:
-    """Vectors (V, p) in 8 bits and a scale (V,) each: the largest coordinate of a row becomes
-    127.
+    """Round vectors (V, p) to 8 bits with a scale (V,) each; the largest coordinate of a row
+    becomes 127.
     """
     largest = np.abs(vectors).max(axis=1, initial=0.0).astype(np.float32)
     scales = np.where(largest > 0, largest / np.float32(127), np.float32(1)).astype(np.float32)
@@ -126,11 +128,14 @@ def rescaled(
     counts: npt.NDArray[Any],
     rule: Rule,
 ) -> npt.NDArray[np.float32]:
-    """Scales (V,) by which the rows (V, p) have the lengths of a rule; those of rows of zeros stay.
+    """Return scales (V,) that give the rows (V, p) the lengths of a rule; scales of zero rows stay
+    unchanged.
 
     Args:
-        scales: (V,), by which they have the lengths that they were trained with.
+        rows: (V, p) vectors in 8 bits.
+        scales: (V,) scales that give the rows their trained lengths.
         counts: (V,) occurrences, by falling count.
+        rule: the rule of the lengths.
     """
     tokens = [str(row) for row in range(len(rows))]
     trained = rows.astype(np.float32) * scales[:, None]
@@ -143,16 +148,16 @@ def rescaled(
 
 @dataclass(frozen=True, slots=True)
 class ModelContent:
-    """What a model is written of.
+    """Content of a packaged model to be written.
 
     Attributes:
         space: V tokens; its vectors are rounded to 8 bits.
-        pmi: (V,) bits; 0 of words.
-        orders: by ``word`` and ``all``, (2, n) permutations.
-        structure: by segmentation.
-        notice: the attribution of the sources.
-        lengths: of the vectors of the model; ``none`` leaves those of the space. Others stand
-            beside those.
+        pmi: (V,) bits; 0 for single words.
+        orders: (2, n) permutations, by ``word`` and ``all``.
+        structure: measured sensitivity of the disclosed structure, by segmentation.
+        notice: attribution of the sources.
+        lengths: rule for the lengths of the model's vectors; ``none`` keeps those of ``space``.
+            With another rule, both are stored.
     """
 
     space: WordSpace
@@ -164,7 +169,9 @@ class ModelContent:
 
 
 def write_packaged(folder: Path, card: Mapping[str, Any], content: ModelContent) -> ModelCard:
-    """Write a model; ``card`` is all of its card but for what follows from the content."""
+    """Write a packaged model; ``card`` has all fields of the card that do not follow from the
+    content.
+    """
     space, lengths = content.space, content.lengths
     rows, scales = quantized(np.asarray(space.vectors))
     n_words = space.n_words
@@ -206,8 +213,8 @@ def write_packaged(folder: Path, card: Mapping[str, Any], content: ModelContent)
 
 
 def add_bigrams(folder: Path, bigrams: Bigrams) -> ModelCard:
-    """Add the bigram counts of its V tokens to the model in ``folder``, and name their files in its
-    card.
+    """Add bigram counts of its V tokens to the model in ``folder``, and the hashes of their files
+    to its card.
     """
     with atomic_directory(folder / BIGRAMS) as partial:
         write_bigrams(bigrams, partial)
@@ -222,7 +229,7 @@ def add_bigrams(folder: Path, bigrams: Bigrams) -> ModelCard:
 
 
 def collocations_of(tokens: Sequence[str], pmi: npt.NDArray[Any]) -> Collocations:
-    """The collocations among V tokens, with their PMI in bits, (V,)."""
+    """Return the collocations among V tokens, with their PMI in bits, (V,)."""
     n_words = (
         np.fromiter(map(str.count, tokens, repeat("_")), dtype=np.int64, count=len(tokens)) + 1
     )
@@ -237,9 +244,7 @@ def collocations_of(tokens: Sequence[str], pmi: npt.NDArray[Any]) -> Collocation
 
 
 def lexicons_of(tokens: Sequence[str], pmi: npt.NDArray[Any], language: str) -> list[Lexicon]:
-    """What texts are looked up in, of each segmentation, by V tokens and the PMI of those that are
-    collocations.
-    """
+    """Return the lexicon of each segmentation, for V tokens and their PMI."""
     collocations = collocations_of(tokens, pmi)
     single = [token for token in tokens if "_" not in token]
     joint = (
@@ -251,35 +256,35 @@ def lexicons_of(tokens: Sequence[str], pmi: npt.NDArray[Any], language: str) -> 
 
 @dataclass(frozen=True)
 class PackagedModel:
-    """A model in a folder; each part is read when it is first used, the vectors are mapped from
-    disk.
+    """A packaged model in a folder. Each part is read when it is first used; the vectors are
+    memory-mapped from disk.
     """
 
     folder: Path
 
     @cached_property
     def card(self) -> ModelCard:
-        """Its card."""
+        """The model card."""
         return ModelCard.model_validate_json((self.folder / CARD).read_bytes())
 
     @cached_property
     def hash(self) -> str:
-        """The sha256 of its card, which has those of all other files."""
+        """SHA-256 of the model card, which lists the hashes of all other files."""
         return sha256(self.folder / CARD)
 
     @cached_property
     def tokens(self) -> list[str]:
-        """All V tokens."""
+        """All V tokens of the model."""
         return read_words(self.folder / "words.txt")
 
     @cached_property
     def pmi(self) -> npt.NDArray[np.float32]:
-        """(V,) bits; 0 of words."""
+        """PMI of the tokens, (V,) bits; 0 for single words."""
         return read_arrays(self.folder, "pmi")[0]
 
     def rows(self, segmentation: str) -> npt.NDArray[np.int64]:
-        """The rows of the tokens of a segmentation: those of one word for ``word``, all for
-        others.
+        """Return the rows of the tokens of a segmentation: those of single words for ``word``, all
+        rows for the others.
         """
         if segmentation != "word":
             return np.arange(len(self.tokens))
@@ -288,8 +293,8 @@ class PackagedModel:
         )
 
     def space(self, segmentation: str, *, as_trained: bool = False) -> WordSpace:
-        """The embedding of a segmentation: a part of the one space; also with the lengths that
-        training gave it.
+        """Return the embedding of a segmentation, a part of the one space; with ``as_trained``, its
+        vectors have the lengths of the training.
         """
         rows = self.rows(segmentation)
         scales = "trained_scales" if as_trained and TRAINED_SCALES in self.card.files else "scales"
@@ -303,18 +308,20 @@ class PackagedModel:
 
     @staticmethod
     def order_file(segmentation: str) -> str:
-        """Where the orders of a segmentation lie in the folder."""
+        """Return the path inside the folder of the orders of a segmentation."""
         return ORDERS["word" if segmentation == "word" else "all"]
 
     def word_lists(self, segmentation: str, name: str) -> WordLists:
-        """List set L0, L1 or L2; of the one model, L0 and L2 are the same list."""
+        """Return list set L0, L1 or L2. A packaged model is one model, so L0 and L2 are the same
+        list.
+        """
         (orders,) = read_arrays(self.folder, self.order_file(segmentation).removesuffix(".npy"))
         chosen = orders if name == "L1" else orders[:1]
         return WordLists(self._tokens(segmentation), chosen.astype(np.int32))
 
     def lexicon(self, segmentation: str) -> Lexicon:
-        """What texts are looked up in: its tokens and, but for ``word``, its collocations, which
-        all have a vector.
+        """Return the lexicon of a segmentation: its tokens and, except for ``word``, its
+        collocations, which all have a vector.
         """
         tokens = self._tokens(segmentation)
         rows = {token: row for row, token in enumerate(tokens)}
@@ -322,13 +329,11 @@ class PackagedModel:
         return Lexicon(segmentation, tokens, rows, collocations, self.card.language)
 
     def files(self, *names: str) -> dict[str, Path]:
-        """Files of the folder by the names that a record gives them, models/NAME/FILE."""
+        """Return files of the folder by their names in records, models/NAME/FILE."""
         return {f"models/{self.card.name}/{name}": self.folder / name for name in names}
 
     def bigrams(self, segmentation: str) -> Bigrams | None:
-        """How often a token stands right after another, by the rows of ``space``; None of a model
-        without counts.
-        """
+        """Return the bigram counts by the rows of ``space``; None for a model without counts."""
         if f"{BIGRAMS}/starts.npy" not in self.card.files:
             return None
         counted = read_bigrams(self.folder / BIGRAMS)
@@ -338,7 +343,9 @@ class PackagedModel:
         return counted.only(self.rows(segmentation))
 
     def structure(self, segmentation: str) -> MeasuredStructure | None:
-        """What one replaced word changes in public texts; None if it was not measured."""
+        """Return the sensitivity of the disclosed structure of public texts; None if it was not
+        measured.
+        """
         measured = json.loads((self.folder / "structure.json").read_bytes()).get(segmentation)
         return None if measured is None else MeasuredStructure.model_validate(measured)
 

@@ -1,5 +1,5 @@
-"""The place of a rewriting: a project, or outside of projects the user's data folder with the
-default parameters.
+"""Location of a rewriting: a project, or outside of projects the user's data folder with default
+parameters.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ NO_PROJECT = (
     "artifacts/; "
     "`lexveil init DIR` makes one"
 )
-SEED = 20261  # of experiments outside a project, as in the params.yaml that ships
-# Of a user rather than of a project: short names in a folder of their own, and nothing that is to
-# be committed.
+SEED = 20261  # seed of experiments outside a project, as in the params.yaml that ships
+# Paths in the user's data folder: the folder has nothing else, so names are short, and nothing in
+# it is committed.
 LEDGER, ANCHOR, WORK, AUDITS, RECOVERY = (
     "ledger",
     "ledger-anchor.json",
@@ -33,12 +33,13 @@ LEDGER, ANCHOR, WORK, AUDITS, RECOVERY = (
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A folder with its parameters, ledger, temporary files and audits.
+    """A folder with parameters, ledger, temporary files and audits.
 
     Attributes:
-        folder: of the project, ``Path()`` if it is the current one; or the user's data folder.
-        params: the project's params.yaml; else the defaults.
-        is_project: whether it is a project's.
+        folder: folder of the project, ``Path()`` if it is the current one; or the user's data
+            folder.
+        params: parameters of the project's params.yaml; otherwise the defaults.
+        is_project: whether the folder belongs to a project, not to the user.
     """
 
     folder: Path
@@ -47,8 +48,8 @@ class Project:
 
     @classmethod
     def find(cls, project: Path | str | None = None) -> Self:
-        """The place of a project's folder; by default of the project around the current folder,
-        else of the user.
+        """Return the project in a folder; by default the project around the current folder, or else
+        the user's folder.
 
         Raises:
             ParameterError: if the project has no params.yaml, or it is not valid.
@@ -56,7 +57,7 @@ class Project:
         advice = [] if project is None else [f"{option('project')} must be the folder of a project"]
         if project is None:
             here = Path.cwd()
-            # Artifacts that were copied without their graph are a project's too.
+            # A folder with copied artifacts but without their graph is a project too.
             is_copy = (here / paths.PARAMS).is_file() and (here / paths.ARTIFACTS).is_dir()
             root = here if is_copy else root_around(here)
             if root is None:
@@ -69,7 +70,7 @@ class Project:
 
     @classmethod
     def of_user(cls) -> Self:
-        """The place outside all projects."""
+        """Return the user's folder, which stands for a project outside of projects."""
         params = parse_params({"seed": SEED})
         ledger = params.ledger.model_copy(update={"folder": LEDGER, "anchor": ANCHOR})
         machine = params.machine.model_copy(update={"temp_directory": WORK})
@@ -80,15 +81,17 @@ class Project:
         )
 
     def path(self, relative: Path | str) -> Path:
-        """A path of the place, as the parameters and ``lexveil.paths`` give it."""
+        """Return a path inside the folder, for a relative path of the parameters or of
+        ``lexveil.paths``.
+        """
         return self.folder / relative
 
     @property
     def audits(self) -> Path:
-        """The folder with the results of audits that records may rely on."""
+        """Folder with the results of audits on which records may rely."""
         return self.path(paths.AUDITS if self.is_project else AUDITS)
 
     @property
     def recovery(self) -> Path:
-        """The folder with what readers are expected to get back, as far as it was computed here."""
+        """Folder with cached computations of the expected recovery by adversaries."""
         return self.path(paths.RECOVERY if self.is_project else RECOVERY)

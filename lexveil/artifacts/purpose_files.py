@@ -1,9 +1,9 @@
-"""Public scales of words by their names: those that ship with the library, those of the user's data
+"""Public scales of words by name: those that ship with the library, those in the user's data
 folder, and files.
 
-A scale is a text file: lines that begin with ``#`` say what it is, the others hold a word (words of
-a collocation with spaces between them), a tab and a score from -1 to 1. Words that are not in it
-have the score 0.
+A scale is a text file. Lines that begin with ``#`` describe it; the other lines hold a word (the
+words of a collocation with spaces between them), a tab and a score from -1 to 1. Words that are not
+in the file have the score 0.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ SUFFIX = ".tsv"
 
 
 def folders() -> tuple[Path, ...]:
-    """Where scales lie, in the order in which they are looked for."""
+    """Return the folders with scales, in search order."""
     return paths.MODELS / "purposes", paths.user_data() / "purposes"
 
 
 def installed() -> dict[str, Path]:
-    """All scales by name, a shipped one before one of the user with its name."""
+    """Return all scales by name; a scale that ships takes precedence over one of the user."""
     files: dict[str, Path] = {}
     for folder in folders():
         for file in sorted(folder.glob(f"*{SUFFIX}")):
@@ -41,7 +41,7 @@ def installed() -> dict[str, Path]:
 
 
 def find_purpose(written: str) -> Purpose:
-    """The purpose that NAME, NAME=WEIGHT or FILE.tsv=WEIGHT names.
+    """Return the purpose for NAME, NAME=WEIGHT or FILE.tsv=WEIGHT.
 
     Raises:
         RequestError: if there is none, its weight is no number from ``LIGHTEST`` to ``HEAVIEST``,
@@ -74,13 +74,13 @@ def find_purpose(written: str) -> Purpose:
 
 
 def purposes_of(named: Mapping[str, float]) -> tuple[Purpose, ...]:
-    """The purposes of params.yaml: those that ship, and files as FILE.tsv@HASH, so that DVC sees
-    when they change.
+    """Return the purposes of params.yaml: those that ship by name, and files as FILE.tsv@HASH, so
+    that DVC notices their changes.
 
     Raises:
-        RequestError: as ``find_purpose``.
-        ParameterError: if a file is not there, has another content than HASH says, or one is named
-            without it.
+        RequestError: see ``find_purpose``.
+        ParameterError: if a file does not exist, its content does not match HASH, or a file is
+            named without HASH.
     """
     shipped = folders()[0]
     for name in named:
@@ -127,8 +127,8 @@ def read(file: Path, weight: float = 1.0) -> Purpose:
     """Read a scale.
 
     Raises:
-        RequestError: naming the line, if there is no such file, a line is no word and score, a word
-            stands there twice, or all scores are 0.
+        RequestError: with the line, if there is no such file, a line is not a word and a score, a
+            word is repeated, or all scores are 0.
     """
     lines = read_lines(file, "purpose", "a word, a tab and a score a line")
     rows = (
@@ -145,7 +145,7 @@ def read(file: Path, weight: float = 1.0) -> Purpose:
 
 
 def write(scores: Mapping[str, float], about: str, is_public: bool, file: Path) -> None:
-    """Write a scale; ``about`` says in one line what it is and of what."""
+    """Write a scale; ``about`` describes it and its source in one line."""
     lines = [f"# {about}", *([PUBLIC] if is_public else [])]
     lines += [f"{word.replace('_', ' ')}\t{score:g}" for word, score in sorted(scores.items())]
     file.parent.mkdir(parents=True, exist_ok=True)

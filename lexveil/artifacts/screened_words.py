@@ -1,7 +1,8 @@
-"""The public list of screened words, which are no replacements, and what takes their place.
+"""The public list of screened words, which are never put out, and their replacements.
 
-The list is lexveil/models/not_put_out.txt. What takes the place of its words follows from a model's
-vectors and is kept in the user's cache: among all words of a large model it takes a second to find.
+The list is lexveil/models/not_put_out.txt. The replacements of its words follow from a model's
+vectors and are kept in the user's cache, because the search among all words of a large model takes
+a second.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from lexveil.types import Flags, Ids, Vectors
 
 
 class ScreenedWords(NamedTuple):
-    """Single words in normal form, and the sha256 of the list."""
+    """Screened single words in normal form, and the sha256 of the list."""
 
     words: frozenset[str]
     sha256: str
@@ -30,7 +31,7 @@ class ScreenedWords(NamedTuple):
 
 @cache
 def screened_words() -> ScreenedWords:
-    """The list, of general English."""
+    """Return the list of screened words of general English."""
     file = paths.MODELS / "not_put_out.txt"
     lines = file.read_text(encoding="utf-8").splitlines()
     return ScreenedWords(
@@ -39,44 +40,44 @@ def screened_words() -> ScreenedWords:
 
 
 def is_screened(tokens: Sequence[str], words: frozenset[str]) -> Flags:
-    """Whether each of n tokens is a word of the list, or a collocation with one; (n,)."""
+    """Return whether each of n tokens is a screened word, or a collocation with one; (n,)."""
     return np.fromiter(
         (not words.isdisjoint(token.split("_")) for token in tokens), np.bool_, len(tokens)
     )
 
 
 def nearest_of_others(vectors: Vectors, screened: Flags) -> Ids | None:
-    """(W,) each word; in place of a screened one the nearest that is not; None if there is nothing
-    to replace, or by.
+    """Return (W,) numbers: each word itself, or for a screened word the nearest word that is not
+    screened. None if no word is screened, or all are.
 
-    It follows from the drawn word alone, never from a source, so it is post-processing of the
+    The result follows from the drawn word alone, never from a source. It is post-processing of the
     mechanism's output, and every bound stays as it is (docs/proofs/composition.md).
 
     Args:
-        vectors: (W, p).
-        screened: (W,).
+        vectors: (W, p) vectors of the words.
+        screened: (W,) whether each word is screened.
     """
     others = np.flatnonzero(~screened)
     if len(others) in (0, len(screened)):
         return None
     instead = np.arange(len(screened))
-    # words of 8 bits would take longer to make than they save
+    # building an 8-bit screen would take longer than it saves
     search = ExactSearch(vectors[others], screens=False)
     instead[screened] = others[search.nearest(vectors[screened].astype(np.float64))]
     return instead
 
 
 def replacements(vectors: Vectors, screened: Flags, key: str) -> Ids | None:
-    """(W,) what ``nearest_of_others`` finds, from the cache where it was found before.
+    """Return the result of ``nearest_of_others``, (W,), from the cache if it has one.
 
-    A file by which a screened word would come out, or another word be replaced, is not believed;
-    that a screened word has the nearest other is not checked. Nothing that is promised depends on
-    which it has.
+    A cached file is rejected if a screened word would be put out, or another word replaced. Whether
+    each screened word has its nearest replacement is not checked, because no guarantee depends on
+    it.
 
     Args:
-        vectors: (W, p).
-        screened: (W,).
-        key: of the vectors, see ``neighborhoods.key_of``.
+        vectors: (W, p) vectors of the words.
+        screened: (W,) whether each word is screened.
+        key: cache key of the vectors, see ``neighborhoods.key_of``.
     """
     name = hashlib.sha256(key.encode() + np.packbits(screened).tobytes()).hexdigest()[:32]
     file = paths.user_cache() / "screened" / f"{name}.npy"

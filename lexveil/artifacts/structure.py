@@ -1,5 +1,5 @@
-"""Sensitivity of the disclosed structure in public texts: measured for the strategies of a
-segmentation, and read.
+"""Sensitivity of the disclosed structure in public texts: measurement for the strategies of a
+segmentation, and reading.
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ from lexveil.text.encode import Lexicon
 
 
 class MeasuredStructure(Result):
-    """What one replaced word changes in public texts of one segmentation.
+    """Sensitivity of the disclosed structure: effect of one replaced word in public texts of one
+    segmentation.
 
     Attributes:
-        source: The texts.
-        policies: The policy of each strategy, as params.yaml had it.
-        strategies: Under that policy.
-        any_policy: Bounds from above for every policy: classes of tokens in place of their fates.
+        source: Description of the texts.
+        policies: Policy of each strategy in params.yaml.
+        strategies: Measured changes of each strategy under its policy.
+        any_policy: Upper bounds of the changes for every policy: classes of tokens in place of
+            their fates.
     """
 
     segmentation: str
@@ -39,7 +41,7 @@ class MeasuredStructure(Result):
     any_policy: dict[str, StructureChange]
 
     def change(self, strategy: str, policy: Policy) -> tuple[StructureChange, str]:
-        """What holds for a strategy under a policy, and of what texts."""
+        """Return the change for a strategy under a policy, and a description of the texts."""
         named = {
             "stopwords": policy.stopwords,
             "punctuation": policy.punctuation,
@@ -50,7 +52,7 @@ class MeasuredStructure(Result):
         return self.any_policy[strategy], f"{self.source}; at most, as for every policy"
 
     def figures(self, strategy: str, policy: Policy) -> StructureFigures:
-        """What a guarantee states of it."""
+        """Return the figures that a guarantee states for a strategy under a policy."""
         change, source = self.change(strategy, policy)
         return StructureFigures(
             source=source,
@@ -63,7 +65,7 @@ class MeasuredStructure(Result):
 
 
 def first_texts(sample: Path, n: int) -> list[str]:
-    """The first n texts of the sample, or all."""
+    """Return the first n texts of the sample, or all if there are fewer."""
     batches = pq.ParquetFile(sample).iter_batches(n, columns=["text"])
     texts = (text for batch in batches for text in batch.column("text").to_pylist())
     return list(islice(texts, n))
@@ -72,7 +74,7 @@ def first_texts(sample: Path, n: int) -> list[str]:
 def measured(
     lexicon: Lexicon, replacements: Replacements, params: Params, source: str
 ) -> MeasuredStructure:
-    """Measure all strategies of the lexicon's segmentation; ``source`` says what the texts are."""
+    """Measure all strategies of the lexicon's segmentation; ``source`` describes the texts."""
     strategies = [
         strategy for strategy, of in SEGMENTATION_OF.items() if of == lexicon.segmentation
     ]
@@ -94,11 +96,11 @@ def measured(
 
 
 def load_structure(strategy: str, project: Path = Path()) -> MeasuredStructure | None:
-    """The measurement of a strategy's segmentation; None where no run has made it, or it had no
-    text to measure.
+    """Load the measurement of a strategy's segmentation; None if no run has made it, or there was
+    no text to measure.
 
     Raises:
-        MissingArtifact: if the file is not what the stage writes.
+        MissingArtifact: if the file does not have the form that the stage writes.
     """
     segmentation = SEGMENTATION_OF[strategy]
     file = project / paths.structure(segmentation)

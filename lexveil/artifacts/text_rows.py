@@ -1,4 +1,4 @@
-"""Documents as single texts: a document has one, or two if it is a pair (``text`` and
+"""Documents as single texts. A document has one text, or two if it is a pair (``text`` and
 ``text_b``).
 """
 
@@ -11,8 +11,8 @@ FIELDS = ("text", "text_b")
 
 
 def texts_of(documents: pa.Table) -> pa.Table:
-    """One row per text (dataset, doc_id, field, text), in the documents' order; a missing second
-    text gives no row.
+    """Return one row per text (dataset, doc_id, field, text), in the documents' order; a missing
+    second text has no row.
 
     A text is the unit that gets a budget: the average length of a data set counts texts, not pairs
     (CLMLDP Table 8).

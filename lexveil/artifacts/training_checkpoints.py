@@ -1,4 +1,6 @@
-"""Files of a long training: checkpoints, a sample of sentences of the corpus, and its progress."""
+"""Files of a long training: checkpoints, a sample of sentences of the corpus, and progress
+messages.
+"""
 
 from __future__ import annotations
 
@@ -17,23 +19,23 @@ from lexveil.embeddings.training import Trained, TrainingState, Word2VecSettings
 from lexveil.runtime.effort import foresee
 from lexveil.runtime.tables import atomic_directory
 
-FORMAT = 1  # of a checkpoint; an older one is not read
-SENTENCES = 2000  # of the corpus, from which the examples come that the loss is measured on
+FORMAT = 1  # version of the checkpoint format; older checkpoints are ignored
+SENTENCES = 2000  # sentences of the corpus on which the loss is measured
 ARRAYS = ("vectors", "output_vectors", "generator_key")
 
 
 class Checkpoints:
-    """The state of one training after its last finished epoch, in a folder of ``kept_work``.
-    Nothing is pickled.
+    """Checkpoints of one training in a folder of ``kept_work``: the state after its last finished
+    epoch, without pickles.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def load(self) -> TrainingState | None:
-        """The state of the last finished epoch, or None.
+        """Return the state of the last finished epoch; None if there is none.
 
-        A truncated checkpoint (the machine lost power) counts as none: the checksums of its arrays
+        A truncated checkpoint (after a power cut) is skipped, because the checksums of its arrays
         differ.
         """
         for checkpoint in reversed(self._all()):
@@ -55,7 +57,7 @@ class Checkpoints:
         return None
 
     def save(self, state: TrainingState) -> None:
-        """Write the state; the one before is removed when this one is whole."""
+        """Write a state, and remove the state before when the new one is complete."""
         before = self._all()
         facts = {name: getattr(state, name) for name in ("epoch", "generator_position", "losses")}
         with atomic_directory(self.folder / f"epoch-{state.epoch:05d}") as partial:
@@ -76,8 +78,8 @@ class Checkpoints:
 
 
 def some_sentences(corpus: Path, n: int) -> list[list[str]]:
-    """At most ``n`` lines of a file, from evenly spaced places, split at spaces; the file is not
-    read as a whole.
+    """Return at most ``n`` lines of a file from evenly spaced places, split at spaces, without
+    reading the whole file.
     """
     size = corpus.stat().st_size
     lines: dict[int, bytes] = {}
@@ -93,7 +95,7 @@ def some_sentences(corpus: Path, n: int) -> list[list[str]]:
 
 
 class TrainingProgress:
-    """Says how far a training is when an epoch ends, at most every few seconds."""
+    """Reports the progress of a training at the end of an epoch, at most every few seconds."""
 
     def __init__(self, label: str, epochs: int, every: float = 5.0) -> None:
         self.label, self.epochs, self.every = label, epochs, every
@@ -101,11 +103,11 @@ class TrainingProgress:
         self.start = self.reported = time.monotonic()
 
     def begin(self, n_tokens: int, finished: int) -> None:
-        """The vocabulary is known; ``finished`` epochs were done earlier."""
+        """Begin with a known vocabulary; ``finished`` epochs were done earlier."""
         self.n_tokens, self.first, self.start = n_tokens, finished, time.monotonic()
 
     def epoch_ends(self, finished: int, losses: list[float | None]) -> None:
-        """Another epoch is done."""
+        """Report the end of an epoch."""
         now = time.monotonic()
         if now - self.reported < self.every and finished < self.epochs:
             return
@@ -129,10 +131,10 @@ def resumed_training(
     folder: Path,
     machine: MachineParams,
 ) -> Trained:
-    """Train, or go on with what a stopped training left in ``folder``, and say how far it is.
+    """Train, resuming a stopped training in ``folder``, and report the progress.
 
     Raises:
-        RequestError: as ``foresee``.
+        RequestError: see ``foresee``.
     """
     epochs, workers = settings.epochs, settings.workers
     if workers > 1:

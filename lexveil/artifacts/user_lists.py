@@ -1,7 +1,7 @@
-"""Lists of a user, as text files in UTF-8: words and phrases, names, and words with numbers.
+"""Lists of a user as UTF-8 text files: words and phrases, names, and words with numbers.
 
-Lists that an artifact follows from are named in params.yaml as FILE@HASH: a change of the content
-is a change of the name. Messages name file and line, and quote nothing.
+Lists on which an artifact depends are named in params.yaml as FILE@HASH, so that a change of the
+content changes the name. Messages name file and line, and quote nothing.
 """
 
 from __future__ import annotations
@@ -22,22 +22,24 @@ from lexveil.text.normal_forms import token_of
 
 SCALE_LIST = "params.yaml: embeddings.scale_list"
 COLUMNS = ["word", "factor"]
-# Of package names, from the census of the United States of 1990: the most frequent first names, and
-# surnames.
+# Files of the package "names", from the census of the United States of 1990: the most frequent
+# first names and surnames.
 FIRST, SURNAMES = ("dist.female.first", "dist.male.first"), "dist.all.last"
-N_FIRST, N_SURNAMES = 50, 400  # of each list
+N_FIRST, N_SURNAMES = 50, 400  # number of names to take from each list
 CONTROLS = frozenset(map(chr, [*range(9), *range(10, 32), 127]))
 
 
 def read_lines(file: Path, key: str, what: str = "a word or phrase a line") -> list[str]:
-    """The lines of a list.
+    """Return the lines of a list.
 
     Args:
-        key: what messages call the list.
-        what: what it should hold.
+        file: file of the list.
+        key: name of the list in messages.
+        what: description of a correct line, for messages.
 
     Raises:
-        ParameterError: if it is not there, no text in UTF-8, or holds a control character.
+        ParameterError: if the file does not exist, is not a text in UTF-8, or contains a control
+            character.
     """
     try:
         lines = file.read_text(encoding="utf-8-sig").splitlines()
@@ -55,15 +57,18 @@ def read_lines(file: Path, key: str, what: str = "a word or phrase a line") -> l
 def read_numbers(
     rows: Iterable[tuple[int, list[str]]], file: Path, what: str, low: float, high: float
 ) -> dict[str, float]:
-    """Words, by their normal form (those of a collocation joined by ``_``), with a number each.
+    """Return a number for each word, by normal form (the words of a collocation are joined by
+    ``_``).
 
     Args:
-        rows: number of the line, and its fields.
-        what: a line must be, for messages.
+        rows: number of each line, and its fields.
+        file: file of the list, for messages.
+        what: description of a correct line, for messages.
+        low, high: range of the numbers.
 
     Raises:
-        ParameterError: naming the line, if it is no word and number of that range, or a word stands
-            there twice.
+        ParameterError: with the line, if it is not a word and a number in the range, or a word is
+            repeated.
     """
     numbers: dict[str, float] = {}
     for line, row in rows:
@@ -81,13 +86,14 @@ def read_numbers(
 
 
 def listed_file(named: str, key: str) -> Path:
-    """The file of FILE@HASH.
+    """Return the file of FILE@HASH.
 
     Args:
-        key: of params.yaml, for messages.
+        named: FILE@HASH, as in params.yaml.
+        key: key of params.yaml, for messages.
 
     Raises:
-        ParameterError: if the file is not there, or has another content than HASH says.
+        ParameterError: if the file does not exist, or its content does not match HASH.
     """
     name, _, wanted = named.rpartition("@")
     file = Path(name)
@@ -103,10 +109,11 @@ def listed_file(named: str, key: str) -> Path:
 
 
 def load_words(named: str, key: str) -> frozenset[str]:
-    """The words of a list with a word or collocation a line; arguments as ``listed_file``.
+    """Return the words of a list with one word or collocation per line; see ``listed_file`` for the
+    arguments.
 
     Raises:
-        ParameterError: as ``listed_file`` and ``read_lines``, or if it holds no word.
+        ParameterError: see ``listed_file`` and ``read_lines``; also if the list has no word.
     """
     words = frozenset(filter(None, map(token_of, read_lines(listed_file(named, key), key))))
     if not words:
@@ -115,11 +122,11 @@ def load_words(named: str, key: str) -> frozenset[str]:
 
 
 def load_factors(named: str) -> dict[str, float]:
-    """The factor of each word of FILE@HASH (params.yaml: embeddings.scale_list), a CSV with columns
-    word and factor.
+    """Return the factor of each word in FILE@HASH (params.yaml: embeddings.scale_list), a CSV with
+    the columns word and factor.
 
     Raises:
-        ParameterError: naming the line, as ``listed_file``, ``read_lines`` and ``read_numbers``.
+        ParameterError: with the line; see ``listed_file``, ``read_lines`` and ``read_numbers``.
     """
     file = listed_file(named, SCALE_LIST)
     rows = csv.reader(read_lines(file, SCALE_LIST, "a CSV with a word and a factor a line"))
@@ -134,20 +141,20 @@ def load_factors(named: str) -> dict[str, float]:
 
 
 def load_phrases(file: Path, key: str) -> Phrases:
-    """The words and phrases of a list that detectors go by, a line each.
+    """Load a list of words and phrases for detectors, one per line.
 
     Raises:
-        RequestError: as ``read_lines``, or if it holds no word.
+        RequestError: see ``read_lines``; also if the list has no word.
     """
     return Phrases.of(read_lines(file, key), key)
 
 
 def load_pseudonyms(file: Path | None, key: str) -> Mapping[str, tuple[str, ...]]:
-    """Public names by type; without a file, those of a census for PERSON, or none where its package
-    is not installed.
+    """Load public names by type. Without a file, PERSON has names of a census, or there are none if
+    their package is not installed.
 
     Raises:
-        RequestError: as ``read_lines``, or if it holds a name twice.
+        RequestError: see ``read_lines``; also if the list repeats a name.
     """
     if file is None:
         persons = tuple(_census_names())
@@ -163,8 +170,8 @@ def load_pseudonyms(file: Path | None, key: str) -> Mapping[str, tuple[str, ...]
 
 
 def _census_names() -> Iterator[str]:
-    """Full names, each frequent first name with a few of the frequent surnames; nothing without the
-    package names.
+    """Yield full names: each frequent first name with a few of the frequent surnames. Nothing
+    without the package names.
     """
     spec = importlib.util.find_spec("names")
     if spec is None or spec.origin is None:

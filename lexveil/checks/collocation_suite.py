@@ -1,4 +1,4 @@
-"""What must hold of the collocations: one row per length (bigrams, trigrams), from
+"""Expectations for the collocations: one row per length (bigrams, trigrams), from
 sql/checks/collocation_audit.sql.
 """
 
@@ -20,12 +20,12 @@ WIDEN = (
 
 
 def collocation_suite(min_count: int, min_pmi: float) -> gx.ExpectationSuite:
-    """Every n-gram is as frequent and as surprising as asked for, and its PMI follows from the
-    counts.
+    """Suite for collocations: every n-gram reaches the limits of frequency and PMI, and the PMI
+    follows from the counts.
 
     Args:
         min_count: smallest frequency.
-        min_pmi: in bits.
+        min_pmi: smallest PMI in bits.
     """
     count, pmi = f"collocations.min_count {min_count}", f"collocations.min_pmi {min_pmi:g} bits"
     rules = [

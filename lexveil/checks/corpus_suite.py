@@ -1,4 +1,4 @@
-"""What must hold of the sampled corpus: one row per document, from sql/checks/corpus_totals.sql."""
+"""Expectations for the sampled corpus: one row per document, from sql/checks/corpus_totals.sql."""
 
 from __future__ import annotations
 
@@ -52,12 +52,13 @@ RULES = (
 
 
 def corpus_suite(*, may_be_empty: bool = False) -> gx.ExpectationSuite:
-    """Every document has text, every text with something to read has tokens, and tokens can be
-    joined and split again.
+    """Suite for the corpus: every document has text, every text with something to read has tokens,
+    and tokens can be joined and split again.
 
-    A document of nothing but white space has no tokens, and that is all right.
+    A document with nothing but white space has no tokens and passes.
 
     Args:
-        may_be_empty: whether there need be no document, because training begins with a base.
+        may_be_empty: whether the corpus may have no documents, because training starts from a base
+            model.
     """
     return suite_of("corpus", "documents", RULES if may_be_empty else (*ENOUGH, *RULES), REBUILD)

@@ -1,7 +1,7 @@
-"""The folder of the Data Docs: what each expectation found, as pages that load nothing from
-anywhere.
+"""Folder of the Data Docs: HTML pages with the result of each expectation. The pages load nothing
+from the network.
 
-They carry times, so they are no output of the graph.
+Data Docs contain times, so they are not an output of the graph.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ RESULTS = "results.json"
 
 @dataclass(frozen=True, slots=True)
 class DataDocs:
-    """A folder with one folder per validation, and an index of all."""
+    """A folder with one folder per validation, and an index of all validations."""
 
     root: Path
 
     def put(self, validation: Mapping[str, Any]) -> str:
-        """Write what one validation found, renew the index, and return the page.
+        """Write the results of a validation, update the index, and return the page.
 
         Args:
-            validation: its name, whose slashes become folders, success, run_time,
-                great_expectations, and results.
+            validation: ``name`` (its slashes become folders), ``success``, ``run_time``,
+                ``great_expectations`` and ``results``.
         """
         name = str(validation["name"])
         page = _template().render(title=name, validation=validation)
@@ -41,8 +41,8 @@ class DataDocs:
             (folder / "index.html").write_text(page, encoding="utf-8")
             content = json.dumps(validation, indent=2, sort_keys=True) + "\n"
             (folder / RESULTS).write_text(content, encoding="utf-8")
-        # Stages run side by side, and the last writer must have read all results: read again after
-        # writing.
+        # Stages run in parallel, and the last writer must have read all results: read them again
+        # after writing.
         indexed: list[Mapping[str, Any]] | None = None
         while (validations := self._validations()) != indexed:
             self._write_index(
@@ -52,8 +52,8 @@ class DataDocs:
         return page
 
     def forget(self, name: str) -> None:
-        """Remove the pages of earlier validations below ``name``, so that none outlives what it
-        describes.
+        """Remove the pages of earlier validations below ``name``, so that no page outlives the
+        artifact that it describes.
         """
         shutil.rmtree(self.root / name, ignore_errors=True)
 
@@ -61,17 +61,16 @@ class DataDocs:
         validations = []
         for file in sorted(self.root.rglob(RESULTS)):
             if any(part.startswith(".") for part in file.relative_to(self.root).parts):
-                continue  # half written by another stage
+                continue  # another stage is still writing it
             try:
                 validations.append(json.loads(file.read_text(encoding="utf-8")))
             except (FileNotFoundError, ValueError):
-                # being replaced by its writer, who renews the index; or torn by a power cut, as
-                # pages may be
+                # its writer is replacing it and will update the index, or a power cut truncated it
                 continue
         return validations
 
     def _write_index(self, page: str) -> None:
-        # A name of its own for each writer, unlike everywhere else: two stages may be here at once.
+        # Each writer needs its own name, because two stages may write the index at once.
         partial = self.root / f".index.{os.getpid()}.partial"
         try:
             partial.write_text(page, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What does not add up in the scores of the runs, as the frame that ``evaluation_suite`` judges."""
+"""Consistency of the scores of all runs, as the frame that ``evaluation_suite`` checks."""
 
 from __future__ import annotations
 
@@ -29,25 +29,26 @@ COLUMNS = (
     "mean_gap",
     "below_majority",
 )
-METRIC = "macro_f1"  # that is compared with the majority-class baseline
+METRIC = "macro_f1"  # the score that is compared with the majority-class baseline
 
 
 def cells(
     records: Mapping[str, Mapping[str, Any]], datasets: Sequence[str], settings: EvaluationParams
 ) -> pd.DataFrame:
-    """What does not add up, one row per run, data set and setting.
+    """Return the inconsistencies of the scores, one row per run, data set and setting.
 
     Args:
-        records: by run; the first is the clean baseline.
-        datasets: that there are to be.
-        settings: the back ends, and how often each classifier is trained.
+        records: evaluation records by run; the first is the clean baseline.
+        datasets: names of the data sets that every run must have.
+        settings: the back ends, and the number of trainings of each classifier.
 
     Returns:
-        COLUMNS. is_missing, is_at_odds, is_of_another (back end) and is_scored are 0 or 1;
-            n_outside counts scores that are no number in their range, n_shuffles_off the trainings
-            that are missing or too many; mean_gap is the largest distance of a mean from that of
-            its trainings; below_majority, of the clean baseline, by how much more than the test
-            documents leave open its macro F1 lies below the majority-class baseline.
+        A frame with the columns COLUMNS. is_missing, is_at_odds, is_of_another (back end) and
+            is_scored are 0 or 1; n_outside counts scores that are not a number in their range;
+            n_shuffles_off is the number of trainings that are missing or too many; mean_gap is the
+            largest difference between a mean and the mean of its trainings. below_majority is set
+            for the clean baseline only: by how much its macro F1 lies below the majority-class
+            baseline, beyond the margin that the number of test documents allows.
     """
     import pandas as pd
 
@@ -86,8 +87,8 @@ def _cell(
     setting: str | None,
     n_shuffles: int,
 ) -> tuple[int, int, int, int, int, float]:
-    """COLUMNS from is_missing to mean_gap without is_of_another, of one entry and that of the clean
-    baseline.
+    """Return COLUMNS from is_missing to mean_gap without is_of_another, for one entry compared with
+    the entry of the clean baseline.
     """
     same = metric.same
     is_at_odds = (
@@ -127,10 +128,10 @@ def _below_majority(entry: Mapping[str, Any], setting: str) -> float:
 
 
 def not_above_majority(clean: Mapping[str, Any], datasets: Sequence[str]) -> list[str]:
-    """Of the clean baseline: where a classifier does not beat the majority-class baseline by more
-    than chance.
+    """Return the tasks and attacks in which a classifier on clean texts does not beat the
+    majority-class baseline by more than chance.
 
-    Nothing can be said there of what rewriting costs or hides: there was nothing to find.
+    Rewriting has no measurable cost or benefit for them, because clean texts already show nothing.
 
     Returns:
         DATASET/utility or DATASET/attack, in order.

@@ -1,4 +1,4 @@
-"""What must hold of the scores: one row per run, data set and setting, from evaluation_cells."""
+"""Expectations for the scores: one row per run, data set and setting, from ``evaluation_cells``."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ RULES = (
 
 
 def evaluation_suite() -> gx.ExpectationSuite:
-    """Every cell of the grid is scored where the clean baseline is, as often as asked, and by what
-    can be a score.
+    """Suite for scores: every cell of the grid that the clean baseline has is scored, with the
+    configured number of trainings, and every score is in its range.
     """
     return suite_of("evaluation", "cells of run, data set and setting", RULES, AGAIN)

@@ -1,4 +1,6 @@
-"""What must hold of one run's output: one row per document, from sql/checks/output_lengths.sql."""
+"""Expectations for the output of one run: one row per document, from
+sql/checks/output_lengths.sql.
+"""
 
 from __future__ import annotations
 
@@ -92,11 +94,12 @@ SPENT = (
 
 
 def output_suite(stage: str, is_clean: bool) -> gx.ExpectationSuite:
-    """No token is lost, none appears from nowhere, and the token log accounts for every epsilon.
+    """Suite for the output of a run: no token is lost or added, and the token log accounts for
+    every epsilon.
 
     Args:
-        stage: what makes the run, as DVC names it.
-        is_clean: for the baseline, whose text must be that of the input.
+        stage: name in DVC of the stage that makes the run.
+        is_clean: whether the run is the clean baseline, whose text must equal the input.
     """
     rebuild = (
         f"Do not pass this output on. `dvc repro --force {stage}` makes it again; "

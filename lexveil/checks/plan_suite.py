@@ -1,4 +1,4 @@
-"""What must hold of a budget plan: one row per text, from sql/checks/plan_totals.sql."""
+"""Expectations for a budget plan: one row per text, from sql/checks/plan_totals.sql."""
 
 from __future__ import annotations
 
@@ -74,13 +74,14 @@ OF_ONE_EPSILON = none_of(
 
 
 def plan_suite(strategy: str, *, is_per_token: bool = False) -> gx.ExpectationSuite:
-    """Suite of a budget plan: no text spends more than it was granted, and none is perturbed
-    without noise or noised without being perturbed.
+    """Suite for a budget plan: no text spends more than its budget, and tokens have an epsilon
+    exactly if they are perturbed.
 
     Args:
-        strategy: S1 to S4; all divide the whole budget, S1 and S2 by all words,
-        is_per_token: but not in a plan in which every token has the same epsilon: its budget is
-            what the longest text spends.
+        strategy: S1 to S4. All strategies divide the whole budget; S1 and S2 divide it by all
+            words.
+        is_per_token: whether every token of the plan has the same epsilon. The budget is then the
+            spending of the longest text, and no rule about the division applies.
     """
     undivided = between(
         "epsilon_undivided",

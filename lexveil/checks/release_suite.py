@@ -1,9 +1,9 @@
-"""What must hold of a release: of its source before any noise, and of its output as an observer
+"""Expectations for a release: for the source before any noise, and for the output as an observer
 would see it.
 
-A refusal after the noise chooses among draws, so nothing private may decide it: it reads
-sql/release/documents.sql, one row per document, which knows the output and what is disclosed of
-each token.
+A refusal after the noise selects among draws, so no private value may decide about it. The suite
+for outputs therefore reads sql/release/documents.sql, one row per document, which has the output
+and the disclosed structure of each token only.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lexveil.checks.rules import (
     suite_of,
 )
 
-# What personal data looks like, by the parameter of the query that counts it (RE2).
+# Patterns of personal data (RE2), by the parameter of the query that counts them.
 PERSONAL = {
     "emails": r"[\w.+-]+ ?@ ?[\w-]+( ?\. ?[\w-]+)+",
     "phones": r"\+ ?\d[\d ./()-]{5,}\d|(\(\d{2,5}\)|\b\d{2,5})[ ./-]{1,2}\d{3,4}[ "
@@ -37,7 +37,7 @@ DESCRIPTIONS = {
     "urls": "a web address",
 }
 REFUSED = "Nothing was released and nothing was spent"
-WITHDRAWN = "Nothing was released"  # and its epsilon stays spent, as the charge says
+WITHDRAWN = "Nothing was released"  # the charge adds that the epsilon stays spent
 OURS = "this is a fault of lexveil/privatization"
 GATE = "params.yaml: inbox.gate"
 RULES = (
@@ -83,11 +83,12 @@ PERSONAL_RULES = tuple(
 
 
 def source_suite(min_coverage: float | None, max_unprotected: float | None) -> gx.ExpectationSuite:
-    """What is judged of the source by its counts, before any noise is drawn: one row.
+    """Suite for the counts of the source, before any noise is drawn: one row.
 
     Args:
-        min_coverage: least share of the words that the vocabulary knows.
-        max_unprotected: largest share of tokens that are unprotected.
+        min_coverage: smallest share of words that the vocabulary must know, in [0, 1]; None for no
+            limit.
+        max_unprotected: largest share of unprotected tokens, in [0, 1]; None for no limit.
     """
     rules: list[Rule] = [at_least_one("row of counts")]
     if min_coverage is not None:
@@ -117,12 +118,13 @@ def source_suite(min_coverage: float | None, max_unprotected: float | None) -> g
 
 
 def release_suite(max_length_ratio: float | None, personal: bool) -> gx.ExpectationSuite:
-    """No document spends more than the budget, the record tells the truth, and what comes out may
-    be seen.
+    """Suite for the output of a release: no document spends more than the budget, the record is
+    correct, and the output may be published.
 
     Args:
-        max_length_ratio: words of a document's output, per token of its source.
-        personal: whether outputs are searched for what looks like personal data.
+        max_length_ratio: largest number of words in the output of a document per token of its
+            source; None for no limit.
+        personal: whether to search outputs for what looks like personal data.
     """
     rules = list(RULES)
     if max_length_ratio is not None:

@@ -1,9 +1,9 @@
-"""Rules: an expectation, its sentence for Data Docs, and the message if it does not hold.
+"""Rules: an expectation, a sentence about it for Data Docs, and a message if it does not hold.
 
-A fault is a template for ``str.format`` that follows who it is about (the ``subject`` of a suite).
-It may name ``unexpected``, ``checked``, ``worst`` and ``limit``, and any column of the frame, which
-then stands for the row that is furthest from the limit. Frames hold numbers and ids only, so no
-message can quote a text.
+A fault is a template for ``str.format`` that follows the subject of the suite. The template may use
+``unexpected``, ``checked``, ``worst`` and ``limit``, and any column of the frame, whose value is
+then that of the row furthest from the limit. Frames hold numbers and ids only, so no message can
+quote a text.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from great_expectations.expectations.core.expect_table_row_count_to_be_between i
 from great_expectations.expectations.expectation import Expectation
 
 MISSING = "n_missing"  # the column that ``with_missing`` adds
-TOLERANCE = 1e-9  # what sums of float64 may differ by, relative to the budget or in bits
-SUBJECT = "{subject}"  # stands for who a fault is about
+TOLERANCE = 1e-9  # allowed rounding error of float64 sums, relative to the budget or in bits
+SUBJECT = "{subject}"  # placeholder for the subject of a fault
 LIMIT = " ({column} {direction} {worst:.6g}, limit {limit:g})"
 
 
 class Rule(NamedTuple):
-    """An expectation of Great Expectations and its terms, before its suite says who its fault is
-    about.
+    """An expectation of Great Expectations with its arguments and messages, before a suite inserts
+    the subject of the fault.
     """
 
     kind: type[Expectation]
@@ -57,13 +57,13 @@ def between(
     low: float | None = None,
     high: float | None = None,
 ) -> Rule:
-    """Every value of ``column`` lies in [low, high]; either end may be left open. Data Docs show
-    the limits as well.
+    """Rule: every value of ``column`` lies in [low, high]; None leaves an end open. Data Docs also
+    show the limits.
 
     Args:
-        says: what holds.
-        fault: what does not, after who it is about.
-        way_out: what to do; None is what the suite says.
+        says: the sentence that holds.
+        fault: message about a violation, which follows the subject.
+        way_out: advice for a violation; None takes the advice of the suite.
     """
     ends = {"=": low} if low == high else {">=": low, "<=": high}
     limits = " and ".join(f"{sign} {end:g}" for sign, end in ends.items() if end is not None)
@@ -73,12 +73,12 @@ def between(
 
 
 def none_of(column: str, says: str, fault: str, way_out: str | None = None) -> Rule:
-    """``column`` counts something that must not occur: it is 0 in every row."""
+    """Rule: ``column``, which counts something that must not occur, is 0 in every row."""
     return between(column, says, fault, way_out, low=0, high=0)
 
 
 def each_once(*columns: str, way_out: str | None = None) -> Rule:
-    """No two rows agree in all of ``columns``."""
+    """Rule: no two rows agree in all of ``columns``."""
     names = ", ".join(columns)
     says, fault = (
         f"No two rows have the same {names}",
@@ -92,7 +92,7 @@ def each_once(*columns: str, way_out: str | None = None) -> Rule:
 
 
 def at_least_one(what: str, column: str | None = None, way_out: str | None = None) -> Rule:
-    """There is a row, or the counts in ``column`` add up to more than nothing."""
+    """Rule: the frame has a row, or the counts in ``column`` add up to at least 1."""
     says, fault = f"There is at least one {what}", f"there is no {what}, at least 1 is needed"
     if column is None:
         return Rule(ExpectTableRowCountToBeBetween, {"min_value": 1}, says, fault, way_out)
@@ -104,16 +104,17 @@ def at_least_one(what: str, column: str | None = None, way_out: str | None = Non
 def suite_of(
     name: str, rows: str, rules: Sequence[Rule], way_out: str, subject: str | None = None
 ) -> gx.ExpectationSuite:
-    """A suite of ``rules``, and of one more: every column they judge has a value in every row.
+    """Return a suite of ``rules``, and one more rule: every column that they check has a value in
+    every row.
 
-    Without it a missing number would pass, because an expectation about values skips what is null.
+    Without that rule a missing number would pass, because expectations about values skip null.
 
     Args:
-        name: of the suite.
-        rows: what one row of the frame is, in the plural, as messages call it.
-        rules: in the order in which people should hear of them.
-        way_out: what to do, where a rule says nothing else.
-        subject: who faults are about; None is how many of the rows.
+        name: name of the suite.
+        rows: noun in the plural for the rows of the frame, for messages.
+        rules: rules in the order in which people should read their faults.
+        way_out: advice for rules that have none of their own.
+        subject: subject of the faults; None takes the number of violating rows.
     """
     counted = f"{{unexpected:,}} of {{checked:,}} {rows}"
     complete = none_of(
@@ -131,17 +132,19 @@ def suite_of(
 
 
 def with_missing(frame: pd.DataFrame, rules: Sequence[Expectation]) -> pd.DataFrame:
-    """``frame`` with the column that counts, row by row, the judged columns without a value."""
+    """Return ``frame`` with a column that counts, for each row, the checked columns without a
+    value.
+    """
     return frame.assign(**{MISSING: frame[all_judged(rules)].isna().sum(axis=1)})
 
 
 def all_judged(rules: Sequence[Expectation]) -> list[str]:
-    """The columns of a frame that some rule is about."""
+    """Return the columns of a frame that at least one rule checks."""
     return sorted({column for rule in rules for column in judged(rule)} - {MISSING})
 
 
 def judged(rule: Expectation) -> list[str]:
-    """The columns a rule is about; none for a rule about the whole table."""
+    """Return the columns that a rule checks; none for a rule about the whole table."""
     if isinstance(rule, ExpectCompoundColumnsToBeUnique):
         return [str(column) for column in rule.column_list]
     column = getattr(rule, "column", None)

@@ -1,5 +1,5 @@
-"""Runs a suite over a frame in a Great Expectations context: a record for DVC and Data Docs, or a
-failed check.
+"""Validation of a frame by a Great Expectations suite. The result is a record for DVC and Data
+Docs, or a failed check.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from lexveil.checks.data_docs import DataDocs
 from lexveil.checks.rules import all_judged, judged, with_missing
 from lexveil.errors import CheckFailed
 
-# Counts, and none of the values behind them: not even ids leave the frame.
+# Report counts only, and no values: not even ids leave the frame.
 COUNTS_ONLY = {
     "result_format": "SUMMARY",
     "partial_unexpected_count": 0,
@@ -36,13 +36,14 @@ COUNTS_ONLY = {
 
 @dataclass(frozen=True, slots=True)
 class ExpectationResult:
-    """What one expectation found.
+    """Result of one expectation.
 
     Attributes:
-        column: that it is about, several joined by commas; None for one about the whole table.
-        limits: min and max, as far as there are any.
-        checked: values or rows.
-        unexpected: how many of them were not as expected.
+        column: the checked column; several columns are joined by commas, None stands for the whole
+            table.
+        limits: min and max, if they exist.
+        checked: number of checked values or rows.
+        unexpected: number of values or rows that violate the expectation.
     """
 
     type: str
@@ -54,12 +55,12 @@ class ExpectationResult:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result of one suite on one frame; it exists only if all expectations hold.
+    """Result of one suite on one frame; it exists only if all expectations hold.
 
     Attributes:
-        name: of the validation, e.g. "plans/S1/1.0".
-        expectations: in the order of the suite.
-        page: of the Data Docs.
+        name: name of the validation, for example "plans/S1/1.0".
+        expectations: results in the order of the suite.
+        page: HTML page of the Data Docs.
     """
 
     name: str
@@ -67,8 +68,8 @@ class Verdict:
     page: str = ""
 
     def record(self, summary: Mapping[str, Any]) -> dict[str, object]:
-        """What DVC keeps: the same numbers give the same bytes, so no time, no run id and no
-        path.
+        """Return the record for DVC. It has no time, no run id and no path, so the same numbers
+        give the same bytes.
         """
         expectations = [asdict(expectation) for expectation in self.expectations]
         return {
@@ -80,21 +81,21 @@ class Verdict:
 
 
 def validate(name: str, suite: gx.ExpectationSuite, frame: pd.DataFrame, docs: DataDocs) -> Verdict:
-    """Judge ``frame`` by ``suite``.
+    """Validate ``frame`` by ``suite``.
 
-    Whatever the outcome, ``docs`` then has a page and results.json of it, so that a failure can be
-    looked at.
+    The page and results.json are written to ``docs`` whether the validation passes or fails, so
+    that a failure can be inspected.
 
     Args:
-        name: of the validation; its slashes become folders below ``docs``.
-        suite: from one of the modules beside this one.
+        name: name of the validation; its slashes become folders below ``docs``.
+        suite: a suite from a module of this package.
         frame: aggregated numbers and ids, one row per document or group; never text.
-        docs: where pages are put.
+        docs: folder for the pages.
 
     Raises:
-        CheckFailed: if an expectation does not hold: the number, the place, the limit and the way
-            out.
-        KeyError: if ``frame`` lacks a column that the suite judges.
+        CheckFailed: if an expectation does not hold; the message has the number, the place, the
+            limit and the way out.
+        KeyError: if ``frame`` lacks a column that the suite checks.
     """
     rules: list[Expectation] = list(suite.expectations)
     frame = with_missing(frame, rules)
@@ -103,7 +104,7 @@ def validate(name: str, suite: gx.ExpectationSuite, frame: pd.DataFrame, docs: D
         .data_sources.pandas_default.read_dataframe(frame)
         .validate(suite, result_format=COUNTS_ONLY)
     )
-    # They come back grouped by column, not in the order of the suite.
+    # The results are grouped by column, not in the order of the suite.
     outcomes = {_config(outcome).description: outcome for outcome in judgement.results}
     results = {rule.description: _result(rule, outcomes[rule.description]) for rule in rules}
     page = docs.put(
@@ -134,7 +135,7 @@ def validate(name: str, suite: gx.ExpectationSuite, frame: pd.DataFrame, docs: D
 
 
 def merge(name: str, verdicts: Sequence[Verdict]) -> Verdict:
-    """One verdict over several frames of the same kind: the numbers checked are added up, rule by
+    """Merge verdicts over frames of the same kind: the numbers of checked values are added, rule by
     rule.
     """
     total: dict[tuple[str, str | None], ExpectationResult] = {}
@@ -147,7 +148,7 @@ def merge(name: str, verdicts: Sequence[Verdict]) -> Verdict:
 
 @cache
 def _context() -> EphemeralDataContext:
-    """One for all validations of a process."""
+    """Return the Great Expectations context that all validations of a process share."""
     # The library reports its own progress and deprecations; a stage's stderr is kept for its one
     # line.
     logging.getLogger("great_expectations").setLevel(logging.ERROR)
@@ -191,8 +192,10 @@ def _fault(
     frame: pd.DataFrame,
     columns: list[str],
 ) -> str:
-    """What does not hold, and the way out; ``columns`` are all that the suite judges."""
-    # One report for the expectation, or one for each number it needed.
+    """Return the message about a violated rule with the way out; ``columns`` are all columns that
+    the suite checks.
+    """
+    # The report is about the expectation, or there is one for each number that it needed.
     info = outcome.exception_info or {}
     if any(
         report.get("raised_exception")
@@ -207,8 +210,8 @@ def _fault(
 
 
 def _furthest(result: ExpectationResult, frame: pd.DataFrame) -> dict[str, object]:
-    """The row that is furthest beyond a limit, with its value and the limit; empty for rules
-    without limits.
+    """Return the columns of the row that is furthest beyond a limit, with its value and the limit;
+    empty for rules without limits.
     """
     if not result.limits or result.column is None or frame.empty:
         return {}

@@ -1,4 +1,4 @@
-"""What must hold of vocabulary coverage: one row per data set and segmentation, from
+"""Expectations for vocabulary coverage: one row per data set and segmentation, from
 sql/checks/vocab_coverage.sql.
 """
 
@@ -27,10 +27,10 @@ FEW = (
 
 
 def vocab_suite(min_coverage: float) -> gx.ExpectationSuite:
-    """Enough of the words of every document set have a vector, whichever way the text is cut.
+    """Suite for coverage: enough words of every data set have a vector, under every segmentation.
 
     Args:
-        min_coverage: smallest share of words, 0 to 1.
+        min_coverage: smallest share of words, in [0, 1].
     """
     knows = f"The vocabulary knows at least {min_coverage:.1%} of the words"
     rules = [

@@ -1,4 +1,6 @@
-"""params.yaml as models: type, default, range and meaning of each key stand beside its field."""
+"""Models of params.yaml. The type, default, range and meaning of each key stand beside its
+field.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ from lexveil.parameters import Section, validated
 
 
 class Params(Section):
-    """All of params.yaml."""
+    """All parameters of params.yaml."""
 
     seed: int = Field(
         ge=0,
@@ -102,7 +104,9 @@ class Params(Section):
 
     @property
     def needed_segmentations(self) -> dict[str, str]:
-        """The segmentations that there must be an embedding of, and what needs each."""
+        """The segmentations that need an embedding, each with the parameter or part that
+        needs it.
+        """
         released = [self.inbox.strategy] if self.inbox.source or self.inbox.sql else []
         needed = {
             SEGMENTATION_OF[strategy]: f"strategy {strategy}"
@@ -126,22 +130,23 @@ class Params(Section):
         return self
 
 
-# A file without one of the other sections has most likely been truncated, so it does not run with
-# their defaults.
+# A file that lacks another section is probably truncated, so it must not run with the defaults.
 MAY_BE_ABSENT = ("operation", "ledger", "release", "inbox", "report", "model")
 
-# Of libyaml where PyYAML was built with it: ten times as fast, and every command reads the file.
+# The loader of libyaml, if PyYAML was built with it, is ten times as fast, and every command reads
+# the file.
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def load_params(path: Path = paths.PARAMS, advice: str = "run from the project's folder") -> Params:
-    """Read and validate ``path``.
+    """Read and validate a params.yaml.
 
     Args:
-        advice: what to do where there is no such file.
+        path: the file.
+        advice: advice for a missing file.
 
     Raises:
-        ParameterError: naming the key, what was expected, and the nearest valid key or value.
+        ParameterError: with the key, the expected value, and the nearest valid key or value.
     """
     try:
         raw = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)

@@ -1,5 +1,5 @@
-"""Parameters of the corpus, its collocations, what is trained on it, and the model that a project
-hands on.
+"""Parameters of the corpus, its collocations, the embeddings trained on it, and the model that a
+project exports.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from lexveil.parameters import MODEL_NAME, Documented, ListFile, OneOf, Section,
 
 # NAME@HASH: the first 12 digits of a hash of the model's content.
 MODEL = r"own|gst|mst|[a-z0-9][a-z0-9_-]{0,63}@[0-9a-f]{12}"
-# A packaged model that ships may be named without its hash: every stage that reads it depends on
-# its card.
+# A packaged model that ships may be named without its hash, because every stage that reads it
+# depends on its card.
 BASE = rf"{MODEL_NAME}(@[0-9a-f]{{12}})?"
 NO_BASE = "none"
 
@@ -61,8 +61,8 @@ class CountParams(Documented):
 
 
 def _threshold(measure: AssociationMeasure) -> tuple[Any, Any]:
-    """The type and the field of a measure's threshold; only that of PMI, by which sentences are
-    cut, is a must.
+    """Return type and field of a measure's threshold. Only the threshold of PMI, which segmentation
+    uses, cannot be null.
     """
     about = f"in {measure.unit}: {measure.summary}" if measure.unit else measure.summary
     kind, default = (float, 2.0) if measure is PMI else (float | None, None)
@@ -84,8 +84,8 @@ else:
 
 
 class CollocationParams(_Thresholds, Documented):
-    """Which n-grams are collocations: all thresholds must hold; one that is null asks for
-    nothing.
+    """Thresholds of collocations. An n-gram must reach all thresholds; a threshold of null is not
+    applied.
     """
 
     min_count: int = Field(2, ge=1, le=2**31)
@@ -104,7 +104,7 @@ class CollocationParams(_Thresholds, Documented):
 
 
 class EmbeddingParams(Documented):
-    """gensim Word2Vec."""
+    """Training of embeddings by Word2Vec of gensim."""
 
     base: BaseModelName = "en"
     """packaged model that training begins with and whose words and collocations are added: a model
@@ -147,7 +147,7 @@ class EmbeddingParams(Documented):
 
 
 class NeighborhoodParams(Documented):
-    """The table of nearest words, and the lists of near words that mechanisms draw from."""
+    """The table of nearest words, and the near-word lists from which mechanisms draw."""
 
     lists: int | None = Field(None, ge=0)
     """most frequent words that get a list; null: all; of the others runs make theirs"""
@@ -158,8 +158,8 @@ class NeighborhoodParams(Documented):
 
 
 class WordOrderParams(Documented):
-    """One-dimensional orders of the vocabulary, for 1-Diffractor. A set's words are those that all
-    its models know.
+    """One-dimensional orders of the vocabulary, for 1-Diffractor. A set has the words that all its
+    models know.
     """
 
     models: Several[ListModel] = ["own"]
@@ -171,7 +171,7 @@ class WordOrderParams(Documented):
 
 
 class SourceParams(Documented):
-    """Where the text of one source of the corpus came from."""
+    """Licence and origin of one source of the corpus."""
 
     license: str = Field(min_length=1)
     """its licence, and who states it"""
@@ -180,7 +180,7 @@ class SourceParams(Documented):
 
 
 class ModelParams(Documented):
-    """The model of stage ``package_model``, which ``lexveil model export own`` hands on."""
+    """The model of stage ``package_model``, which ``lexveil model export own`` exports."""
 
     name: Name = "own"
     """of the model: a-z, 0-9, _ and -"""

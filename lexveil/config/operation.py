@@ -1,4 +1,4 @@
-"""Parameters of the machine, of scheduled runs, of the ledger and of releases: they change no
+"""Parameters of the machine, of scheduled runs, of the ledger and of releases. They change no
 result of a stage.
 """
 
@@ -25,11 +25,11 @@ from lexveil.request import (
 
 SERVER = r"(?i)postgres(ql)?://(?!.*:.*@)(?!.*(passw(or)?d|pwd|secret)=).+"
 SCHEDULER = r"(tcp|tls)://([\w.-]+|\[[0-9a-fA-F:]+\]):\d{1,5}"
-NOT_TO_PUBLISH_IN = ("artifacts", "data", ".lexveil", ".dvc", ".git")  # each is somebody else's
+NOT_TO_PUBLISH_IN = ("artifacts", "data", ".lexveil", ".dvc", ".git")  # other purposes
 
 
 class MachineParams(Documented):
-    """What this machine may use, and who does the work of a stage. Changes no result, makes nothing
+    """Resources of this machine, and the workers of a stage. Changes no result, makes nothing
     stale.
     """
 
@@ -56,12 +56,12 @@ class MachineParams(Documented):
     machine"""
 
     def alone(self) -> MachineParams:
-        """For work so small that handing it out takes longer than doing it."""
+        """Return the settings for work so small that distributing it takes longer than doing it."""
         return self.model_copy(update={"dask_scheduler": None, "workers": 1})
 
 
 class OperationParams(Documented):
-    """Runs that a schedule starts, and what a run tells others. Makes nothing stale."""
+    """Scheduled runs, and notifications about runs. Makes nothing stale."""
 
     timeout_minutes: int | None = Field(1440, ge=1, le=10**6)
     """a scheduled run that takes longer is stopped; null: never"""
@@ -74,7 +74,7 @@ class OperationParams(Documented):
 
     @model_validator(mode="after")
     def _addresses(self) -> Self:
-        # Not quoted: such addresses are often secrets.
+        # Do not quote such addresses: they are often secrets.
         if self.webhook is not None and not re.match(r"https?://[^/]", self.webhook):
             raise ValueError(
                 "operation.webhook must be null or an address that starts with http(s)://HOST"
@@ -92,7 +92,9 @@ class OperationParams(Documented):
 
 
 class GateParams(Documented):
-    """What a release must keep to before it appears; a limit that is null asks for nothing."""
+    """Conditions that a release must meet before it is published; a limit of null is not
+    checked.
+    """
 
     min_coverage: float | None = Field(0.5, ge=0, le=1)
     """smallest share of the words that the vocabulary knows"""
@@ -105,11 +107,11 @@ class GateParams(Documented):
 
 
 class ShareParams(Documented):
-    """What a token of a public class gets of a document's budget, where another token gets 1; in
-    hundredths.
+    """Shares of a document's budget for tokens of public classes, in hundredths; any other token
+    has the share 1.
 
-    Which class a token is of is then not hidden. A token of several classes is of the last one
-    here.
+    The class of a token is then disclosed. A token of several classes belongs to the last of them
+    in this list.
     """
 
     stopwords: Share = 1.0
@@ -123,7 +125,9 @@ class ShareParams(Documented):
 
 
 class LedgerParams(Documented):
-    """The ledger of what each subject has spent in all releases. Makes nothing stale."""
+    """The ledger, which records the spending of each subject in all releases. Makes nothing
+    stale.
+    """
 
     cap: Annotated[float, Field(ge=1e-9, le=999_999_999.0)] | Literal["unlimited"] | None = None
     """epsilon of one subject over all releases; null: enough for 10 releases of a text of ordinary
@@ -154,7 +158,7 @@ class LedgerParams(Documented):
 
 
 class ReleaseParams(Documented):
-    """Defaults and limits of all releases, of `lexveil privatize` and of the inbox. Makes nothing
+    """Defaults and limits of all releases, by `lexveil privatize` and by the inbox. Makes nothing
     stale.
     """
 
@@ -177,9 +181,7 @@ class ReleaseParams(Documented):
 
 
 class InboxParams(Documented):
-    """What `lexveil release` releases, and where; it is off while ``source`` and ``sql`` are
-    null.
-    """
+    """Source and target of `lexveil release`; it is off while ``source`` and ``sql`` are null."""
 
     source: str | None = None
     """an inbox folder, or a file or pattern of files that DuckDB reads"""
@@ -215,12 +217,12 @@ class InboxParams(Documented):
 
     @property
     def is_on(self) -> bool:
-        """Whether there is anything to release."""
+        """Whether a source is configured."""
         return self.source is not None or self.sql is not None
 
     @property
     def request(self) -> Request:
-        """How its texts are rewritten."""
+        """The request by which its texts are rewritten."""
         return Request.of(
             {
                 name: getattr(self, name)

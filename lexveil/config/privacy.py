@@ -1,4 +1,4 @@
-"""Parameters of what is done to a text, of the runs of the grid, and of their evaluation."""
+"""Parameters of the rewriting of texts, of the runs of the grid, and of their evaluation."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ VariantName = Annotated[str, AfterValidator(_variant)]
 TypeName = Annotated[
     str, matching(r"[A-Z][A-Z0-9_]{0,63}", "types are names in capitals, such as PHONE_NUMBER")
 ]
-CLEAN = ("none", "none", 0.0)  # the run that changes nothing, with which the others are compared
+CLEAN = ("none", "none", 0.0)  # the baseline run that changes nothing
 
 
 def _grid_epsilon(raw: object) -> float:
@@ -85,8 +85,8 @@ GridEpsilon = Annotated[
 
 
 class PresidioParams(Documented):
-    """Presidio as a detector: its pattern recognizers, which need no model, and NER by a model of
-    spaCy of yours.
+    """Presidio as a detector: its pattern recognizers, which need no model, and named entities by
+    your own spaCy model.
     """
 
     language: str = "en"
@@ -101,10 +101,10 @@ class PresidioParams(Documented):
 
 
 class PolicyParams(Documented):
-    """What happens to each class of token; a kept token leaves as it is and is counted as
-    unprotected.
+    """Treatment of each class of tokens, and search of detectors. A kept token appears unchanged in
+    the output and counts as unprotected.
 
-    And what detectors look for in releases and previews; runs of the graph look for nothing.
+    Detectors search in releases and previews only, not in runs of the graph.
     """
 
     stopwords: StopwordAction = as_requested("stopwords", "paper")
@@ -119,18 +119,17 @@ class PolicyParams(Documented):
 
 
 class MechanismParams(Section):
-    """What each mechanism is built with: a section for each registered mechanism, and
-    ``rank_remap``.
-    """
+    """Parameters of the mechanisms: a section for each registered mechanism, and ``rank_remap``."""
 
     def of_variant(self, name: str) -> Self:
-        """The sections with the parameters that a variant of a mechanism changes.
+        """Return the sections with the parameters that a variant of a mechanism changes.
 
         Args:
-            name: of a mechanism, or of a variant (``lexveil.mechanisms.variants``).
+            name: name of a mechanism, or of a variant (``lexveil.mechanisms.variants``).
 
         Raises:
-            ParameterError: if it names no parameter of the mechanism, or a value that it refuses.
+            ParameterError: if the name contains an unknown parameter of the mechanism, or a value
+                that it refuses.
         """
         base = base_of(name)
         section = getattr(self, base)
@@ -154,7 +153,7 @@ class MechanismParams(Section):
 
     @classmethod
     def resolved(cls) -> type[Section]:
-        """The model with the sections of all registered mechanisms."""
+        """Return the pydantic model with the sections of all registered mechanisms."""
         return _mechanism_sections()
 
     @classmethod
@@ -179,7 +178,7 @@ def _mechanism_sections() -> type[MechanismParams]:
 
 
 def every_mechanism() -> MechanismParams:
-    """All mechanisms with their defaults."""
+    """Return the sections of all mechanisms with their defaults."""
     return _mechanism_sections()()
 
 
@@ -212,32 +211,34 @@ class GridParams(Documented):
     is, as at a level"""
 
     def is_per_token(self, epsilon: float) -> bool:
-        """Whether runs at a base epsilon, or level, give every perturbed token the same epsilon."""
+        """Return whether runs at a base epsilon, or level, give every perturbed token the same
+        epsilon.
+        """
         return self.budget == "token" or isinstance(epsilon, Level)
 
     @property
     def base_epsilons(self) -> list[float]:
-        """Those of ``epsilons`` that are no levels."""
+        """The entries of ``epsilons`` that are not levels."""
         return [epsilon for epsilon in self.epsilons if not isinstance(epsilon, Level)]
 
     @property
     def levels(self) -> list[Level]:
-        """The levels of recovery that runs are made at."""
+        """The entries of ``epsilons`` that are levels of recovery."""
         return [epsilon for epsilon in self.epsilons if isinstance(epsilon, Level)]
 
     def runs(self) -> list[tuple[str, str, float]]:
-        """Mechanism, strategy and base epsilon, or level, of every run, in the order of
+        """Return mechanism, strategy and base epsilon, or level, of every run, in the order of
         params.yaml.
         """
         return list(itertools.product(self.mechanisms, self.strategies, self.epsilons))
 
     def runs_and_clean(self) -> list[tuple[str, str, float]]:
-        """The clean baseline, then ``runs``."""
+        """Return the clean baseline, followed by ``runs``."""
         return [CLEAN, *self.runs()]
 
 
 class DeniabilityParams(Documented):
-    """Plausible deniability statistics N_w and S_w, of every mechanism at every epsilon of the
+    """Plausible deniability statistics N_w and S_w, for every mechanism at every epsilon of the
     grid.
     """
 
@@ -306,7 +307,7 @@ class CheckParams(Documented):
 
 
 class ReportParams(Documented):
-    """What the report shows beside figures."""
+    """Contents of the report besides figures."""
 
     samples: int | None = Field(None, ge=0, le=100)
     """texts shown with what every run makes of them; source text, so a number is a choice to show

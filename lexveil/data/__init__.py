@@ -1,1 +1,1 @@
-"""The project's input: corpora and document sets, fetched, checked and converted."""
+"""Input of a project: corpora and document sets, fetched, checked and converted."""

@@ -1,4 +1,6 @@
-"""Any files to data/corpus: shards in C4's own form, corpus-train.NNNNN-of-NNNNN.json.gz."""
+"""Conversion of any files to data/corpus: shards in the form of C4,
+corpus-train.NNNNN-of-NNNNN.json.gz.
+"""
 
 from __future__ import annotations
 
@@ -20,20 +22,20 @@ from lexveil.formats.readers import open_table, tell_dialect
 from lexveil.formats.values import plain_value, text_value
 from lexveil.runtime.stage import Progress
 
-# of JSON, before compression: small enough to spread work over, large enough to be few
+# bytes of JSON before compression: small enough to share the work, large enough for few shards
 SHARD_BYTES = 32 * 2**20
-# others, such as an author's name, have no use here and are dropped
+# other columns, such as an author's name, are not used and are dropped
 KEYS = ("text", "timestamp", "url")
 
 
 def shard_name(number: int, n_shards: int) -> str:
-    """The file name of a shard, as C4 has it."""
+    """Return the file name of a shard, as in C4."""
     return f"corpus-train.{number:05d}-of-{n_shards:05d}.json.gz"
 
 
 def write_shards(lines: Iterator[bytes], folder: Path, shard_bytes: int = SHARD_BYTES) -> int:
-    """Write lines into shards of about so many bytes and return how many these are; the same lines,
-    the same bytes.
+    """Write lines into shards of about ``shard_bytes`` each, and return the number of shards. The
+    same lines give the same bytes.
     """
     partials: list[Path] = []
     for first in lines:
@@ -45,21 +47,21 @@ def write_shards(lines: Iterator[bytes], folder: Path, shard_bytes: int = SHARD_
                 room -= len(line)
                 if room <= 0:
                     break
-    for number, partial in enumerate(partials):  # named when their number is known
+    for number, partial in enumerate(partials):  # their names need the number of shards
         partial.replace(folder / shard_name(number, len(partials)))
     return len(partials)
 
 
 @dataclass(slots=True, kw_only=True)
 class CorpusCounts:
-    """What was read and kept of tables.
+    """Numbers of documents that were read from tables and kept.
 
     Attributes:
-        read: documents, of which ``documents`` are kept.
+        read: documents that were read; ``documents`` of them are kept.
         skipped_blank: rows without text.
-        skipped_unusable: texts of a remote corpus that no later step can carry.
-        json_bytes: before compression.
-        dropped_columns: that the corpus has no use for.
+        skipped_unusable: texts of a remote corpus that no later step can represent.
+        json_bytes: bytes of the JSON before compression.
+        dropped_columns: columns that the corpus does not use.
     """
 
     read: int = 0
@@ -70,7 +72,7 @@ class CorpusCounts:
     dropped_columns: list[str] = field(default_factory=list)
 
     def add(self, other: CorpusCounts) -> None:
-        """Add the counts of further tables."""
+        """Add the counts of more tables."""
         for counter in ("read", "documents", "skipped_blank", "skipped_unusable", "json_bytes"):
             setattr(self, counter, getattr(self, counter) + getattr(other, counter))
         self.dropped_columns = list(dict.fromkeys([*self.dropped_columns, *other.dropped_columns]))
@@ -78,13 +80,15 @@ class CorpusCounts:
     def lines(
         self, table: InputTable, text_column: str, is_chosen: Callable[[str], bool] | None = None
     ) -> Iterator[bytes]:
-        """The line of each row, empty if it is not kept, and count them.
+        """Yield and count the line of each row; the line is empty if the row is not kept.
 
         Args:
-            is_chosen: of a remote corpus, which texts are kept. A text that nothing can carry is
-                then left out and counted, and not refused as a user's own file is: nobody can mend
-                one text of somebody else's corpus, and one in millions must not end a day of
-                reading.
+            table: the open table.
+            text_column: name of the column with the text.
+            is_chosen: tells which texts of a remote corpus are kept; None keeps all. With this
+                argument, a text that no later step can represent is skipped and counted. In a file
+                of the user it is an error, but nobody can repair a text of a public corpus, and one
+                text in millions must not end a day of reading.
         """
         self.add(
             CorpusCounts(
@@ -112,11 +116,12 @@ class CorpusCounts:
 
 @dataclass(slots=True, kw_only=True)
 class CorpusReport(CorpusCounts):
-    """What was written of a corpus: of how many files, into how many shards; and where it is from,
-    if it is remote.
+    """Counts of a corpus that was written: documents, files read and shards written; also the
+    origin of a remote corpus.
 
     Attributes:
-        share: of the documents, that is kept.
+        share: share of the documents that is kept, in (0, 1].
+        address, commit: origin of a remote corpus; None for local files.
     """
 
     files: int
@@ -135,7 +140,7 @@ def write_corpus(
     Rows without text (null, empty or blank) are left out and counted.
 
     Raises:
-        RequestError: naming file and row, at the first fault; ``folder`` is then of no use.
+        RequestError: at the first fault, with file and row; ``folder`` is then unusable.
     """
     folder.mkdir(parents=True)
     progress = Progress("corpus", 0, "documents", stream=sys.stderr)
@@ -159,8 +164,8 @@ def write_corpus(
 
 
 def write_no_corpus(folder: Path) -> None:
-    """A corpus of no document, one empty shard: where a model takes its place (params.yaml:
-    embeddings.base).
+    """Write a corpus without documents: one empty shard. A base model takes the place of the corpus
+    (params.yaml: embeddings.base).
     """
     folder.mkdir(parents=True)
     with c4_shard(folder / shard_name(0, 1)):
@@ -168,16 +173,16 @@ def write_no_corpus(folder: Path) -> None:
 
 
 def c4_line(text: str, timestamp: str | None = None, url: str | None = None) -> bytes:
-    """One line of a shard; always the three keys, in this order."""
+    """Return one line of a shard, always with the same three keys in the same order."""
     value = {"text": text, "timestamp": timestamp, "url": url}
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
 def c4_row(text: str, row: InputRow, source: Source) -> bytes:
-    """The line of a row of any table.
+    """Return the line of a shard for a row of any table.
 
     Raises:
-        RequestError: naming the row, if its timestamp or URL is no string or number.
+        RequestError: with the row, if its timestamp or URL is neither a string nor a number.
     """
     where = source.location(row.line)
     timestamp, url = (
@@ -188,8 +193,8 @@ def c4_row(text: str, row: InputRow, source: Source) -> bytes:
 
 @contextmanager
 def c4_shard(path: Path) -> Iterator[IO[bytes]]:
-    """A shard that lines are written to; the same lines give the same bytes. It is on the disk at
-    the end.
+    """Open a new shard for writing lines, and flush it to the disk at the end. The same lines give
+    the same bytes.
     """
     with path.open("wb") as file:
         with ExitStack() as files:

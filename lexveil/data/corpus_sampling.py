@@ -1,11 +1,12 @@
-"""Streams a corpus that is too large to download: it stores only the documents that may be sampled.
+"""Streaming of a corpus that is too large to download: only documents that may be sampled are
+stored.
 
-``sql/corpus/sample.sql`` takes the documents of the smallest hash of text and seed, u in [0, 1).
-Here a document is kept if u < share, by the same hash. So what is kept of a shard depends on
-nothing but its texts, the seed and the share: a second call, or another machine with other shards,
-keeps the same documents. And the sample of what is kept is the sample of all that was read,
-document for document, as long as no fewer different documents are kept than sample.max_documents
-wants: those of the smallest u are all below the share.
+``sql/corpus/sample.sql`` takes the documents with the smallest u in [0, 1), a hash of text and
+seed. This module keeps a document if u < share, by the same hash. The kept documents of a shard
+therefore depend on its texts, the seed and the share only: a second call, or another machine with
+other shards, keeps the same documents. The sample of the kept documents equals the sample of all
+documents that were read, as long as at least sample.max_documents different documents are kept,
+because the documents of the smallest u are all below the share.
 """
 
 from __future__ import annotations
@@ -32,20 +33,20 @@ from lexveil.runtime.checkpoints import size
 from lexveil.runtime.stage import Progress
 from lexveil.runtime.tables import atomic_file, write_json
 
-STAGED = Path(".lexveil/stream")  # finished shards of a call that is under way or was interrupted
-ORIGIN = "origin.json"  # beside the shards: where they came from
+STAGED = Path(".lexveil/stream")  # finished shards of a running or interrupted call
+ORIGIN = "origin.json"  # file beside the shards with their origin
 
-PROBE = 8 * 2**20  # bytes of the first shard that documents per byte are estimated from
-MARGIN = 1.1  # more documents than are wanted, because their number is an estimate
+PROBE = 8 * 2**20  # bytes of the first shard for the estimate of documents per byte
+MARGIN = 1.1  # reserve of documents, because their number is an estimate
 
 
 @dataclass(frozen=True, slots=True)
 class SampleRequest:
-    """How much of an address is taken: all that is None is chosen here.
+    """Part of an address to read; values that are None are chosen by ``make_plan``.
 
-    ``max_documents``: about as many are kept, from the shards that are read; ``share``: of
-    documents, in (0, 1]; ``shards``: first and last of those that are read, by number in the order
-    of their names, from 0.
+    ``max_documents``: approximate number of documents to keep from the shards that are read;
+    ``share``: share of documents to keep, in (0, 1]; ``shards``: numbers of the first and the last
+    shard to read, in the order of their names, from 0.
     """
 
     max_documents: int | None = None
@@ -55,7 +56,7 @@ class SampleRequest:
 
 @dataclass(slots=True, kw_only=True)
 class ShardReport(CorpusCounts):
-    """What was read and kept of a shard, beside what it was known by then."""
+    """Counts of a shard that was read, with the name, size and etag that it had then."""
 
     name: str
     size: int
@@ -64,8 +65,8 @@ class ShardReport(CorpusCounts):
 
 @dataclass(frozen=True, slots=True)
 class SamplingPlan:
-    """What will be read and kept; ``n_expected`` documents, if they had to be estimated for the
-    share.
+    """Shards to read and the share of documents to keep; ``n_expected`` is the estimated number of
+    documents, None if no estimate was needed for the share.
     """
 
     remote: Remote
@@ -76,25 +77,27 @@ class SamplingPlan:
     n_expected: int | None
 
     def folder(self, root: Path) -> Path:
-        """Where finished shards lie until all are there. Shards that are asked for later find the
-        earlier ones.
+        """Return the folder of finished shards until all shards are finished. A later request for
+        more shards finds the earlier ones there.
         """
         key = json.dumps([self.remote.address, self.share, self.seed, self.text_column])
         return root / STAGED / hashlib.sha256(key.encode()).hexdigest()[:16]
 
     def packed(self, shard: RemoteShard, root: Path) -> Path:
-        """What is kept of a shard, if anything is."""
+        """Return the file for the kept documents of a shard; it exists only if a document
+        is kept.
+        """
         return self.folder(root) / f"{shard.number:05d}.json.gz"
 
     def state(self, shard: RemoteShard, root: Path) -> Path:
-        """The report of a finished shard. It is written last, so that it stands for the whole
-        shard.
+        """Return the file for the report of a finished shard. It is written last, so its existence
+        means that the whole shard was read.
         """
         return self.folder(root) / f"{shard.number:05d}.json"
 
 
 def uniform(text: str, seed: int) -> float:
-    """Return u of ``sql/corpus/sample.sql``: where a document stands in the order of choice, 52
+    """Return u of ``sql/corpus/sample.sql``, which decides the order of choice of documents: 52
     bits in [0, 1).
     """
     doc_id = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
@@ -103,24 +106,26 @@ def uniform(text: str, seed: int) -> float:
 
 
 def share_for(wanted: int, n_documents: float) -> float:
-    """A share that keeps at least ``wanted`` of about ``n_documents``, four digits long so that
-    people can pass it on.
+    """Return a share that keeps at least ``wanted`` of about ``n_documents``, rounded up to four
+    digits so that people can pass it on.
 
-    The number kept is binomial; four of its standard deviations, and ``MARGIN`` for the estimate,
-    are added.
+    The number of kept documents is binomial. The share has a reserve of four of its standard
+    deviations, and of ``MARGIN`` for the estimate.
     """
     share = MARGIN * (wanted + 4 * math.sqrt(wanted)) / n_documents
     if share >= 1:
         return 1.0
     digits = 3 - math.floor(math.log10(share))
-    # Rounded up, but not for the sake of a last bit.
+    # Round up, but ignore rounding errors of floats.
     return math.ceil(round(share * 10.0**digits, 6)) / 10.0**digits
 
 
 def plan_samples(
     addresses: Mapping[str, str], wanted: SampleRequest, text_column: str, root: Path
 ) -> dict[str, SamplingPlan]:
-    """Decide what is read of each address, say so, and forget what earlier calls read of others."""
+    """Make a plan for each address, report the plans, and remove finished shards of other
+    addresses.
+    """
     if not addresses:
         return {}
     params = load_params(root / paths.PARAMS)
@@ -138,14 +143,14 @@ def plan_samples(
 def make_plan(
     remote: Remote, wanted: SampleRequest, max_documents: int, seed: int, text_column: str
 ) -> SamplingPlan:
-    """Decide which shards are read and which share of their documents is kept.
+    """Choose the shards to read, and the share of their documents to keep.
 
     Args:
-        max_documents: how many are kept if neither a number nor a share was asked for.
-        seed: of params.yaml.
+        max_documents: number of documents to keep if neither a number nor a share was asked for.
+        seed: seed of params.yaml.
 
     Raises:
-        RequestError: if there are no such shards, or the first cannot be read.
+        RequestError: if there are no such shards, or the first one cannot be read.
     """
     first, last = wanted.shards or (0, len(remote.shards) - 1)
     if not 0 <= first <= last < len(remote.shards):
@@ -163,11 +168,11 @@ def make_plan(
 
 
 def documents_per_byte(remote: Remote, shard: RemoteShard, text_column: str) -> float:
-    """Documents for each byte of a shard as it lies there: of Parquet known, of others by their
-    first ``PROBE`` bytes.
+    """Return the number of documents per stored byte of a shard: exact for Parquet, estimated from
+    the first ``PROBE`` bytes for other formats.
 
     Raises:
-        RequestError: naming the first fault there.
+        RequestError: with the first fault in these bytes.
     """
     stream, position, n_rows = RemoteFile(remote.fs, shard).buffered(), 0, 0
     with open_table(shard.source(), text_column, KEYS, stream) as table:
@@ -181,10 +186,10 @@ def documents_per_byte(remote: Remote, shard: RemoteShard, text_column: str) -> 
 
 
 def announce(plans: Sequence[SamplingPlan], root: Path) -> None:
-    """Say on stderr what will be read and what it takes.
+    """Report on stderr the shards to read, the share to keep, and the disk space needed.
 
     Raises:
-        RequestError: if the disk cannot hold what will be kept.
+        RequestError: if the disk has too little space for the kept documents.
     """
     for plan in plans:
         total = sum(shard.size for shard in plan.shards)
@@ -206,7 +211,7 @@ def announce(plans: Sequence[SamplingPlan], root: Path) -> None:
         )
     kept = sum(plan.share * shard.size for plan in plans for shard in plan.shards)
     free = shutil.disk_usage(root).free
-    # Once in data/, once in DVC's cache, where the disk cannot link the two.
+    # Two copies: data/ and DVC's cache, if the disk cannot link them.
     disk = (
         f"corpus: what is kept takes about {size(kept)}, and as much again in DVC's cache; "
         f"{size(free)} are free"
@@ -219,14 +224,15 @@ def announce(plans: Sequence[SamplingPlan], root: Path) -> None:
 
 
 def stream_corpus(plan: SamplingPlan, folder: Path, root: Path) -> CorpusReport:
-    """Write the documents that are kept into ``folder``, one shard for each that was read, and
-    where they came from.
+    """Write the kept documents into ``folder``, one shard for each shard that was read, with a file
+    that names their origin.
 
-    A shard in which nothing is kept has no file. What an interrupted call finished is not read
-    again, unless size or etag have changed. The finished shards stay in ``root`` until ``forget``.
+    A shard without kept documents has no file. Shards that an interrupted call finished are not
+    read again, unless size or etag have changed. The finished shards stay in ``root`` until
+    ``forget``.
 
     Raises:
-        RequestError: naming shard and row of the first fault; if nothing is kept.
+        RequestError: with shard and row of the first fault; or if no document is kept.
         LexveilError: if a shard cannot be read.
     """
     reports = read_shards(plan, root)
@@ -263,7 +269,9 @@ def stream_corpus(plan: SamplingPlan, folder: Path, root: Path) -> CorpusReport:
 
 
 def read_shards(plan: SamplingPlan, root: Path) -> dict[int, ShardReport]:
-    """Read the shards that no earlier call has read; the reports of all, by number."""
+    """Read the shards that no earlier call has finished, and return the reports of all shards by
+    number.
+    """
     plan.folder(root).mkdir(parents=True, exist_ok=True)
     reports = {shard.number: finished(plan, shard, root) for shard in plan.shards}
     pending = [shard for shard in plan.shards if reports[shard.number] is None]
@@ -279,10 +287,10 @@ def read_shards(plan: SamplingPlan, root: Path) -> dict[int, ShardReport]:
 
 
 def keep_from(plan: SamplingPlan, shard: RemoteShard, out: Path, progress: Progress) -> ShardReport:
-    """Read one shard and write what is kept of it to ``out``, if anything is.
+    """Read one shard and write its kept documents to ``out``, if there are any.
 
     Raises:
-        RequestError: naming shard and row of the first fault. ``out`` is then not there.
+        RequestError: with shard and row of the first fault; ``out`` then does not exist.
     """
     report = ShardReport(name=shard.name, size=shard.size, etag=shard.etag)
     begin, file = progress.done, RemoteFile(plan.remote.fs, shard)
@@ -305,14 +313,14 @@ def keep_from(plan: SamplingPlan, shard: RemoteShard, out: Path, progress: Progr
 
 
 def finished(plan: SamplingPlan, shard: RemoteShard, root: Path) -> ShardReport | None:
-    """The report of a shard that an earlier call finished; None if it did not, or the shard is
-    another now.
+    """Return the report of a shard that an earlier call finished; None if no call did, or the shard
+    has changed.
     """
     try:
         report = ShardReport(**json.loads(plan.state(shard, root).read_text(encoding="utf-8")))
     except FileNotFoundError:
         return None
-    # The path before the name has the commit in it, and most commits leave the shards as they were.
+    # Compare names without their paths, which contain the commit: most commits keep the shards.
     known = Path(report.name).name, report.size, report.etag
     is_same = known == (Path(shard.name).name, shard.size, shard.etag)
     return (
@@ -321,13 +329,13 @@ def finished(plan: SamplingPlan, shard: RemoteShard, root: Path) -> ShardReport 
 
 
 def forget(root: Path, but: Collection[Path] = ()) -> None:
-    """Remove finished shards that no call goes on with."""
+    """Remove finished shards except those in the folders ``but``."""
     for folder in set((root / STAGED).glob("*")) - set(but):
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def link_or_copy(source: Path | str, target: Path | str) -> None:
-    """The same file under another name, as a copy where the disk has no links."""
+    """Give a file a second name by a hard link, or copy it if the disk has no links."""
     try:
         os.link(source, target)
     except OSError:

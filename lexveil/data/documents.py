@@ -1,5 +1,6 @@
-"""Any files to data/documents: one Parquet file per document set, with the same six columns in
-each; and a seventh, ``context``, where the second text of a pair is not to be rewritten.
+"""Conversion of any files to data/documents: one Parquet file per document set, each with the same
+six columns. A seventh column, ``context``, holds the second text of a pair if it is not to be
+rewritten.
 """
 
 from __future__ import annotations
@@ -26,36 +27,35 @@ from lexveil.formats.values import plain_value, text_value
 from lexveil.runtime.stage import Progress
 from lexveil.runtime.tables import PARQUET
 
-# Labels are strings, whatever they were: one set counts classes, another names them, and one type
-# lets all sets be read as one table. Nothing computes with a label; it is compared, counted and
-# written back.
+# All labels become strings, so that all sets can be read as one table: one set numbers its classes,
+# another names them. Nothing computes with a label; it is compared, counted and written back.
 SCHEMA = pa.schema(
     [
         (column, pa.string())
         for column in ("doc_id", "split", "text", "text_b", "label", "attribute")
     ]
 )
-# The second text of a pair that stays as it is: a classifier reads it, and nothing else does.
+# The second text of a pair that is not rewritten. Only classifiers read it.
 CONTEXT = "context"
 PAIRS = ("both", "first")  # texts of a pair that are rewritten
-# beside the text, which may come from any column
+# columns beside the text, which may come from any column
 OTHERS = ("doc_id", "split", "text_b", "label", "attribute")
 
-# a row group ends at either; fixed, so that the same rows give the same bytes
+# limits of a row group; they are fixed, so that the same rows give the same bytes
 ROWS, CHARACTERS = 16_384, 2**24
 
 
 def made_id(dataset: str, number: int) -> str:
-    """The id of a row that brings none.
+    """Return the id of a row that has none in its file.
 
-    From its number, never from its text: with a hash of a sensitive text anyone can check a guess
-    of that text.
+    The id follows from the number of the row, never from its text: with a hash of a sensitive text,
+    anyone could check a guess of that text.
     """
     return f"{dataset}-{number:06d}"
 
 
 def document(doc_id: str, split: str, text: str, **others: str | None) -> dict[str, str | None]:
-    """A row in the columns of ``SCHEMA``."""
+    """Return a row with the columns of ``SCHEMA``."""
     return {
         "doc_id": doc_id,
         "split": split,
@@ -70,7 +70,7 @@ def document(doc_id: str, split: str, text: str, **others: str | None) -> dict[s
 def write_set(
     rows: Iterable[dict[str, str | None]], path: Path, schema: pa.Schema = SCHEMA, **options: Any
 ) -> None:
-    """Write the rows of one document set, each in the columns of its schema, a row group at a
+    """Write the rows of one document set, each with the columns of ``schema``, one row group at a
     time.
     """
     with pq.ParquetWriter(path, schema, **(options or PARQUET)) as parquet:
@@ -94,14 +94,14 @@ def _groups(rows: Iterable[dict[str, str | None]]) -> Iterator[list[dict[str, st
 
 @dataclass(frozen=True, slots=True)
 class DocumentSetReport:
-    """What was written of a document set.
+    """Report about a document set that was written.
 
     Attributes:
         rows: number of documents.
-        contexts: second texts of pairs that stay as they are.
+        contexts: number of second texts of pairs that are not rewritten.
         made_ids: whether ids are made from row numbers.
         unsplit: whether a label or an attribute lacks the splits that evaluation needs.
-        dropped_columns: columns that have no use.
+        dropped_columns: columns that are not used.
     """
 
     rows: int
@@ -118,11 +118,12 @@ def write_documents(
     pairs: str = "both",
     named: Mapping[str, Path] = MappingProxyType({}),
 ) -> dict[str, DocumentSetReport]:
-    """Write each of ``sources`` as one document set in ``folder``; memory grows with the ids only.
+    """Write each of ``sources`` as one document set in ``folder``, and return a report by set;
+    memory grows with the ids only.
 
-    Rows stay in their order. An empty text is a document, a missing one (null) an error: its label
-    would be lost without a word. Without a column ``doc_id`` ids are made from row numbers; without
-    ``split`` it is "all". Returns a report by set.
+    Rows keep their order. An empty text is a document; a missing text (null) is an error, because
+    its label would be lost silently. Without a column ``doc_id``, ids are made from row numbers;
+    without ``split``, the split is "all".
 
     Args:
         pairs: which texts of a pair are rewritten, one of ``PAIRS``; the second one becomes its
@@ -130,7 +131,7 @@ def write_documents(
         named: files that become document sets of these names; others have those of their files.
 
     Raises:
-        RequestError: naming file and row, at the first fault; ``folder`` is then of no use.
+        RequestError: at the first fault, with file and row; ``folder`` is then unusable.
     """
     if text_column in OTHERS:
         raise RequestError(
@@ -212,10 +213,10 @@ def _named_sets(sources: Iterable[Source], named: Mapping[str, Path]) -> dict[st
 
 
 def _without_second(row: dict[str, str | None], where: str) -> dict[str, str | None]:
-    """A pair whose second text is its context.
+    """Return a pair with its second text as context.
 
     Raises:
-        RequestError: if it has no first text, which is all of it that would be rewritten.
+        RequestError: if the pair has no first text, so that nothing would be rewritten.
     """
     if not (row["text"] or "").strip():
         raise RequestError(f"{where}: the pair has no first text; give it one, or remove the row")
@@ -225,7 +226,7 @@ def _without_second(row: dict[str, str | None], where: str) -> dict[str, str | N
 def normalised(
     table: InputTable, row: InputRow, text_column: str, dataset: str
 ) -> dict[str, str | None]:
-    """The row in the columns of ``SCHEMA``."""
+    """Return a row of a table in the columns of ``SCHEMA``."""
     where = table.source.location(row.line)
     text = text_value(row.values.get(text_column), text_column, where)
     if text is None:

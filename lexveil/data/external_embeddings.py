@@ -1,5 +1,5 @@
-"""`lexveil embeddings`: external word vectors, converted into data/embeddings/NAME/ and tracked by
-DVC.
+"""`lexveil embeddings`: converts external word vectors into data/embeddings/NAME/ and tracks them
+with DVC.
 """
 
 from __future__ import annotations
@@ -21,23 +21,22 @@ from lexveil.runtime.tables import write_json
 
 
 def add(name: str, file: Path, root: Path, max_words: int | None = None) -> dict[str, object]:
-    """`lexveil embeddings add`: check FILE, convert it, and track it; a model of the same name is
-    replaced.
+    """Check FILE, convert it, and track it, for `lexveil embeddings add`; it replaces a model of
+    the same name.
 
     Args:
-        name: how params.yaml will call it.
+        name: name of the model in params.yaml.
         file: GloVe text, word2vec text or binary, or fastText .vec; gzipped or not.
-        root: the project's folder.
-        max_words: keep the first so many usable words.
+        root: folder of the project.
+        max_words: number of usable words to keep, from the beginning of the file; None keeps all.
 
     Returns:
-        model: NAME@HASH, as params.yaml names it; replaced: whether one of that name was there; and
-            what
-        ``describe`` tells.
+        model: NAME@HASH for params.yaml; replaced: whether a model of that name existed; and the
+            facts of ``describe``.
 
     Raises:
-        RequestError: if the name or the file cannot be used, or data/ holds what DVC has not saved.
-            data/ is then as it was.
+        RequestError: if the name or the file cannot be used, or data/ holds data that DVC has not
+            saved. data/ is then unchanged.
     """
     if not re.fullmatch(NAME, name) or name in RESERVED:
         raise RequestError(
@@ -73,8 +72,8 @@ def add(name: str, file: Path, root: Path, max_words: int | None = None) -> dict
 
 
 def listed(root: Path) -> dict[str, object]:
-    """`lexveil embeddings list`: NAME@HASH of every model in data/embeddings, and what is known of
-    it.
+    """Return NAME@HASH of every model in data/embeddings with its facts, for `lexveil embeddings
+    list`.
     """
     check_project(root)
     folders = sorted(path.parent for path in (root / paths.EMBEDDINGS).glob("*/meta.json"))
@@ -82,7 +81,9 @@ def listed(root: Path) -> dict[str, object]:
 
 
 def describe(folder: Path) -> dict[str, object]:
-    """Words, dimensions, form, entries read, and how many were left out for what reason."""
+    """Return words, dimensions, form, entries read, and the number of entries left out by
+    reason.
+    """
     facts = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
     facts |= {"words": facts["n_tokens"], "read": facts["n_read"]}
     return {key: facts[key] for key in ("words", "dimensions", "form", "read", "left_out")}

@@ -1,10 +1,10 @@
-"""Makes a whole model, for S1 to S4, from external word vectors.
+"""Import of a whole model, for S1 to S4, from external word vectors.
 
-The words and their vectors are the file's. Collocations, their PMI and their counts are those of a
-model that is there, as far as the file knows their words; their vectors are composed
-(``lexveil.embeddings.composition``). Or the file has collocations of its own, and tables of their
-scores stand beside it, as the authors of CLMLDP released them. Everything is public and fixed
-before any private text is seen.
+The words and their vectors come from the file. Collocations, PMI and counts come from an existing
+model, for those of its collocations whose words the file knows; their vectors are composed
+(``lexveil.embeddings.composition``). If the file has its own collocations, tables of their scores
+stand beside it, in the form that the authors of CLMLDP released. Everything is public and fixed
+before any private text is read.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from lexveil.runtime.stage import Progress
 from lexveil.text.normal_forms import normal_form
 from lexveil.types import Counts, Floats, Orders
 
-# unless asked otherwise: what the model that ships has, and orders of it are made in a minute
+# default: as many words as the model that ships; its orders are computed in a minute
 MAX_WORDS = 50_000
-# tokens whose orders are exact; of more, greedy over approximate neighbours
+# largest number of tokens with exact orders; more tokens use approximate neighbours
 EXACT_UP_TO = 8 * EXACT_BELOW
-# of the starts of orders and of the texts' replacements: the same file gives the same model
+# seed for the starts of orders and for replaced words: the same file gives the same model
 SEED = 0
 ENGLISH = "en"
 LEE_CORPUS = (
@@ -56,7 +56,7 @@ LEE_CORPUS = (
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """What is said of word vectors that a file cannot say itself.
+    """Description of word vectors that the file itself does not contain.
 
     Attributes:
         name, version: of the model that is made.
@@ -87,10 +87,10 @@ def import_vectors(file: Path, wanted: Import, folder: Path, progress: Progress)
     """Write the model of a file of word vectors into ``folder``.
 
     Args:
-        progress: is told of each token that is placed in an order.
+        progress: is advanced for each token that gets its place in an order.
 
     Raises:
-        RequestError: if the file is no set of word vectors, has fewer than two words, or its
+        RequestError: if the file does not hold word vectors, has fewer than two words, or its
             numbers are too large.
     """
     scores = None if wanted.tables is None else read_scores(*wanted.tables)
@@ -113,7 +113,7 @@ def import_vectors(file: Path, wanted: Import, folder: Path, progress: Progress)
             f"{shown(file)}: numbers too large or too small for single precision; rescale "
             "the vectors"
         )
-    vectors = rows.astype(np.float32) * scales[:, None]  # as they will be loaded
+    vectors = rows.astype(np.float32) * scales[:, None]  # as a reader of the model gets them
     search: Search = "exact" if len(vectors) <= EXACT_UP_TO else "pynndescent"
     orders = two_orders(
         WordSpace(space.tokens, vectors, space.counts), search, SEED, "import", progress
@@ -124,15 +124,14 @@ def import_vectors(file: Path, wanted: Import, folder: Path, progress: Progress)
 
 
 def with_collocations(words: WordSpace, source: PackagedModel | None) -> tuple[WordSpace, Floats]:
-    """The words, and the collocations of a model that have all their words among them, by falling
-    count.
+    """Add the collocations of a model whose words all exist, and sort all tokens by falling count.
 
-    A file without counts lists its words by falling frequency, so its r-th word gets the count of
-    the r-th most frequent word of the model, beyond its last one by Zipf's law; without a model, by
-    Zipf's law alone.
+    A file without counts lists its words by falling frequency. Its r-th word gets the count of the
+    r-th most frequent word of the model; beyond the last word of the model, and without a model,
+    counts follow Zipf's law.
 
     Returns:
-        V tokens with their vectors and counts, and (V,) PMI in bits, 0 of words.
+        V tokens with their vectors and counts, and (V,) PMI in bits, 0 for single words.
     """
     rows = {word: row for row, word in enumerate(words.tokens)}
     taken: list[str] = []
@@ -159,14 +158,14 @@ def with_collocations(words: WordSpace, source: PackagedModel | None) -> tuple[W
 def with_scores(
     model: WordVectors, scores: Mapping[str, float], file: Path
 ) -> tuple[WordSpace, Floats]:
-    """Words and collocations of a file that has both, by falling count, each collocation with its
-    score of a released table; one without a score is left out.
+    """Sort words and collocations of a file by falling count, and give each collocation its score
+    from a released table. Collocations without a score are left out.
 
     Returns:
-        V tokens with their vectors and counts, and (V,) scores in bits, 0 of words.
+        V tokens with their vectors and counts, and (V,) scores in bits, 0 for single words.
 
     Raises:
-        RequestError: if a word of a collocation is no word of the file, or no collocation has a
+        RequestError: if a word of a collocation is not a word of the file, or no collocation has a
             score.
     """
     space = model.space
@@ -199,7 +198,7 @@ def with_scores(
 
 
 def read_word_list(file: Path) -> frozenset[str]:
-    """Normal forms of a public list of words, one a line.
+    """Return the normal forms of a public list of words, one per line.
 
     Raises:
         RequestError: if the file cannot be read or holds no word.
@@ -217,8 +216,8 @@ def read_word_list(file: Path) -> frozenset[str]:
 
 
 def counts_by_rank(n: int, known: Counts) -> Counts:
-    """(n,) counts of words by falling frequency: those of ``known``, by falling count, then falling
-    as 1 / rank.
+    """Return (n,) counts of words by falling frequency: the counts of ``known``, sorted falling,
+    continued in proportion to 1 / rank.
     """
     ranks = np.arange(1, n + 1)
     last, of_last = (int(known[-1]), len(known)) if len(known) else (n, 1)
@@ -230,11 +229,11 @@ def counts_by_rank(n: int, known: Counts) -> Counts:
 def two_orders(
     space: WordSpace, search: Search, seed: int, purpose: str, progress: Progress
 ) -> dict[str, Orders]:
-    """(2, n) orders for 1-Diffractor, of the words and of all tokens, from two starts each that
-    follow from the seed.
+    """Return (2, n) orders for 1-Diffractor of the single words, and of all tokens. The seed
+    decides the two starts of each.
 
     Args:
-        purpose: names the random streams.
+        purpose: name of the random streams.
     """
     parts = {
         "word": space.vectors[["_" not in token for token in space.tokens]],
@@ -249,10 +248,11 @@ def two_orders(
 
 
 def measured_on_news(tokens: Sequence[str], pmi: Floats) -> dict[str, MeasuredStructure]:
-    """What one replaced word changes in public English texts that every installation has.
+    """Measure the sensitivity of the disclosed structure on public English texts that every
+    installation has.
 
-    Another model's measurement holds for its own vocabulary and collocations alone, so nothing is
-    taken over.
+    The measurement of another model cannot be reused, because it holds for the vocabulary and
+    collocations of that model only.
     """
     import pyarrow as pa
 
@@ -277,7 +277,7 @@ def measured_on_news(tokens: Sequence[str], pmi: Floats) -> dict[str, MeasuredSt
 def _card(
     file: Path, wanted: Import, model: WordVectors, *, has_structure: bool
 ) -> dict[str, object]:
-    """All of the card but for what follows from the files."""
+    """Return the model card, without the fields that follow from the files."""
     source, digest, has_counts = wanted.collocations, sha256(file), bool(model.space.counts.any())
     origin = f"{model.form}, sha256 {digest}"
     sources = [
@@ -329,14 +329,14 @@ def _card(
 
 
 def _kind_of_collocations(wanted: Import) -> str:
-    """Where the collocations of an imported model come from, in a word."""
+    """Return the origin of the collocations of an imported model in one word."""
     if wanted.tables is not None:
         return "its own"
     return "composed" if wanted.collocations else "no"
 
 
 def _notice(file: Path, wanted: Import) -> str:
-    """The attribution of the vectors, then that of the model whose collocations were taken."""
+    """Return the attribution of the vectors, and of the model whose collocations were taken."""
     notice = f"# {wanted.name}\n\nWord vectors of {shown(file.name)}: {wanted.license}.\n"
     if wanted.mixed_license is not None:
         notice += f"The model as a whole: {wanted.mixed_license}, as its importer said.\n"

@@ -1,13 +1,13 @@
-"""Reading what gensim's ``KeyedVectors.save`` writes, without running any code of the file.
+"""Reader for files of gensim's ``KeyedVectors.save``, which runs no code from the file.
 
-The file is a pickle, which may ask for any function to be called. Here nothing is called but what
-puts NumPy arrays together, and the one class of the vectors becomes a plain holder of attributes. A
-file that asks for anything else is refused.
+The file is a pickle, and a pickle may ask for a call of any function. This reader calls only
+functions that build NumPy arrays, and replaces the class of the vectors by a plain holder of
+attributes. It refuses a file that asks for anything else.
 """
 
 from __future__ import annotations
 
-import pickle  # only its parser, with every name that a file may ask for listed here
+import pickle  # only its parser, with a list of all allowed names
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,27 +18,27 @@ import numpy.typing as npt
 from lexveil.errors import RequestError
 from lexveil.formats.messages import shown
 
-MAGIC = b"\x80"  # how a binary pickle begins
+MAGIC = b"\x80"  # first byte of a binary pickle
 CLASSES = frozenset({"KeyedVectors", "Word2VecKeyedVectors"})
 OTHER_FORM = "write it anew by KeyedVectors.save_word2vec_format(FILE)"
 
 
 class _Holder:
-    """Attributes of an object that is not made."""
+    """Holder of the attributes of an object whose class is not instantiated."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
 
 
 class _Refused(Exception):
-    """A file that asks for what is not read."""
+    """Error about a file that asks for an object that this module does not read."""
 
 
 class _ArraysOnly(pickle.Unpickler):
-    """Puts together arrays, lists and dictionaries, and a holder of them."""
+    """Unpickler that builds arrays, lists, dictionaries and a holder of attributes only."""
 
     def find_class(self, module: str, name: str) -> Any:
-        """The few things that a file of vectors needs."""
+        """Return one of the few classes and functions that a file of vectors needs."""
         if module == "gensim.models.keyedvectors" and name in CLASSES:
             return _Holder
         if module in ("numpy.core.multiarray", "numpy._core.multiarray") and name in (
@@ -63,10 +63,10 @@ def _numpy_function(name: str) -> Callable[..., Any]:
 def read_keyed_vectors(
     file: Path,
 ) -> tuple[list[str], npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-    """Words (n), vectors (n, p) and counts (n,) of a file of gensim; counts are 0 where there are
-    none.
+    """Return words (n), vectors (n, p) and counts (n,) of a gensim file; counts are 0 if the file
+    has none.
 
-    Arrays of more than some megabytes lie beside the file, in FILE.vectors.npy.
+    gensim stores arrays of more than some megabytes beside the file, in FILE.vectors.npy.
 
     Raises:
         RequestError: if the file asks for other objects, is damaged, or lacks its vectors.

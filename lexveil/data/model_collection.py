@@ -28,16 +28,16 @@ from lexveil.runtime.project import find_root
 from lexveil.runtime.stage import Progress
 from lexveil.runtime.user_data import make_user_data
 
-INCOMING = "incoming-model"  # beside the models: what is not checked yet is never found by name
+INCOMING = "incoming-model"  # beside the models, so that an unchecked model has no name
 VERSION = r"[0-9]+(\.[0-9]+){0,2}"
 
 
 def model_of(name: str) -> PackagedModel:
-    """The model of a name; ``own`` is what the run of the project around the current folder
-    packaged.
+    """Return the model with this name; ``own`` is the model that a run of the project around the
+    current folder packaged.
 
     Raises:
-        MissingArtifact: if the project has packaged none.
+        MissingArtifact: if the project has not packaged a model.
         RequestError: if there is no such model or project.
     """
     if name != OWN:
@@ -51,13 +51,13 @@ def model_of(name: str) -> PackagedModel:
 
 
 def named(folder: Path) -> str:
-    """NAME@HASH of a model."""
+    """Return NAME@HASH of a model."""
     model = PackagedModel(folder)
     return f"{model.card.name}@{model.hash[:DIGITS]}"
 
 
 def listed() -> dict[str, object]:
-    """`lexveil model list`: NAME@HASH of every model, and what it is."""
+    """Return NAME@HASH of every model with its facts, for `lexveil model list`."""
     return {named(model.folder): _facts(model) for model in installed().values()}
 
 
@@ -75,17 +75,17 @@ def _facts(model: PackagedModel) -> dict[str, object]:
 
 
 def card_of(name: str) -> dict[str, object]:
-    """`lexveil model show`: the whole card, with the model's hash."""
+    """Return the whole card with the model's hash, for `lexveil model show`."""
     model = model_of(name)
     return {**model.card.to_dict(), "sha256": model.hash, "folder": str(model.folder)}
 
 
 def verify(what: str) -> dict[str, object]:
-    """`lexveil model verify`: check a model by name, a folder, or an archive.
+    """Check a model by name, a folder, or an archive, for `lexveil model verify`.
 
     Raises:
-        UnsoundModel: naming the first fault.
-        RequestError: if there is neither a model nor a file of this name.
+        UnsoundModel: with the first fault.
+        RequestError: if there is neither a model nor a file with this name.
     """
     path = folder = Path(what)
     with TemporaryDirectory(prefix="lexveil-") as temporary:
@@ -109,8 +109,8 @@ def verify(what: str) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """What is said beside FILE when plain word vectors are added; a packaged model says all of it
-    itself.
+    """Options of `lexveil model add` for plain word vectors. A packaged model needs none of them,
+    because its card has these facts.
     """
 
     name: str | None = None
@@ -126,17 +126,18 @@ class ImportOptions:
 
 
 def add(source: Path, options: ImportOptions, force: bool) -> dict[str, object]:
-    """`lexveil model add`: take in a packaged model, or make one of plain word vectors.
+    """Install a packaged model, or make a model from plain word vectors, for `lexveil model add`.
 
-    Nothing is found by its name before it is whole and checked. What a killed run left behind goes
-    with the next one.
+    A model cannot be found by its name before it is complete and checked. The next run removes the
+    remains of a killed one.
 
     Returns:
-        model: NAME@HASH; replaced: whether one of that name was there; and what ``listed`` tells.
+        model: NAME@HASH; replaced: whether a model of that name existed; and the facts of
+            ``listed``.
 
     Raises:
-        RequestError: if the source cannot be used, something needed is not said, or a model of that
-            name is there.
+        RequestError: if the source cannot be used, a required option is missing, or a model of that
+            name exists.
     """
     is_packaged = source.is_dir() or _is_zip(source)
     if is_packaged and options != ImportOptions():
@@ -179,8 +180,8 @@ def _is_zip(source: Path) -> bool:
 
 
 def _wanted(options: ImportOptions, force: bool) -> Import:
-    """What plain vectors are imported as; everything that is wrong with it is said before they are
-    read.
+    """Return the description of an import, after checking all options before the vectors
+    are read.
     """
     name, license, language = (
         (each or "").strip() for each in (options.name, options.license, options.language)
@@ -251,7 +252,7 @@ def _mixed_license(
 
 
 def _target(name: str, force: bool) -> Path:
-    """Where a model of the user lies."""
+    """Return the folder of a model of the user."""
     if (paths.MODELS / name).exists():
         raise RequestError(f"{name} ships with Lexveil; choose another {option('name')}")
     target = make_user_data() / "models" / name
@@ -261,10 +262,10 @@ def _target(name: str, force: bool) -> Path:
 
 
 def export(name: str, out: Path | None, force: bool) -> dict[str, object]:
-    """`lexveil model export`: write a model as one file, after checking it.
+    """Check a model and write it as one file, for `lexveil model export`.
 
     Raises:
-        RequestError: if there is no such model, it is unsound, or the file is there already.
+        RequestError: if there is no such model, it is unsound, or the file exists.
     """
     model = model_of(name)
     card = verify_folder(model.folder)
@@ -276,10 +277,10 @@ def export(name: str, out: Path | None, force: bool) -> dict[str, object]:
 
 
 def remove(name: str) -> dict[str, object]:
-    """`lexveil model remove`: remove a model of the user.
+    """Remove a model of the user, for `lexveil model remove`.
 
     Raises:
-        RequestError: if there is none of this name, or it ships with Lexveil.
+        RequestError: if there is no model with this name, or it ships with Lexveil.
     """
     folder = find(name).folder
     if folder.parent == paths.MODELS:
@@ -290,7 +291,9 @@ def remove(name: str) -> dict[str, object]:
 
 @contextmanager
 def _incoming() -> Iterator[Path]:
-    """An empty folder to make a model in, on the disk where the models are; one at a time."""
+    """Yield an empty folder for building a model, on the disk of the models; one process at
+    a time.
+    """
     home = make_user_data()
     folder = home / INCOMING
     try:

@@ -1,8 +1,9 @@
-"""Verifies a packaged model, a folder or one file, as untrusted input: the first fault is named.
+"""Verification of a packaged model, a folder or one file, as untrusted input; the error names the
+first fault.
 
-A model is made by somebody else. It may be damaged, made by another program, or made to do harm; it
-is never code, and its sizes are bounded by its card before one byte is unpacked. An archive,
-NAME-VERSION.lexveil.zip, is a plain zip of its files, the same bytes on every machine.
+A model comes from somebody else. It may be damaged, made by another program, or malicious. It never
+contains code, and its card bounds its sizes before one byte is unpacked. An archive,
+NAME-VERSION.lexveil.zip, is a plain zip of the files, with the same bytes on every machine.
 """
 
 from __future__ import annotations
@@ -40,18 +41,18 @@ from lexveil.text.normal_forms import has_letters, normal_form
 
 Array = npt.NDArray[Any]
 
-# names that mean something else where a model is named
+# names with another meaning where a model can be named
 RESERVED = ("own", "none", "word", "gst", "mst")
 CARD_LIMIT = 2**20  # bytes
 TOTAL_LIMIT = 2**31  # bytes of a whole model
-LARGEST = 1e9  # of a coordinate: squares of distances must stay finite in single precision
+LARGEST = 1e9  # largest coordinate: squared distances must stay finite in single precision
 MAX_LENGTH = 3  # words of a collocation
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the first date that a zip can hold
 _PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 class UnsoundModel(RequestError):
-    """A model that is not what a model must be."""
+    """Error about a model that does not meet the format."""
 
 
 def _require(holds: object, fault: str) -> None:
@@ -60,17 +61,17 @@ def _require(holds: object, fault: str) -> None:
 
 
 def verify_folder(folder: Path, shown_as: Path | None = None) -> ModelCard:
-    """See that a folder is a packaged model, whole and sound; nothing in it is executed.
+    """Check that a folder is a complete and sound packaged model; nothing in it is executed.
 
     Args:
-        folder: with model.json and the other files of a model, and nothing else.
-        shown_as: what messages call it: the archive that it was unpacked from.
+        folder: folder with model.json and the other files of a model, and nothing else.
+        shown_as: name for messages: the archive from which the folder was unpacked.
 
     Returns:
-        Its card.
+        The model card.
 
     Raises:
-        UnsoundModel: naming the first fault.
+        UnsoundModel: with the first fault.
     """
     try:
         return _verified(folder)
@@ -114,7 +115,7 @@ def _verified(folder: Path) -> ModelCard:
 
 
 def _sizes(folder: Path) -> dict[str, int]:
-    """The bytes of each file by its path inside the folder."""
+    """Return the bytes of each file, by its path inside the folder."""
     _require(folder.is_dir(), "not a folder")
     sizes = {}
     for path in sorted(folder.rglob("*")):
@@ -127,10 +128,10 @@ def _sizes(folder: Path) -> dict[str, int]:
 
 
 def read_card(content: bytes) -> ModelCard:
-    """The card, if it is one of this format.
+    """Parse and check a model card of this format.
 
     Raises:
-        UnsoundModel: naming the first field that is wrong.
+        UnsoundModel: with the first wrong field.
     """
     try:
         given = json.loads(content)
@@ -165,8 +166,8 @@ def read_card(content: bytes) -> ModelCard:
 
 
 def check_files(card: ModelCard, sizes: Mapping[str, int]) -> None:
-    """See that the files beside the card are those of a model, each named in it, and none larger
-    than it can be.
+    """Check that the files beside the card are those of a model, that the card names each of them,
+    and that no file is larger than possible.
 
     Args:
         sizes: bytes by path inside the model, without the card.
@@ -181,7 +182,7 @@ def check_files(card: ModelCard, sizes: Mapping[str, int]) -> None:
         "structure.json": 2**20,
         "NOTICE.md": 2**22,
     }
-    # What a model need not have: lengths as trained, bigram counts.
+    # Optional files: lengths as trained, bigram counts.
     if TRAINED_SCALES in card.files:
         limits[TRAINED_SCALES] = limits[SCALES]
     if any(name.startswith(BIGRAMS) for name in card.files):
@@ -205,8 +206,8 @@ def check_files(card: ModelCard, sizes: Mapping[str, int]) -> None:
 
 
 def _tokens(card: ModelCard, content: bytes) -> list[str]:
-    """The tokens of words.txt, each one that the tokenizer makes of a text, or 2 or 3 such words
-    joined by ``_``.
+    """Return the tokens of words.txt. Each must be a token that the tokenizer can produce, or 2 or
+    3 such words joined by ``_``.
     """
     from lexveil.text.tokenize import is_token
 
@@ -243,9 +244,9 @@ def _tokens(card: ModelCard, content: bytes) -> list[str]:
 
 
 def _array(folder: Path, name: str, dtype: str, shape: tuple[int, ...]) -> Array:
-    """An array of the type and the shape that the format gives it."""
+    """Open an array, and check that it has the type and the shape of the format."""
     try:
-        # Never unpickles, and takes no other of NumPy's formats for an array.
+        # open_memmap never unpickles, and accepts no other format of NumPy.
         array: Array = np.lib.format.open_memmap(folder / name, mode="r")
     except (ValueError, OSError, EOFError, SyntaxError, OverflowError):
         raise UnsoundModel(f"{name}: not an array of plain numbers as NumPy writes them") from None
@@ -256,7 +257,9 @@ def _array(folder: Path, name: str, dtype: str, shape: tuple[int, ...]) -> Array
 
 
 def _check_numbers(tokens: Sequence[str], counts: Array, pmi: Array) -> None:
-    """See that counts, (V,), fall, PMI, (V,), is finite, and single words have none."""
+    """Check that counts, (V,), do not rise, that PMI, (V,), is finite, and that single words have a
+    PMI of 0.
+    """
     rises = counts[1:] > counts[:-1]
     place = int(np.argmax(rises)) + 2
     _require(
@@ -271,7 +274,7 @@ def _check_numbers(tokens: Sequence[str], counts: Array, pmi: Array) -> None:
 
 
 def _check_scales(name: str, vectors: Array, scales: Array) -> None:
-    """See that rows (V, p) of int8 times scales (V,) are vectors of finite, moderate lengths."""
+    """Check that int8 rows (V, p) times scales (V,) are vectors of finite, moderate lengths."""
     is_positive = np.isfinite(scales).all() and (scales > 0).all()
     _require(is_positive, f"{name}: every scale must be finite and greater than 0")
     largest = max(
@@ -287,8 +290,8 @@ def _check_scales(name: str, vectors: Array, scales: Array) -> None:
 
 
 def _check_bigrams(folder: Path, n: int) -> None:
-    """See that bigram counts name tokens below n, ascending after each token, each pair counted at
-    least once.
+    """Check that bigram counts name tokens below n, ascending after each token, and that every
+    count is at least 1.
     """
     starts = _array(folder, f"{BIGRAMS}/starts.npy", "<u4", (n + 1,)).astype(np.int64)
     rises = not starts[0] and (np.diff(starts) >= 0).all() and starts[-1] <= MOST
@@ -310,7 +313,7 @@ def _check_bigrams(folder: Path, n: int) -> None:
 
 
 def _check_structure(content: bytes) -> None:
-    """See that structure.json has measurements by segmentation, or none."""
+    """Check that structure.json holds measurements by segmentation; it may hold none."""
     try:
         measured = TypeAdapter(dict[str, MeasuredStructure]).validate_json(content)
     except ValueError:
@@ -343,10 +346,11 @@ def _check_structure(content: bytes) -> None:
 
 
 def write_archive(folder: Path, card: ModelCard, out: Path) -> None:
-    """Write a model's files into one archive.
+    """Write the files of a model into one archive.
 
-    They are stored, not compressed: zlib and zlib-ng would compress them to different bytes, and
-    8-bit vectors hardly shrink. Names are sorted, with the card first; dates and rights are fixed.
+    The files are stored, not compressed: zlib and zlib-ng would compress them to different bytes,
+    and 8-bit vectors hardly shrink. Names are sorted, with the card first; dates and permissions
+    are fixed.
     """
     with atomic_file(out) as partial, zipfile.ZipFile(partial, "w") as archive:
         for name in (CARD, *sorted(card.files)):
@@ -357,11 +361,11 @@ def write_archive(folder: Path, card: ModelCard, out: Path) -> None:
 
 
 def unpack(file: Path, folder: Path) -> None:
-    """Unpack an archive into an empty folder; every name, kind and size is checked before anything
-    is written.
+    """Unpack an archive into an empty folder, after checking every name, kind and size.
 
     Raises:
-        UnsoundModel: if it is no archive of a model; what it holds is not checked here.
+        UnsoundModel: if the file is not an archive of a model. The contents of the files are not
+            checked here.
     """
     try:
         with zipfile.ZipFile(file) as archive:
@@ -397,8 +401,8 @@ def _unpack(archive: zipfile.ZipFile, folder: Path) -> None:
         f"{CARD}: missing, or larger than {CARD_LIMIT:,} bytes; is this an archive of a model?",
     )
     card = read_card(archive.read(entries[CARD]))
-    # Only the names of a model's files pass, so that none points elsewhere, and no file is larger
-    # than its card says.
+    # Only the names of a model's files pass, so no name points outside the folder, and no file is
+    # larger than the card allows.
     check_files(card, {name: entry.file_size for name, entry in entries.items() if name != CARD})
     for name, entry in entries.items():
         (folder / name).parent.mkdir(exist_ok=True)

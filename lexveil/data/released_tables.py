@@ -1,7 +1,7 @@
-"""Tables of collocations as the authors of CLMLDP released them, and others in their form.
+"""Tables of collocation scores in the form that the authors of CLMLDP released.
 
-A table is a JSON object: a collocation, its words joined by ``_`` in lower case, and its score, PMI
-in bits. ``bigrams.json`` holds pairs, ``trigrams.json`` triples.
+A table is a JSON object. Its keys are collocations, with lower-case words joined by ``_``; its
+values are scores, PMI in bits. ``bigrams.json`` holds pairs, ``trigrams.json`` triples.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ JOINT = "_"
 
 
 def read_scores(bigrams: Path, trigrams: Path) -> dict[str, float]:
-    """Scores of all collocations of two tables, in bits.
+    """Return the scores of all collocations of two tables, in bits.
 
     Raises:
-        RequestError: naming the file and the entry of the first fault: no JSON object, an entry
-            twice, another number of words, capitals, or a score that is no finite number.
+        RequestError: with file and entry of the first fault: no JSON object, a repeated entry, a
+            wrong number of words, capitals, or a score that is not a finite number.
     """
     return _scores(bigrams, 2) | _scores(trigrams, 3)
 

@@ -1,8 +1,8 @@
-"""Remote corpora: addresses that fsspec opens, their shards, and reading that survives a broken
-connection.
+"""Remote corpora: addresses that fsspec opens, their shards, and reading that resumes after a
+broken connection.
 
-Nothing is kept of what is read. What an error says of itself is not repeated: it may hold an
-address with a key in it.
+The content that is read is not stored here. Messages do not repeat the text of an error, because it
+may hold an address with a key in it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class Refused(RequestError):
-    """A request that fails however often it is repeated."""
+    """Error about a request that fails however often it is repeated."""
 
 
 ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*(://|::.*://)", re.IGNORECASE)
@@ -42,13 +42,12 @@ HUB = re.compile(
 )
 TRAIN = re.compile(r"(?<![a-z])train(?![a-z])", re.IGNORECASE)
 
-# bytes asked for at a time: some tenths of a second of a fast line, and a small loss when it breaks
+# bytes per request: some tenths of a second on a fast line, and a small loss if it breaks
 CHUNK = 8 * 2**20
 TRIES = 6
 LONGEST_WAIT = 60.0  # seconds
 
-# Every library has classes of its own for a broken connection; these are the names of their common
-# ancestors.
+# Each library has its own classes for a broken connection; these are their common ancestors.
 TRANSIENT = {
     "ConnectionError",
     "TimeoutError",
@@ -60,20 +59,19 @@ TRANSIENT = {
     "IncompleteRead",
     "ProtocolError",
 }
-OFFLINE = "OfflineModeIsEnabled"  # one of them, too
+OFFLINE = "OfflineModeIsEnabled"  # a subclass of one of them
 # Temporary states of a server: too slow, too many requests; and 5xx.
 TRANSIENT_STATUS = {408, 425, 429}
-# What else changes with the content of a file, as far as the place tells it: an ETag, the hub a
-# hash, a disk a time.
+# Fields that change with the content of a file: an ETag, a hash of the hub, a time of a disk.
 ETAGS = ("ETag", "etag", "blob_id", "md5Hash", "checksum", "mtime")
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteShard:
-    """One file of a remote corpus: its number among all of them in the order of their names, and
-    what it is known by.
+    """One file of a remote corpus: its number in the order of all file names, path, size and etag.
 
-    ``size`` in bytes; ``etag`` is whatever the place tells that changes with the content, or None.
+    ``size`` is in bytes; ``etag`` is any value of the file system that changes with the content, or
+    None.
     """
 
     number: int
@@ -83,11 +81,11 @@ class RemoteShard:
 
     @property
     def name(self) -> str:
-        """The path for messages and records."""
+        """Path of the shard for messages and records."""
         return shown_address(self.path)
 
     def source(self) -> Source:
-        """How it is read, and how messages name it."""
+        """Return the source of the shard, which tells the reader and the name for messages."""
         source = as_source(Path(self.name))
         assert source is not None
         return source
@@ -95,8 +93,8 @@ class RemoteShard:
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A remote corpus: its address without credentials, its file system, all its shards, its commit
-    if it has one.
+    """A remote corpus: its address without credentials, its file system, all its shards, and its
+    commit if there is one.
     """
 
     address: str
@@ -106,17 +104,17 @@ class Remote:
 
 
 def is_address(text: str) -> bool:
-    """Whether this is an address (hf://…, s3://…) and not a path."""
+    """Return whether a text is an address (hf://…, s3://…) and not a path."""
     return ADDRESS.match(text) is not None
 
 
 def shown_address(address: str) -> str:
-    """An address for messages and records: without user, password and query, any of which may be a
-    secret.
+    """Return an address for messages and records: without user, password and query, each of which
+    may be a secret.
     """
     links = []
     for link in address.split("::"):
-        if "://" in link:  # in a path ? stands for a character
+        if "://" in link:  # in a path, ? is a wildcard
             parts = urlsplit(link)
             link = urlunsplit(  # noqa: PLW2901
                 parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="")
@@ -126,16 +124,15 @@ def shown_address(address: str) -> str:
 
 
 def find_remote(address: str) -> Remote:
-    """The shards of an address: a file, a pattern with *, or a folder, of which the files named
-    train are taken.
+    """Return the shards of an address: a file, a pattern with *, or a folder.
 
-    hf://[datasets/]ORG/NAME[@REVISION]/PATH is read at the commit that its revision stands for now.
-    In a folder without any file named train all files are shards.
+    hf://[datasets/]ORG/NAME[@REVISION]/PATH is read at the commit to which the revision points now.
+    In a folder, the shards are the files named train, or all files if there are none of this name.
 
     Raises:
-        RequestError: if nothing is there, access is refused, the kind of a file is not known, or a
-            library is missing.
-        LexveilError: if it cannot be reached.
+        RequestError: if nothing exists at the address, access is refused, the format of a file is
+            unknown, or a library is missing.
+        LexveilError: if the address cannot be reached.
     """
     where = shown_address(address)
     try:
@@ -186,22 +183,22 @@ def find_remote(address: str) -> Remote:
 
 
 def _hub_url(address: str) -> tuple[str, str | None]:
-    """The address of a data set of the hub as its file system wants it, at its present commit; and
-    that commit.
+    """Return the address of a data set of the hub for fsspec, at its present commit; and that
+    commit.
     """
     where = shown_address(address)
     parts = HUB.fullmatch(address)
     if parts is None:
         raise RequestError(f"{where}: not of the form hf://[datasets/]ORG/NAME[@REVISION]/PATH")
     commit = persistent(where, lambda: hub_commit(parts["repo"], parts["revision"]))
-    # A revision with a slash is one of the hub's own refs, which its file system takes as they are.
+    # A revision with a slash is a ref of the hub, which its file system accepts unchanged.
     revision = commit or parts["revision"]
     suffix = f"@{revision}" if revision else ""
     return f"hf://datasets/{parts['repo']}{suffix}/{parts['path'] or ''}", commit
 
 
 def hub_commit(repo: str, revision: str | None) -> str | None:
-    """The commit that a revision of a data set stands for now."""
+    """Return the commit to which a revision of a data set points now."""
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # read when huggingface_hub is imported
     import huggingface_hub
 
@@ -212,7 +209,7 @@ def hub_commit(repo: str, revision: str | None) -> str | None:
 
 
 def _entries(fs: Any, path: str) -> list[dict[str, Any]]:
-    """What a path stands for, itself or what is in it."""
+    """Return the entry of a file, the entries in a folder, or the entries that match a pattern."""
     if _is_pattern(path):
         return list(fs.glob(path, detail=True).values())
     info = fs.info(path)
@@ -220,17 +217,16 @@ def _entries(fs: Any, path: str) -> list[dict[str, Any]]:
 
 
 def _is_pattern(path: str) -> bool:
-    # In an address ? begins the query.
+    # In an address, ? starts the query.
     return "*" in path or "[" in path or ("?" in path and "://" not in path)
 
 
 def persistent(what: str, call: Callable[[], T]) -> T:
-    """Call, again after a growing wait if what failed may succeed when repeated.
+    """Call a function, and repeat the call after growing waits if the error may be temporary.
 
     Raises:
-        Refused: if it will not: no access, or not there.
-        LexveilError: if it did not in ``TRIES`` tries, or for any other reason of the connection or
-            the disk.
+        Refused: if the error is permanent: no access, or nothing there.
+        LexveilError: if ``TRIES`` calls failed, or the connection or the disk has another error.
     """
     for attempt in range(1, TRIES + 1):
         try:
@@ -244,7 +240,7 @@ def persistent(what: str, call: Callable[[], T]) -> T:
                 raise Refused(f"{what}: refused ({reason}); {hint}") from None
             if not is_transient(error):
                 if status is None and not isinstance(error, OSError):
-                    raise  # a fault of the program
+                    raise  # a bug: let the traceback through
                 raise LexveilError(f"{what}: cannot be read ({reason})") from None
             if attempt == TRIES:
                 raise LexveilError(
@@ -261,7 +257,7 @@ def persistent(what: str, call: Callable[[], T]) -> T:
 
 
 def _status(error: BaseException | None) -> int | None:
-    """The HTTP status that an error of any library carries, or its cause does."""
+    """Return the HTTP status of an error of any library, or of its cause; None if there is none."""
     while error is not None:
         response = getattr(error, "response", None)
         told = (
@@ -281,7 +277,7 @@ def _status(error: BaseException | None) -> int | None:
 
 
 def is_transient(error: BaseException) -> bool:
-    """Whether the same request may succeed later."""
+    """Return whether the same request may succeed later."""
     status = _status(error)
     if status is not None:
         return status in TRANSIENT_STATUS or status >= 500
@@ -290,7 +286,7 @@ def is_transient(error: BaseException) -> bool:
 
 
 def _why_refused(error: Exception, status: int | None) -> str | None:
-    """What to do about an error that comes whenever it is asked for; None for others."""
+    """Return advice about an error that repeats with every request; None for other errors."""
     if status in (401, 403) or isinstance(error, PermissionError):
         return (
             "check the name; for what is private or gated accept its terms and log in "
@@ -300,7 +296,7 @@ def _why_refused(error: Exception, status: int | None) -> str | None:
         return "not found: check the name, the path and the revision"
     if type(error).__name__ == OFFLINE:
         return "HF_HUB_OFFLINE is set, so the hub is not asked; unset it"
-    # so fsspec says, of servers without range requests too
+    # fsspec raises these, also for servers without range requests
     if isinstance(error, ValueError | NotImplementedError):
         return (
             "it cannot be listed, or read from any byte on, where it lies; fetch it and "
@@ -310,18 +306,15 @@ def _why_refused(error: Exception, status: int | None) -> str | None:
 
 
 class RemoteFile(AbstractBufferedFile):  # type: ignore[misc]
-    """A shard as a file that can be read and searched; where the connection breaks, it goes on from
-    the same byte.
-    """
+    """A shard as a seekable file. After a broken connection, reading resumes at the same byte."""
 
     def __init__(self, fs: Any, shard: RemoteShard) -> None:
-        # No cache of fsspec's: it would ask for more than is wanted, and the requests are large
-        # already.
+        # No cache of fsspec: it would read ahead, and the requests are large already.
         super().__init__(fs, shard.path, cache_type="none", size=shard.size)
         self.shown = shard.name
 
     def buffered(self) -> io.BufferedReader:
-        """The same, with large requests behind small reads."""
+        """Return a buffered reader that makes large requests for small reads."""
         return io.BufferedReader(cast(io.RawIOBase, self), CHUNK)
 
     def _fetch_range(self, start: int, end: int) -> bytes:

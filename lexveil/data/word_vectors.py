@@ -1,14 +1,13 @@
-"""Reading word vectors in the forms they are published in, row by row, every fault named by its
-place.
+"""Readers for published forms of word vectors. They read row by row, and an error names the place
+of a fault.
 
-* GloVe text: one word a line with its numbers, no header.
-* word2vec text and fastText .vec: the same after a header line "words dimensions".
+* GloVe text: one word per line with its numbers, no header.
+* word2vec text and fastText .vec: as GloVe text, after a header line "words dimensions".
 * word2vec binary: that header, then each word, a space, and its float32 numbers (little-endian).
-* Parquet: columns word and vector (a list of numbers), and count where it is known.
+* Parquet: columns word and vector (a list of numbers), and count if it is known.
 * gensim's KeyedVectors (.kv), with FILE.vectors.npy beside it (``lexveil.data.keyed_vectors``).
 
-The first three also gzipped (.gz). Which form a file has is seen from its content, not from its
-name.
+The first three may also be gzipped (.gz). The content of a file decides its form, not its name.
 """
 
 from __future__ import annotations
@@ -35,34 +34,34 @@ from lexveil.formats.messages import shown
 from lexveil.text.languages import DEFAULT
 from lexveil.text.normal_forms import has_letters, normal_form
 
-# Number (of a line, of a word of a binary file, of a row of a table), word, vector, count (0 where
-# it is not known).
+# Number (of a line, of a word in a binary file, or of a row), word, vector, count (0 if it is not
+# known).
 Entry = tuple[int, bytes, npt.NDArray[np.float32], int]
 Form = Literal["glove text", "word2vec text", "word2vec binary", "parquet", "gensim"]
-# of a fault; a line in the others
+# unit in the place of a fault; other forms have lines
 PLACES: dict[Form, str] = {"word2vec binary": "word", "parquet": "row", "gensim": "word"}
-JOINT = "_"  # between the words of a collocation
+JOINT = "_"  # joins the words of a collocation
 LONGEST_COLLOCATION = 3  # words
 
 LINE_LIMIT = 2**20  # bytes
 WORD_LIMIT = 2000  # bytes; a longer one means that the file is damaged
-BATCH = 4096  # rows of Parquet that are read at a time
+BATCH = 4096  # rows of Parquet read at once
 DIMENSIONS = (2, 4096)
 
 
 @dataclass(frozen=True, slots=True)
 class WordVectors:
-    """What was taken from a file.
+    """Word vectors that were read from a file.
 
     Attributes:
-        space: words as normal forms, in the file's order; counts are 0 where the file has none.
-        form: what the file is.
-        n_read: entries read.
-        left_out: entries left out, by reason: repeated (the same word again), same_form (its normal
-            form was there before, e.g. The after the), no_token (the tokenizer never makes this
-            word of a text: phrases joined by ``_`` unless they are asked for, words with white
-            space, clitics, masked digits), not_listed (a word of it is not in the list of words),
-            not_utf8.
+        space: words as normal forms, in the file's order; counts are 0 if the file has none.
+        form: form of the file.
+        n_read: number of entries read.
+        left_out: number of entries left out, by reason: repeated (the same word again), same_form
+            (an earlier word has the same normal form, for example The after the), no_token (the
+            tokenizer never produces this word: phrases joined by ``_`` unless they are asked for,
+            words with white space, clitics, masked digits), not_listed (a word of the entry is not
+            in the list of words), not_utf8.
     """
 
     space: WordSpace
@@ -73,8 +72,8 @@ class WordVectors:
 
 @dataclass(slots=True)
 class VectorFile:
-    """A file of word vectors, of so many dimensions, and of ``size`` words if its header says
-    so.
+    """A file of word vectors with its number of dimensions, and with ``size`` words if its header
+    gives their number.
     """
 
     path: Path
@@ -90,7 +89,7 @@ class VectorFile:
             )
 
     def fault(self, number: int, what: str) -> RequestError:
-        """The error of a line, word or row."""
+        """Return an error about a line, word or row."""
         return RequestError(
             f"{shown(self.path)}, {PLACES.get(self.form, 'line')} {number:,}: {what}"
         )
@@ -104,22 +103,25 @@ def read_model(
     with_collocations: bool = False,
     listed: frozenset[str] | None = None,
 ) -> WordVectors:
-    """Read a file of word vectors and bring its words to the tokenizer's normal form.
+    """Read a file of word vectors, and convert its words to the tokenizer's normal form.
 
-    A collocation of ours joins words by ``_``. No single word that is taken holds one, so none can
-    be taken for a collocation.
+    Lexveil joins the words of a collocation by ``_``. No single word with ``_`` is taken, so none
+    can be confused with a collocation.
 
     Args:
         path: the file.
-        max_words: stop after so many usable words; files list frequent words first.
-        language: of the words.
-        with_collocations: take phrases of two or three words joined by ``_`` as collocations.
-        listed: a public list of words: a token is taken if all its words are in it; None takes all.
+        max_words: largest number of usable words to read; files list frequent words first. None
+            reads all.
+        language: language of the words.
+        with_collocations: whether phrases of two or three words joined by ``_`` are taken as
+            collocations.
+        listed: a public list of words: a token is taken if all its words are in the list; None
+            takes all.
 
     Raises:
-        RequestError: naming the line (binary: the word) of the first fault: another number of
-            dimensions, a number that is not finite, truncated, more or fewer words than the header
-            says; or no usable word at all.
+        RequestError: with the line (word in a binary file) of the first fault: a wrong number of
+            dimensions, a number that is not finite, a truncated file, more or fewer words than the
+            header says; or no usable word at all.
     """
     try:
         with open_bytes(path, "") as plain:
@@ -186,10 +188,10 @@ def _collect(
 def _unusable(
     word: bytes, language: str, with_collocations: bool, listed: frozenset[str] | None
 ) -> str | None:
-    """Reason why a word of a file is not taken; None if it is.
+    """Return the reason why a word of a file is not taken; None if it is.
 
-    Written alone each word of a token must come out of the tokenizer as one token, and as the one
-    that is stored.
+    The tokenizer must turn each word of a token, written alone, into one token, and this must be
+    the token that is stored.
     """
     from lexveil.text.tokenize import is_token
 
@@ -202,7 +204,7 @@ def _unusable(
     if not (is_short and all(part and is_token(part, language) for part in parts)):
         return "no_token"
     if len(parts) > 1 and not all(has_letters(part) for part in parts):
-        return "no_token"  # the tokenizer makes no collocation of a number
+        return "no_token"  # the tokenizer never joins a number into a collocation
     if listed is not None and not all(normal_form(part) in listed for part in parts):
         return "not_listed"
     return None
@@ -228,7 +230,7 @@ def _text_or_binary(stream: Any, path: Path) -> tuple[VectorFile, Iterator[Entry
     if header := re.fullmatch(rb"\s*(\d{1,10})[ \t]+(\d{1,5})\s*", first):
         file = VectorFile(path, "word2vec text", int(header[2]), int(header[1]))
         second = next(lines, b"")
-        # A text's first word and numbers fill one line; a binary's bytes do not read as numbers.
+        # In a text file one line has a word and its numbers; binary bytes do not parse as numbers.
         if not second or _split(second, file.dimensions) is not None:
             return file, _text_rows(file, itertools.chain([second] if second else [], lines), 2)
         file.form = "word2vec binary"
@@ -257,10 +259,10 @@ def _text_rows(file: VectorFile, lines: Iterable[bytes], start: int) -> Iterator
 
 
 def _split(line: bytes, dimensions: int) -> tuple[bytes, npt.NDArray[np.float32]] | None:
-    """A word and its numbers; None where they are not ``dimensions`` numbers.
+    """Split a line into a word and its numbers; None if these are not ``dimensions`` numbers.
 
-    Words have spaces inside in some GloVe files; were the end of such a word a number, the line
-    would be too long.
+    Words contain spaces in some GloVe files. If the end of such a word were a number, the line
+    would have too many numbers.
     """
     word, *numbers = line.rsplit(None, dimensions) if line[:1].strip() else [b"", *line.split()]
     vector = _numbers(numbers)
@@ -270,8 +272,8 @@ def _split(line: bytes, dimensions: int) -> tuple[bytes, npt.NDArray[np.float32]
 
 
 def _numbers(texts: list[bytes]) -> npt.NDArray[np.float32] | None:
-    """The numbers, if there are any and all are; what is too large becomes infinite, and is refused
-    as such.
+    """Parse numbers; None if there are none, or one is not a number. A number that is too large
+    becomes infinite, and the caller refuses it.
     """
     try:
         with np.errstate(over="ignore"):
@@ -286,7 +288,7 @@ def _binary_rows(file: VectorFile, start: bytes, stream: Any) -> Iterator[Entry]
     for number in range(1, file.size + 1):
         if len(kept) < width + WORD_LIMIT:
             kept += stream.read(2**20)
-        while kept[:1] == b"\n":  # the original program ends every vector by one
+        while kept[:1] == b"\n":  # the original program ends every vector with one
             del kept[:1]
         end = kept.find(b" ", 0, WORD_LIMIT)
         if end < 0 or len(kept) < end + 1 + width:

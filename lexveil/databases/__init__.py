@@ -1,1 +1,1 @@
-"""Databases: the rows of a query as Arrow batches, and tables that rewritten rows are put into."""
+"""Databases: rows of a query as Arrow batches, and tables for rewritten rows."""

@@ -1,5 +1,5 @@
-"""Addresses of databases. None holds a password: it would end in shell histories, params.yaml and
-lineage.
+"""Addresses of databases. No address contains a password, which would end up in shell histories,
+params.yaml and lineage.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ WHERE_PASSWORDS_ARE = "~/.pgpass, PGPASSFILE, PGPASSWORD or a service of PGSERVI
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a database is.
+    """Address of a database.
 
     Attributes:
-        text: the address as it is given to the driver, with no password in it.
+        text: the address for the driver, without a password.
         engine: postgresql or sqlite.
-        path: the file of SQLite.
+        path: file of an SQLite database; None for PostgreSQL.
     """
 
     text: str
@@ -34,14 +34,14 @@ class Address:
 
     @property
     def shown(self) -> str:
-        """The address, for messages; without PostgreSQL's options: a misspelt one may hold a
+        """The address for messages, without PostgreSQL's options: a misspelt option may hold a
         password.
         """
         return shown(self.text if self.path else self.text.partition("?")[0])
 
 
 def is_address(text: object) -> bool:
-    """Whether something is the address of a database, well formed or not, and not a path."""
+    """Return whether a value is the address of a database, even a malformed one, and not a path."""
     return (
         isinstance(text, str)
         and re.match(rf"({'|'.join(ENGINES)})://", text, re.IGNORECASE) is not None
@@ -49,10 +49,11 @@ def is_address(text: object) -> bool:
 
 
 def read_address(text: str) -> Address:
-    """Read an address. A relative path of SQLite is taken from the current folder.
+    """Parse an address. A relative SQLite path starts from the current folder.
 
     Raises:
-        RequestError: if it is none, or has a password in it; what is given is not quoted then.
+        RequestError: if the text is not an address, or contains a password; the message then does
+            not quote it.
     """
     scheme, _, rest = text.partition("://")
     engine = ENGINES.get(scheme.lower())
@@ -66,10 +67,10 @@ def read_address(text: str) -> Address:
         options = [key.lower() for key, _ in parse_qsl(query, keep_blank_values=True)]
     except ValueError:
         raise RequestError(f"the address of the database cannot be read; write {FORMS}") from None
-    # Between a : and an @, wherever they stand: clients cut an address in other ways than the
+    # Look for a : before an @ anywhere, because clients split an address differently from the
     # standard library.
     if ":" in rest.rpartition("@")[0] or set(options) & set(SECRETS):
-        # It would end in the shell's history, in params.yaml or in lineage.
+        # It would end up in the shell's history, in params.yaml or in lineage.
         raise RequestError(
             "the address has a password in it, or a : before an @ (%40); put it into "
             f"{WHERE_PASSWORDS_ARE}"

@@ -1,5 +1,5 @@
-"""What the engines share: a database in one transaction, its rows, and faults that quote the query
-alone.
+"""Common parts of the engines: a database in one transaction, its rows, and error messages that
+quote nothing but the query.
 """
 
 from __future__ import annotations
@@ -18,21 +18,20 @@ import pyarrow.parquet as pq
 
 from lexveil.databases.address import Address
 
-QUERY = "the query"  # what the rows of a query are called in messages
-BATCH = 2_000  # rows that are held at a time
-LOCK_SECONDS = 30  # to wait for a lock, unless the client's own settings say how long
-Types = Mapping[str, str]  # of columns, as a database calls them
-RECORDS = "lexveil_records"  # the table of the records of what was written
+QUERY = "the query"  # name of a query's rows in messages
+BATCH = 2_000  # rows in memory at once
+LOCK_SECONDS = 30  # timeout of a lock, unless the client's own settings have one
+Types = Mapping[str, str]  # the database's type names by column
+RECORDS = "lexveil_records"  # table of the privacy records of written tables
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What a query gives.
+    """Rows of a query.
 
     Attributes:
-        batches: to iterate over once; each holds a bounded number of bytes or rows.
-        kinds: what the database calls the type of each column for which Arrow's type does not say
-            it all.
+        batches: iterated once; each batch has a bounded number of bytes or rows.
+        kinds: the database's name of the type of each column whose Arrow type is incomplete.
     """
 
     schema: pa.Schema
@@ -44,8 +43,9 @@ class OpenDatabase(ABC):
     """A database in a transaction, which is rolled back unless it is committed.
 
     Attributes:
-        record_columns: of the table of records, beside the table's name and the release's.
-        record_values: what is put into them, by number.
+        record_columns: columns of the table of records, besides those for the table's name and the
+            release's name.
+        record_values: SQL of the inserted values, with numbered parameters.
     """
 
     record_columns: ClassVar[str]
@@ -56,30 +56,30 @@ class OpenDatabase(ABC):
 
     @abstractmethod
     def rows(self, query: str) -> Rows:
-        """What a query gives; it can change nothing.
+        """Return the rows of a query; the query cannot change anything.
 
         Raises:
-            RequestError: if it cannot be run; also while batches are read.
+            RequestError: if the query cannot be run; also while batches are read.
         """
 
     @abstractmethod
     def types(self, table: Sequence[str]) -> dict[str, str] | None:
-        """The columns of a table and their types as the database calls them; None if it is not
-        there.
+        """Return the columns of a table with the database's names of their types; None if there is
+        no table.
         """
 
     @abstractmethod
     def insert(
         self, table: Sequence[str], batches: pa.RecordBatchReader, types: Types, is_new: bool
     ) -> None:
-        """Put rows into a table, which is made if it ``is_new``.
+        """Insert rows into a table, which is created if it ``is_new``.
 
         Args:
-            types: of columns, if it is not that of Arrow.
+            types: types of columns, if they differ from those of Arrow.
         """
 
     def keep_record(self, table: Sequence[str], release: str, record: str) -> None:
-        """Put a record into the table of records, which stands beside the table."""
+        """Insert a record into the table of records, which stands beside the table."""
         records = [*table[:-1], RECORDS]
         if self.types(records) is None:
             self.cursor.execute(
@@ -96,11 +96,11 @@ class OpenDatabase(ABC):
 def connected(
     address: Address, quotables: Collection[str], *, to_write: bool
 ) -> AbstractContextManager[OpenDatabase]:
-    """Connect to a database; what goes wrong there is a ``RequestError`` of one line.
+    """Connect to a database. An error there becomes a ``RequestError`` of one line.
 
     Args:
-        quotables: what messages may quote: the query, or the names of tables and columns.
-        to_write: refuse one that can only be read; a file that is not there is made.
+        quotables: texts that messages may quote: the query, or the names of tables and columns.
+        to_write: whether to refuse a read-only database, and to create a missing file.
     """
     engine = importlib.import_module(f"{__package__}.{address.engine}")
     return cast(
@@ -110,23 +110,23 @@ def connected(
 
 
 def quoted(*path: str) -> str:
-    """A name as SQL has it, with those of what it is in before it."""
+    """Quote an identifier for SQL, with the schema or other names before it."""
     return ".".join('"' + identifier.replace('"', '""') + '"' for identifier in path)
 
 
 def listed(columns: Sequence[str]) -> str:
-    """Names of columns as SQL has them."""
+    """Quote names of columns for SQL, separated by commas."""
     return ", ".join(map(quoted, columns))
 
 
 def stripped(sql: str) -> str:
-    """One statement without what ends it."""
+    """Return one SQL statement without a final semicolon."""
     return sql.strip().rstrip(";").rstrip()
 
 
 def quotable(message: str, query: str) -> str:
-    """What an engine says of a query, of which it may quote the query alone: other quotations are
-    of the data.
+    """Return an engine's message about a query, with quotations from the query only; other
+    quotations may come from the data.
     """
     quotation = re.compile(r"\"[^\"]*\"|'[^']*'|`[^`]*`")
     line = (message.splitlines() or [""])[0]
@@ -139,16 +139,16 @@ def quotable(message: str, query: str) -> str:
 def spool_query(address: Address, sql: str, out: Path | IO[bytes]) -> Mapping[str, str]:
     """Write the rows of a query to a Parquet file.
 
-    A request reads its input twice, and its budget is spent in between. A snapshot that is held
-    open for that long keeps a server from clearing up, and a connection that breaks in the second
-    pass would spend the budget for nothing. So a query is read once, at the start, in one
-    transaction and in bounded memory.
+    A request reads its input twice and spends its budget in between. A snapshot held open for that
+    long would keep a server from cleaning up, and a broken connection in the second pass would
+    waste the budget. The query is therefore read once, at the start, in one transaction and in
+    bounded memory.
 
     Args:
-        out: readable by its owner alone.
+        out: a file that only its owner can read.
 
     Returns:
-        What the database calls the type of each column for which Arrow's does not say it all.
+        The database's name of the type of each column whose Arrow type is incomplete.
 
     Raises:
         RequestError: if the query cannot be read, or not to its end.
@@ -156,7 +156,7 @@ def spool_query(address: Address, sql: str, out: Path | IO[bytes]) -> Mapping[st
     query = stripped(sql)
     with connected(address, [query], to_write=False) as database:
         rows = database.rows(query)
-        # Not compressed: it is read twice and then gone.
+        # Do not compress it: the file is read twice and then removed.
         with pq.ParquetWriter(out, rows.schema, compression="none", use_dictionary=False) as writer:
             for batch in rows.batches:
                 writer.write_batch(batch, row_group_size=BATCH)

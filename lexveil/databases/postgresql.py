@@ -1,7 +1,8 @@
-"""PostgreSQL by ADBC: rows come as a stream of COPY, in batches, and go back in one transaction.
+"""PostgreSQL by ADBC. Rows arrive as a stream of COPY, in batches, and are written in one
+transaction.
 
-Addresses and passwords are libpq's: it reads PGHOST, PGUSER, PGPASSWORD, PGPASSFILE, PGSERVICE,
-~/.pgpass and the like.
+libpq handles addresses and passwords: it reads PGHOST, PGUSER, PGPASSWORD, PGPASSFILE, PGSERVICE,
+~/.pgpass and similar sources.
 """
 
 from __future__ import annotations
@@ -29,8 +30,7 @@ from lexveil.formats.messages import name, require_distinct
 
 BATCH_BYTES = 4 * 2**20
 TYPE, TYPMOD = b"POSTGRESQL:type", b"POSTGRESQL:typmod"
-# Types whose values Arrow has as they are, and arrays of them; all others are cast to text by the
-# server.
+# Types that Arrow can represent, and arrays of them; the server casts all others to text.
 PLAIN = {
     "bool",
     "int2",
@@ -49,7 +49,7 @@ PLAIN |= {"time", "timestamp", "timestamptz"}
 PLAIN |= {f"_{kind}" for kind in PLAIN}
 INCOMING = "lexveil_incoming"  # a temporary table
 
-# What the server says while rows stream comes without its number; these say nothing of the data.
+# Messages of the server while rows stream have no number; these ones contain no data.
 KNOWN = re.compile(
     "canceling statement due to (statement timeout|lock timeout|user request|conflict with "
     "recovery)"
@@ -75,7 +75,7 @@ OF_QUERY = ("0A", "42", "3F")  # classes of SQLSTATE whose messages are about na
 
 
 class Postgresql(OpenDatabase):
-    """A database of PostgreSQL."""
+    """A PostgreSQL database."""
 
     record_columns: ClassVar = "written timestamptz not null default now(), record json not null"
     record_values: ClassVar = "$1, $2, cast($3::text as json)"
@@ -136,10 +136,10 @@ class Postgresql(OpenDatabase):
 
 
 def connection_of(address: Address, autocommit: bool = False) -> Any:
-    """A connection of the driver.
+    """Open a connection of the driver.
 
     Raises:
-        RequestError: if the drivers are not installed, or there is no connection to be had.
+        RequestError: if the drivers are not installed, or the connection fails.
     """
     try:
         from adbc_driver_postgresql import dbapi
@@ -155,10 +155,10 @@ def connection_of(address: Address, autocommit: bool = False) -> Any:
 
 @contextmanager
 def connected(address: Address, quotables: str, to_write: bool) -> Iterator[Postgresql]:
-    """Connect to a database.
+    """Connect to a PostgreSQL database.
 
     Raises:
-        RequestError: if the drivers are not installed; of what goes wrong there.
+        RequestError: if the drivers are not installed, or the database reports an error.
     """
     connection = connection_of(address)
     with closing(connection), closing(connection.cursor()) as cursor:
@@ -177,14 +177,16 @@ def _kind(field: pa.Field) -> str:
 
 
 def _selected(field: pa.Field) -> str:
-    """A column in a SELECT, as text if Arrow does not have its values as they are."""
+    """Return a column for a SELECT, cast to text if Arrow cannot represent its values."""
     column = quoted(field.name)
     as_text = f"::text{'[]' if pa.types.is_list(field.type) else ''} as {column}"
     return column if _kind(field) in PLAIN else column + as_text
 
 
 def _decimal(field: pa.Field) -> tuple[int, int] | None:
-    """Precision and scale, if they are declared and Arrow has room for them."""
+    """Return precision and scale of a numeric column, if they are declared and fit into an Arrow
+    decimal; otherwise None.
+    """
     declared = int((field.metadata or {}).get(TYPMOD, b"-1")) - 4
     if _kind(field) != "numeric" or declared < 0:
         return None
@@ -193,14 +195,14 @@ def _decimal(field: pa.Field) -> tuple[int, int] | None:
 
 
 def _sql_type(field: pa.Field) -> str:
-    """The server's own type of a column that comes as text."""
+    """Return the server's type of a column that is read as text."""
     decimal = _decimal(field)
     return quoted(_kind(field)) if decimal is None else f"numeric({decimal[0]},{decimal[1]})"
 
 
 def _arrow_type(field: pa.Field) -> pa.DataType:
-    """The type of a column in Arrow: a decimal where precision and scale are declared, else text
-    where it is cast.
+    """Return the Arrow type of a column: a decimal if precision and scale are declared, text if the
+    column is cast.
     """
     if _kind(field) in PLAIN:
         return field.type
@@ -235,7 +237,9 @@ def _cast(
 
 
 def _broken(message: str, n_rows: int) -> str:
-    """Why rows stopped to come, of which the server gives no number."""
+    """Return a message about a stream of rows that broke off; the server gives no error number
+    then.
+    """
     if GONE.search(message):
         return (
             f"the connection was lost after {n_rows:,} rows; nothing was released or "
@@ -251,9 +255,7 @@ def _broken(message: str, n_rows: int) -> str:
 
 
 def _no_connection(message: str) -> str:
-    """What libpq says of a connection that it does not get: it knows no data, and quotes no
-    password.
-    """
+    """Return libpq's message about a failed connection. It contains no data and no password."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     line = re.sub(r"^.*?Failed to connect: ", "", " ".join(lines))[:300]
     hint = f". Passwords are read from {WHERE_PASSWORDS_ARE}" if "password" in line else ""
@@ -261,7 +263,9 @@ def _no_connection(message: str) -> str:
 
 
 def _reason(error: Any, quotables: str) -> str:
-    """What the server says: of names and syntax as it is; of anything else only its number."""
+    """Return a message for an error of the server: the server's text if it is about names and
+    syntax, otherwise its number only.
+    """
     state = error.sqlstate or ""
     if state in HINTS:
         return HINTS[state]

@@ -1,7 +1,7 @@
 """SQLite by the standard library.
 
-ADBC's driver takes a column's type from its first 1,024 values, and fails where texts follow NULLs;
-here the types are asked for first, in the same transaction.
+ADBC's driver infers a column's type from its first 1,024 values and fails if texts follow NULLs.
+This module queries the types first, in the same transaction.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ARROW = {"integer": pa.int64(), "real": pa.float64(), "text": pa.string(), "blob
 
 
 class Sqlite(OpenDatabase):
-    """A database of SQLite."""
+    """An SQLite database."""
 
     record_columns: ClassVar = (
         "written text not null default current_timestamp, record text not null"
@@ -98,7 +98,7 @@ class Sqlite(OpenDatabase):
 
 @contextmanager
 def connected(address: Address, quotables: str, to_write: bool) -> Iterator[Sqlite]:
-    """Connect to a database; a file that is not there is made by the first write."""
+    """Connect to an SQLite database; the first write creates a missing file."""
     assert address.path is not None
     is_new = to_write and not address.path.exists() and address.path.parent.is_dir()
     if not is_new and not address.path.is_file():
@@ -125,7 +125,7 @@ def _reason(error: sqlite3.Error, quotables: str) -> str:
         return "is no database of SQLite"
     if code == "SQLITE_READONLY":
         return f"it can only be read; see to its permissions, or give {option('sql')} a SELECT"
-    if code == "SQLITE_ERROR":  # of names and syntax
+    if code == "SQLITE_ERROR":  # about names and syntax
         return quotable(str(error), quotables)
     problem = code or "a text is no UTF-8"
     return (
@@ -155,7 +155,7 @@ def _declared(kind: pa.DataType) -> str:
 
 
 def _plain(column: pa.Array) -> pa.Array:
-    """A column whose values SQLite knows: dates and decimals as text."""
+    """Convert a column to types that SQLite has: dates and decimals become text."""
     types, kind = pa.types, column.type
     if types.is_dictionary(kind):
         return _plain(column.dictionary_decode())

@@ -1,4 +1,4 @@
-"""A table that rewritten rows are put into, all in one transaction."""
+"""A table for rewritten rows, which are inserted in one transaction."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ class DatabaseTable:
     """A table of a database.
 
     Attributes:
-        path: its name, after its schema's if one is given.
-        if_exists: what becomes of rows that are in it: fail refuses a table that is there, append
-            adds to them, replace deletes them in the same transaction; its columns, rights and
-            indices stay.
+        path: name of the table, after the name of its schema if one is given.
+        if_exists: treatment of an existing table: fail refuses it, append adds rows to it, replace
+            deletes its rows in the same transaction; its columns, permissions and indices stay.
     """
 
     address: Address
@@ -35,10 +34,10 @@ class DatabaseTable:
 
     @classmethod
     def named(cls, address: Address, table: str, if_exists: IfExists = "fail") -> Self:
-        """A table by its name.
+        """Return a table by its name.
 
         Raises:
-            RequestError: if the name is none.
+            RequestError: if the name is not valid.
         """
         path = tuple(table.split("."))
         most = 2 if address.engine == "postgresql" else 1
@@ -51,46 +50,48 @@ class DatabaseTable:
 
     @property
     def name(self) -> str:
-        """The table, for messages and names of files."""
+        """Name of the table, for messages and file names."""
         return ".".join(self.path)
 
     def stamped(self, stamp: str) -> DatabaseTable:
-        """The table under a name that says so."""
+        """Return the table with ``stamp`` appended to its name."""
         return replace(self, path=(*self.path[:-1], f"{self.path[-1]}_{stamp.replace('-', '_')}"))
 
     def check(self, columns: Sequence[str] = ()) -> None:
-        """See that it can be written, before anything is spent.
+        """Check that the table can be written, before anything is spent.
 
         Args:
-            columns: of the rows, once they are known.
+            columns: columns of the rows, once they are known.
 
         Raises:
-            RequestError: if it is there and must not be or lacks a column, or the database cannot
-                be written.
+            RequestError: if the table exists although it must not, lacks a column, or the database
+                cannot be written.
         """
         if (
             self.address.path is not None
             and not self.address.path.exists()
             and self.address.path.parent.is_dir()
         ):
-            return  # a file of SQLite that will be made
+            return  # an SQLite file that will be created
         with connected(self.address, self.path, to_write=True) as database:
             self._existing(database, columns)
 
     def write(self, rows: IO[bytes], kinds: Mapping[str, str], release: str, record: str) -> None:
-        """Put the rows of a Parquet file in, and their record into the table ``lexveil_records``,
+        """Insert the rows of a Parquet file, and their record into the table ``lexveil_records``,
         or nothing.
 
         Args:
-            kinds: types of columns as the database that they come from calls them; empty if it is
-                of another kind. Of a table that is there, its own types count.
-            release: the ledger's name of the release; "" of an experiment.
+            rows: the Parquet file.
+            kinds: type names of columns in the source database; empty if the source is of another
+                kind. An existing table keeps its own types.
+            release: id of the release in the ledger; "" for an experiment.
+            record: the privacy record.
 
         Raises:
-            LexveilError: if that fails; the database is as it was then.
+            LexveilError: if the insertion fails; the database is then unchanged.
         """
         rows.seek(0)
-        file = pq.ParquetFile(rows, pre_buffer=False)  # else it keeps all that it has read
+        file = pq.ParquetFile(rows, pre_buffer=False)  # otherwise it keeps everything in memory
         batches = pa.RecordBatchReader.from_batches(file.schema_arrow, file.iter_batches(BATCH))
         columns = batches.schema.names
         try:
@@ -111,7 +112,7 @@ class DatabaseTable:
             ) from None
 
     def _existing(self, database: OpenDatabase, columns: Sequence[str]) -> dict[str, str] | None:
-        """The columns of the table with their types, if it is there."""
+        """Return the columns of the table with their types; None if there is no table."""
         types = database.types(self.path)
         if types is None:
             return None

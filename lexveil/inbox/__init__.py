@@ -1,1 +1,1 @@
-"""`lexveil release`: new documents of a source are privatized, checked and archived."""
+"""`lexveil release`: privatizes, checks and archives new documents of a source."""

@@ -1,9 +1,9 @@
-"""The archive of releases, and what the operator remembers of each: that is never in the archive.
+"""The archive of releases, and the operator's memory of each release, which is never in the
+archive.
 
-A release is a folder whose documents.parquet has its name, which the ledger gives it when it is
-paid for. Index and newest versions are derived from the releases and the operator's memory, so that
-the next run completes what a killed one began. What is published of ids are names that are no
-function of any content.
+A release is a folder with a documents.parquet; the ledger records its name when it is paid for.
+Index and newest versions are derived from the releases and the operator's memory, so that the next
+run completes a killed one. Published ids are names that are not a function of any content.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ RECORD = f"{DOCUMENTS}.record.json"
 STATEMENT = f"{DOCUMENTS}.statement.txt"
 # The operator's: what he remembers of a release, and what the gate said of its source.
 REPORT, TOKENS, IDS = f"{DOCUMENTS}.operator.json", f"{DOCUMENTS}.tokens.parquet", "ids.parquet"
-# the record whose hash the ledger's chain has, once the other was changed
+# the original record, whose hash is in the ledger's chain, if the other one was changed
 AS_RELEASED = "record.as_released.json"
 CURRENT, CURRENT_WITHOUT = "current.parquet", f"current.{STAMP}.parquet"
 INDEX, WITHDRAWN = "index.parquet", "withdrawn.parquet"
@@ -58,19 +58,19 @@ IDS_SCHEMA = pa.schema(
     ]
 )
 WITHDRAWN_SCHEMA = pa.schema([("document", HASH)])
-BATCH = 2_000  # rows of texts that are held at a time
+BATCH = 2_000  # rows of texts in memory at once
 
 
 def document_hash(hasher: Hasher, document: str) -> bytes:
-    """The keyed hash of a document's id, which is made a key as a subject's name is. It never meets
-    a subject's.
+    """Return the keyed hash of a document's id, which is normalized like a subject key. Hashes of
+    documents are never compared with hashes of subjects.
     """
     return hasher.one(f"document:{subject_key(document)}")
 
 
 def content_hash(hasher: Hasher, document: str, subject: str, text_key: str) -> bytes:
-    """The keyed hash of what is in a document, all as keys: equal texts of two documents have
-    different ones.
+    """Return the keyed hash of a document's content (document, subject and texts as keys). Equal
+    texts of two documents have different hashes.
     """
     return hasher.one(
         "content:" + json.dumps([subject_key(document), subject_key(subject), text_key])
@@ -79,12 +79,12 @@ def content_hash(hasher: Hasher, document: str, subject: str, text_key: str) -> 
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """The releases of a folder.
+    """The releases in a folder.
 
     Attributes:
-        folder: relative to the project.
+        folder: folder of the releases, relative to the project.
         memory: the operator's folder, which nobody else may read.
-        salt: the fingerprint of the ledger's salt, under which ids are hashed.
+        salt: fingerprint of the ledger's salt, with which ids are hashed.
     """
 
     folder: Path
@@ -94,21 +94,21 @@ class Archive:
     salt: str
 
     def releases(self) -> list[Path]:
-        """The folders of all releases, oldest first."""
+        """Return the folders of all releases, oldest first."""
         return sorted(
             (path.parent for path in self.folder.glob(f"*/{RECORD}")), key=lambda path: path.name
         )
 
     def check(self, paid: Iterable[str]) -> None:
-        """See that every release that was paid for is there, whole, and remembered under the
-        ledger's salt.
+        """Check that every release that was paid for exists, is complete, and has its memory under
+        the ledger's salt.
 
         Args:
-            paid: names of the releases that the ledger has paid for.
+            paid: names of the releases that the ledger has charged.
 
         Raises:
-            RequestError: naming what is missing: without its memory documents would be paid for
-                once more.
+            RequestError: with the missing file: without its memory, documents would be paid for
+                again.
         """
         releases = self.releases()
         for name in sorted(set(paid) - {release.name for release in releases}):
@@ -157,12 +157,12 @@ class Archive:
         )
 
     def withdrawn(self) -> set[bytes]:
-        """The hashes of all ids that were ever withdrawn."""
+        """Return the hashes of all ids that were ever withdrawn."""
         file = self.memory / WITHDRAWN
         return set(pq.read_table(file).column("document").to_pylist()) if file.exists() else set()
 
     def withdraw(self, gone: set[bytes]) -> None:
-        """Remember for ever that documents are withdrawn."""
+        """Record permanently that documents are withdrawn."""
         self.make_memory()
         write_table(
             pa.table([pa.array(sorted(gone), HASH)], schema=WITHDRAWN_SCHEMA),
@@ -172,8 +172,8 @@ class Archive:
         (self.memory / WITHDRAWN).chmod(0o600)
 
     def make_memory(self, name: str = "") -> None:
-        """Make the operator's folder, or that of a release in it: nobody else may read it, and it
-        is never tracked.
+        """Create the operator's folder, or the folder of a release in it. Nobody else may read it,
+        and git ignores it.
         """
         folder = self.memory / name
         for path in (*reversed(folder.parents), folder):
@@ -184,8 +184,8 @@ class Archive:
 
     @contextmanager
     def known(self, gone: set[bytes]) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A database session with ``ids`` of all released versions, their states as ``marks``, and
-        ``gone``.
+        """Open a database session with three tables: ``ids`` of all released versions, their states
+        as ``marks``, and ``gone``.
         """
         with duckdb_session.session(self.machine) as con:
             files = [self.memory / release.name / IDS for release in self.releases()]
@@ -202,10 +202,11 @@ class Archive:
             yield con
 
     def settle(self) -> int:
-        """Take withdrawn documents out of every release, and write index and newest versions anew.
+        """Remove withdrawn documents from every release, and rewrite the index and the newest
+        versions.
 
         Returns:
-            How many documents are current: in current.parquet, and in that of documents without a
+            Number of current documents, in current.parquet and in the file of documents without a
                 guarantee.
         """
         gone = self.withdrawn()
@@ -220,8 +221,8 @@ class Archive:
             if not withdrawn:
                 return 0
             with atomic_file(self.folder / INDEX) as partial:
-                # Neither hashes nor rows of the private input, whose gaps would count what was
-                # withheld.
+                # Write neither hashes nor row numbers of the private input: gaps in the numbers
+                # would count the withheld documents.
                 con.execute(
                     "copy (select release, published as id, state, place from marks order by "
                     "release, row) "
@@ -259,8 +260,8 @@ class Archive:
         return n_current
 
     def _take_out(self, release: Path, rows: list[int], published: list[str]) -> None:
-        """Take rows out of a release's documents and tokens; its record comes last and says that it
-        is done.
+        """Remove rows from a release's documents and tokens. Its record is written last, as a sign
+        of completion.
         """
         record, memory = read_record(release), self.memory / release.name
         if record["withdrawn"] == len(rows):
@@ -282,8 +283,8 @@ class Archive:
         write_json(changed, release / RECORD)
 
     def clear(self) -> None:
-        """Remove the folders of releases that never appeared; what the ledger had to complete is
-        complete by now.
+        """Remove the folders of releases that were never published. The ledger has completed
+        unfinished releases by now.
         """
         for parent in (self.folder, self.memory):
             for folder in parent.iterdir() if parent.is_dir() else ():
@@ -294,10 +295,10 @@ class Archive:
 
 
 def read_record(release: Path) -> dict[str, Any]:
-    """The privacy record of a release of this folder.
+    """Read the privacy record of a release in this archive.
 
     Raises:
-        RequestError: if it is none.
+        RequestError: if the file is not such a record.
     """
     record = read_object(release / RECORD)
     publication = record.get("publication")

@@ -1,5 +1,5 @@
-"""The gate of a release: judges the source by its counts before any noise, and the output as an
-observer would.
+"""The gate of a release, which checks the counts of the source before any noise, and the output as
+an observer would.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from lexveil.privatization.release.outputs import Outputs
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.tables import write_json, write_table
 
-# What the gate writes of a release: for everybody, and for the operator.
+# Files that the gate writes: published ones, and those for the operator only.
 PUBLISHED = ("checks.json", "checks.html")
 REMEMBERED = (IDS, "source_checks.json", "source_checks.html")
 
 
 class NothingToRelease(Exception):
-    """Every document is withheld."""
+    """Signal that every document is withheld."""
 
 
 class ReleaseGate(ReleaseHooks):
     """The gate of `lexveil release`.
 
     Args:
-        name: of the release.
-        docs: pages of what an observer can compute; those of what counts the source are the
-            operator's.
+        name: name of the release.
+        docs: folder for pages of checks that an observer could compute. Pages of checks on the
+            source go to the operator's folder.
 
     Attributes:
-        n_withheld: documents that were, once the ledger has said so.
+        n_withheld: number of withheld documents, after the reservation in the ledger.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class ReleaseGate(ReleaseHooks):
         )
         self.columns, self.limits, self.machine = columns, params.inbox.gate, params.machine
         self.docs, self.source_docs = docs, DataDocs(archive.memory / "checks")
-        # What is remembered of the rows, in their order; withheld rows are left out.
+        # The operator's memory of the rows, in their order; withheld rows are removed later.
         self.ids = selection.ids.set_column(
             0, "release", pa.array([name] * selection.ids.num_rows, pa.string())
         )
@@ -79,14 +79,14 @@ class ReleaseGate(ReleaseHooks):
     def _validated(
         self, docs: DataDocs, suite: Any, frame: Any, numbers: dict[str, object]
     ) -> tuple[dict[str, object], str]:
-        """What a suite says of a frame, for the record, and its page."""
+        """Validate a frame by a suite, and return the result for the record and the page."""
         from lexveil.checks.validation import validate
 
         verdict = validate(f"releases/{self.name}", suite, frame, docs)
         return verdict.record(numbers), verdict.page
 
     def counted(self, totals: InputTotals) -> None:
-        """Judge what counts the source, before anything is reserved or drawn.
+        """Check the counts of the source, before anything is reserved or drawn.
 
         Raises:
             CheckFailed: if an expectation does not hold; nothing is spent then.
@@ -99,7 +99,7 @@ class ReleaseGate(ReleaseHooks):
         known, kept = coverage(totals.by_class), unprotected_share(totals.by_class)
         numbers: dict[str, object] = {
             "n_documents": totals.documents,
-            "coverage": 1.0 if known is None else known,  # of no words none is unknown
+            "coverage": 1.0 if known is None else known,  # without words, no word is unknown
             "unprotected_share": kept or 0.0,
         }
         suite = source_suite(self.limits.min_coverage, self.limits.max_unprotected)
@@ -107,10 +107,10 @@ class ReleaseGate(ReleaseHooks):
         self._source = self._validated(self.source_docs, suite, frame, numbers)
 
     def reserved(self, costs: LedgerCosts | None) -> None:
-        """See that any document is left.
+        """Check that at least one document is not withheld.
 
         Raises:
-            NothingToRelease: if not.
+            NothingToRelease: if all documents are withheld.
         """
         assert costs is not None
         self.n_withheld = costs.documents_withheld
@@ -120,8 +120,8 @@ class ReleaseGate(ReleaseHooks):
     def written(
         self, outputs: Outputs, record: PrivacyRecord, operator: OperatorReport
     ) -> tuple[PrivacyRecord, OperatorReport]:
-        """Judge the outputs by what an observer can compute, and write what is published and what
-        is remembered.
+        """Check the outputs by values that an observer can compute, and write the published and the
+        operator's files.
 
         Raises:
             CheckFailed: if an expectation does not hold. The noise is drawn, so its epsilon is

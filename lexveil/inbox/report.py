@@ -1,4 +1,4 @@
-"""What one run of `lexveil release` found and did."""
+"""Report on one run of `lexveil release`."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ from lexveil.accounting.statement import lines_of
 
 @dataclass(slots=True)
 class ReleaseReport:
-    """Counts only.
+    """Counts of one run of `lexveil release`.
 
     Attributes:
-        rows: of the source.
-        new, changed: documents to release, because their id or their content is.
-        duplicate: rows that repeat what was released, or another row.
+        rows: rows of the source.
+        new, changed: documents to release because their id is new, or their content changed.
+        duplicate: rows that repeat a released document or another row.
         withdrawn: documents of the source that are not released because they are withdrawn, now or
             earlier.
-        taken_out: versions of documents that this run took out of the archive.
-        released, withheld: of the new and changed ones; withheld if the budget of their subject is
-            exhausted.
-        epsilon: spent on all of them, in a dry run what they would cost.
-        budget: of each document; None if there is none to release.
-        release: the name of the new release; None if there is none.
-        current: documents that are archived now, in their newest version.
+        taken_out: versions of documents that this run removed from the archive.
+        released, withheld: new and changed documents that were released, or withheld because the
+            budget of their subject is exhausted.
+        epsilon: epsilon spent on all released documents; in a dry run, the cost that they would
+            have.
+        budget: budget of each document; None if there is none to release.
+        release: name of the new release; None if there is none.
+        current: documents in the archive now, each in its newest version.
         dry_run: whether nothing was done.
     """
 
@@ -42,9 +43,9 @@ class ReleaseReport:
     dry_run: bool = False
 
     def as_dict(self) -> dict[str, object]:
-        """As JSON has it."""
+        """Return the report as JSON values."""
         return asdict(self)
 
     def as_text(self) -> list[str]:
-        """It as lines for people."""
+        """Return the report as lines of text."""
         return lines_of("inbox", "report.txt.j2", report=self)

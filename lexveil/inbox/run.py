@@ -1,5 +1,5 @@
-"""One run of `lexveil release`: read the source, take out what is withdrawn, release what is new or
-changed.
+"""One run of `lexveil release`: reads the source, removes withdrawn documents, and releases new and
+changed ones.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ from lexveil.request import FileRequest
 
 
 def release_inbox(dry_run: bool = False, docs: DataDocs | None = None) -> ReleaseReport:
-    """Make one release of what is new in the source that params.yaml names; the caller keeps others
-    out.
+    """Release the new and changed documents of the source in params.yaml. The caller must exclude
+    other runs.
 
     Args:
-        dry_run: only say what would be done and what it would cost.
-        docs: where the pages of the checks are put.
+        dry_run: whether to report only which documents would be released and what they would cost.
+        docs: folder for the pages of the checks.
 
     Raises:
         RequestError: if there is no source, or it cannot be released as it is; nothing is spent
             then.
-        CheckFailed: if the gate does not open; nothing is archived or spent then.
+        CheckFailed: if the gate refuses the release; nothing is archived or spent then.
     """
     model = Model.load(Path(), OWN)
     params, terms = model.params, model.params.inbox
@@ -66,7 +66,7 @@ def release_inbox(dry_run: bool = False, docs: DataDocs | None = None) -> Releas
     columns = Columns.of(terms)
     if not dry_run:
         archive.clear()
-        archive.settle()  # what a killed run left to do
+        archive.settle()  # complete a killed run
     with _private_folder(params) as folder:
         selection = select_documents(params, columns, archive, folder)
         report = selection.report
@@ -86,14 +86,14 @@ def release_inbox(dry_run: bool = False, docs: DataDocs | None = None) -> Releas
 
 
 def _open_archive(params: Params, make: bool) -> Archive:
-    """The archive, checked against the ledger; opening that completes or aborts what a killed run
-    had begun.
+    """Open the archive and check it against the ledger. Opening the ledger completes or aborts a
+    killed run.
     """
     terms, account = params.inbox, params.ledger
     folder = Path(terms.archive)
     memory = Path(terms.operator, folder)
     if not make and not store_of(account.folder, account.database).exists():
-        salt = secrets.token_bytes(SALT_BYTES)  # without a ledger nothing was released yet
+        salt = secrets.token_bytes(SALT_BYTES)  # without a ledger, nothing has been released
         archive = Archive(folder, memory, params.machine, Hasher(salt), fingerprint(salt))
         archive.check([])
         return archive
@@ -114,8 +114,8 @@ def _open_archive(params: Params, make: bool) -> Archive:
 
 @contextmanager
 def _private_folder(params: Params) -> Iterator[Path]:
-    """A folder for source texts that nobody else may read; what a killed run left is removed
-    first.
+    """Yield a folder for source texts that nobody else may read, after removing the remains of a
+    killed run.
     """
     folder = Path(params.machine.temp_directory) / "release"
     shutil.rmtree(folder, ignore_errors=True)
@@ -129,14 +129,14 @@ def _private_folder(params: Params) -> Iterator[Path]:
 
 
 def release_name(now: datetime) -> str:
-    """A new name; names sort as releases were made, also within a second."""
+    """Return a new name; names sort in the order of releases, even within a second."""
     return f"{now:%Y%m%dT%H%M%S%fZ}-{secrets.token_hex(4)}"
 
 
 def _release(
     params: Params, columns: Columns, archive: Archive, selection: ReleaseSelection, docs: DataDocs
 ) -> None:
-    """Release what was selected, and fill in the report."""
+    """Release the selected documents, and complete the report."""
     report, terms, name = selection.report, params.inbox, release_name(datetime.now(UTC))
     model = Model(Project(Path(), params, is_project=True))
     if is_without_guarantee(terms.request, model):
@@ -144,7 +144,7 @@ def _release(
     assert selection.source is not None
     gate = ReleaseGate(name, archive, columns, selection, params, docs)
     archive.make_memory(name)
-    mask = os.umask(0o022)  # the private folder's mask is not for what is archived
+    mask = os.umask(0o022)  # archived files are readable, unlike those in the private folder
     try:
         make_folder(gate.release)
         request = FileRequest(
@@ -158,7 +158,7 @@ def _release(
         os.umask(mask)
         for folder in (gate.release, gate.memory):
             with suppress(OSError):
-                folder.rmdir()  # if nothing appeared
+                folder.rmdir()  # if nothing was published
     report.release, report.withheld = name, gate.n_withheld
     report.released = selection.ids.num_rows - gate.n_withheld
     (report.budget,) = done.record.document_budget.values()
@@ -168,7 +168,7 @@ def _release(
 
 
 def cost(model: Model, columns: Columns, source: Path) -> tuple[float, float]:
-    """The budget of each document, and what all would cost, before any cap."""
+    """Return the budget of each document, and the cost of all documents before any cap."""
     file = Source(source, format_named("parquet"), "", source.stem)
     reader = Reader(file, columns.texts, columns.subject, spans_column=columns.spans)
     checked = check(model.params.inbox.request, model)

@@ -1,5 +1,5 @@
-"""Which rows of a source are released: those that are new or changed, by the hashes of what was
-released before.
+"""Selection of the rows of a source to release: new and changed documents, by the hashes of earlier
+releases.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ INCOMING = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class ReleaseSelection:
-    """What a source holds, compared with what was released before.
+    """Documents of a source compared with earlier releases.
 
     Attributes:
-        source: the private file of the rows to release, with the ids that are published; None if
-            there are none.
-        subjects: whom each of its rows is about; None if no column says so.
-        ids: what is to be remembered of them, in their order, but for the name of the release.
-        gone: hashes of all that is withdrawn, now and earlier.
-        report: counts of it.
+        source: private file of the rows to release, with their published ids; None if there are
+            none.
+        subjects: subject of each of these rows; None if no column has it.
+        ids: the operator's memory of these rows, in their order, without the name of the release.
+        gone: hashes of all ids that are withdrawn, now or earlier.
+        report: counts of the comparison.
     """
 
     source: Path | None
@@ -55,13 +55,13 @@ class ReleaseSelection:
 def select_documents(
     params: Params, columns: Columns, archive: Archive, folder: Path
 ) -> ReleaseSelection:
-    """Read the source and tell what of it is new, changed, known and withdrawn.
+    """Read the source, and classify its documents as new, changed, known or withdrawn.
 
     Args:
-        folder: private; for the source and what is selected of it.
+        folder: private folder for the source and the selected rows.
 
     Raises:
-        RequestError: if the source cannot be read, holds two contents under one id, or spans of a
+        RequestError: if the source cannot be read, has two contents under one id, or has spans of a
             document to release that do not lie in its texts.
     """
     source, selected = folder / "source.parquet", folder / DOCUMENTS
@@ -126,8 +126,8 @@ def _counts(con: duckdb.DuckDBPyConnection, n_rows: int) -> ReleaseReport:
 
 
 def _check_spans(con: duckdb.DuckDBPyConnection, columns: Columns) -> None:
-    """Check the spans of new and changed documents here, where a row is still known by where it was
-    read from.
+    """Check the spans of new and changed documents here, where the original location of each row is
+    still known.
     """
     if columns.spans is None:
         return
@@ -139,7 +139,7 @@ def _check_spans(con: duckdb.DuckDBPyConnection, columns: Columns) -> None:
 
 
 def _values(con: duckdb.DuckDBPyConnection, inner: str) -> list[str]:
-    """A column of new and changed documents."""
+    """Return a column of the new and changed documents."""
     return [
         value for (value,) in con.execute(f"select {inner} from chosen order by row").fetchall()
     ]
@@ -148,8 +148,8 @@ def _values(con: duckdb.DuckDBPyConnection, inner: str) -> list[str]:
 def _published(
     ids: list[str], columns: Columns, subjects: list[str] | None, how: Literal["pseudonym", "plain"]
 ) -> pa.Table:
-    """The id and the subject of each row as they are published: random, so that they are functions
-    of no content.
+    """Return the published id and subject of each row. Pseudonyms are random, so that they are not
+    a function of any content.
     """
     if how == "pseudonym":
         ids = [secrets.token_hex(PSEUDONYM) for _ in ids]
@@ -167,11 +167,11 @@ def _published(
 def _write_selected(
     con: duckdb.DuckDBPyConnection, columns: Columns, names: pa.Table, out: Path
 ) -> None:
-    """Write the rows of new and changed documents under the names that are published.
+    """Write the rows of new and changed documents with their published names.
 
-    Every row has its name. They are joined as if one might not have, because DuckDB then declares
-    that columns can be null. Else it does so where any row of the source is null, and published
-    files show what their input's columns are.
+    Every row has a name, but a left join makes DuckDB declare that columns can be null. Otherwise
+    DuckDB would declare it only if a row of the source is null, and published files show the
+    columns of their input.
     """
     inner = dict.fromkeys(columns.subjects, "names.subject") | {columns.id: "names.id"}
     wanted = ", ".join(
@@ -189,7 +189,7 @@ def _write_selected(
 
 
 def _count_taken_out(archive: Archive, gone: set[bytes]) -> int:
-    """How many archived versions ``gone`` takes out."""
+    """Return the number of archived versions that ``gone`` removes."""
     with archive.known(gone - archive.withdrawn()) as con:
         ((n_versions,),) = con.execute(
             "select count(*) from marks where state = 'withdrawn'"
@@ -200,10 +200,11 @@ def _count_taken_out(archive: Archive, gone: set[bytes]) -> int:
 def register_hashes(
     con: duckdb.DuckDBPyConnection, file: Path, columns: Columns, hasher: Hasher
 ) -> int:
-    """Keep the hashes of all rows of a source as ``incoming``; return how many rows there are.
+    """Store the hashes of all rows of a source in the table ``incoming``, and return the number of
+    rows.
 
     Raises:
-        RequestError: naming the first row without an id or a subject.
+        RequestError: with the first row without an id or a subject.
     """
     con.register("no_rows", INCOMING.empty_table())
     con.execute("create temp table incoming as select * from no_rows")

@@ -1,5 +1,5 @@
-"""Reads the source of a release once, into a private file: an inbox of files, a database, or
-whatever DuckDB reads.
+"""Reading of a release's source into a private file, once. The source is an inbox of files, a
+database, or anything that DuckDB reads.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from lexveil.formats.values import plain_value, text_value
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.tables import PARQUET
 
-WITHDRAWN = "withdrawn"  # the column that says so of a row
-WITHDRAWN_IDS = "withdrawn.txt"  # the file of an inbox that lists ids
-# SQLite has 0 and 1 alone, and of a column of nulls no type
+WITHDRAWN = "withdrawn"  # column that marks withdrawn rows
+WITHDRAWN_IDS = "withdrawn.txt"  # file in an inbox with withdrawn ids
+# types of this column: SQLite has only 0 and 1, and no type for a column of nulls
 FLAGS = ("BOOLEAN", "INTEGER", "BIGINT", "VARCHAR")
-BATCH = 2_000  # rows that are held at a time
-DATABASE = "source"  # what an attached database is called
+BATCH = 2_000  # rows in memory at once
+DATABASE = "source"  # name of an attached database
 
-# What DuckDB says of these is about the query; of others it may be about a value, or an address
-# with a password.
+# Messages of these errors are about the query. Messages of other errors may contain a value, or an
+# address with a password.
 ABOUT_THE_QUERY = (duckdb.ParserException, duckdb.CatalogException, duckdb.BinderException)
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What is taken of a source. In the private file they are called c0, c1, ...: no name can clash
-    there.
+    """Columns to read from a source. In the private file they are called c0, c1, and so on, so that
+    no names can clash.
     """
 
     id: str
@@ -53,40 +53,40 @@ class Columns:
 
     @classmethod
     def of(cls, params: InboxParams) -> Columns:
-        """The columns that params.yaml names."""
+        """Return the columns that params.yaml names."""
         texts, others = tuple(params.text_columns), tuple(params.columns or ())
         return cls(params.id_column, texts, params.subject_column, others, params.spans_column)
 
     @property
     def names(self) -> list[str]:
-        """Each once, in the order in which they are archived."""
+        """Names of all columns, each once, in the order of the archive."""
         spans = [] if self.spans is None else [self.spans]
         return list(dict.fromkeys([self.id, *self.subjects, *self.texts, *spans, *self.others]))
 
     @property
     def subjects(self) -> list[str]:
-        """The column that names whom a document is about, if there is one."""
+        """The column with the subject of a document, as a list; empty if there is none."""
         return [] if self.subject is None else [self.subject]
 
     def inner(self, column: str) -> str:
-        """What a column is called in the private file."""
+        """Return the name of a column in the private file."""
         return f"c{self.names.index(column)}"
 
 
 def gather(
     params: InboxParams, columns: Columns, con: duckdb.DuckDBPyConnection, out: Path
 ) -> set[str]:
-    """Write all rows to ``out``: place, is_withdrawn, and the columns as c0, c1, ...; spans as
-    JSON, not yet checked.
+    """Write all rows of a source to ``out``: place, is_withdrawn, and the columns as c0, c1, and so
+    on. Spans are written as JSON, without a check.
 
     Args:
-        out: Parquet; row by row as they were read, from 0.
+        out: Parquet file; its rows have the order of reading.
 
     Returns:
-        The ids that are withdrawn and need not be among the rows.
+        Withdrawn ids, which need not be among the rows.
 
     Raises:
-        RequestError: if there is nothing to read, a column is missing or of the wrong kind, or a
+        RequestError: if there is nothing to read, a column is missing or of the wrong type, or a
             row has no id.
     """
     if params.source is not None and Path(params.source).is_dir():
@@ -117,7 +117,7 @@ def _inbox(folder: Path, columns: Columns, out: Path) -> set[str]:
 
 
 def _files(folder: Path) -> list[Source]:
-    """The files of an inbox, which may be empty."""
+    """Return the files of an inbox, which may be empty."""
     files = [
         path
         for path in folder.iterdir()
@@ -158,10 +158,10 @@ def _rows(source: Source, columns: Columns) -> Iterator[dict[str, object]]:
 
 
 def _as_json(spans: Any, column: str, where: str) -> str | None:
-    """Spans as JSON, in which form some files have them already."""
+    """Return spans as JSON; some files have them as JSON already."""
     if spans is None or isinstance(spans, str):
         return text_value(spans, column, where)
-    # what JSON has not is no place and no type, and is refused so
+    # a value without a JSON form is not a valid place or type, and is refused as such
     return json.dumps(spans, default=lambda _: None)
 
 
@@ -260,7 +260,7 @@ def _attach(target: str, con: duckdb.DuckDBPyConnection) -> None:
 
 
 def _literal(text: str) -> str:
-    """A text as SQL has it."""
+    """Return a text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -275,12 +275,12 @@ def _require(known: Collection[str], columns: Columns, where: str) -> None:
 
 
 def quoted(column: str) -> str:
-    """A name as SQL has it."""
+    """Quote an identifier for SQL."""
     return '"' + column.replace('"', '""') + '"'
 
 
 def read_location(con: duckdb.DuckDBPyConnection, file: Path, position: int) -> str:
-    """Where a row of the private file was read from."""
+    """Return the original location of a row in the private file."""
     row = con.execute(
         f"select place from read_parquet({duckdb_session.file_list([file])}, file_row_number "
         "= true) "

@@ -1,3 +1,3 @@
-"""The budget ledger: what each subject has spent over all releases, and the transactions that
+"""The budget ledger: the spending of each subject over all releases, and the transactions that
 charge it.
 """

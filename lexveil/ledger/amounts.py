@@ -11,35 +11,36 @@ import numpy.typing as npt
 from lexveil.errors import ParameterError
 
 NANO = 10**9
-# nano-epsilon of one subject at most: 4.6e9 epsilon; two of them still add up in 64 bits
+# largest balance in nano-epsilon (4.6e9 epsilon): the sum of two of them still fits in 64 bits
 MOST = 2**62
 
 Ints = npt.NDArray[np.int64]
 
 
 def cap_nano(cap: float) -> int:
-    """A cap in nano-epsilon, rounded down.
+    """Convert a cap to nano-epsilon, rounded down.
 
     Raises:
-        ParameterError: if it is not a positive number below 1e9.
+        ParameterError: if the cap is not a positive number below 1e9.
     """
     return int((_decimal(cap, "cap") * NANO).to_integral_value(ROUND_FLOOR))
 
 
 def budget_nano(budget: float) -> int:
-    """A document budget in nano-epsilon, rounded up.
+    """Convert a document budget to nano-epsilon, rounded up.
 
     Raises:
-        ParameterError: if it is not a positive number below 1e9.
+        ParameterError: if the budget is not a positive number below 1e9.
     """
     return int((_decimal(budget, "budget") * NANO).to_integral_value(ROUND_CEILING))
 
 
 def nano_epsilon(epsilon: npt.NDArray[np.float64]) -> Ints:
-    """ceil(ε · 1e9) of the exact product, (n,), for ε at least 0; what is above 2e9 counts as 2e9.
+    """Return ceil(ε · 1e9) of the exact product, (n,), for ε of at least 0; larger values than 2e9
+    count as 2e9.
 
     The rounding error of the float64 product is computed exactly (Dekker 1971, two-product), so
-    that it never rounds an amount down.
+    that no amount is ever rounded down.
     """
     # more than every budget, and the products below stay finite
     epsilon = np.minimum(epsilon, 2.0 * NANO)
@@ -54,13 +55,14 @@ def nano_epsilon(epsilon: npt.NDArray[np.float64]) -> Ints:
 
 
 def costs(epsilon: npt.NDArray[np.float64], budget: float) -> Ints:
-    """What documents cost in nano-epsilon: ceil(ε · 1e9), and never more than ceil(B · 1e9).
+    """Return the costs of documents in nano-epsilon: ceil(ε · 1e9), and never more than ceil(B ·
+    1e9).
 
-    The budget is taken as the shortest decimal that names it: ten documents of 0.1 cost 1, not 1
-    and ten nano.
+    The budget is read as the shortest decimal that names it, so that ten documents of 0.1 cost 1,
+    not 1 and ten nano.
 
     Args:
-        epsilon: (n,) that each document spends, finite and at least 0.
+        epsilon: (n,) epsilon that each document spends, finite and at least 0.
         budget: document budget B.
 
     Returns:

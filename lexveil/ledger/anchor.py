@@ -1,10 +1,10 @@
-"""The anchor: how far the chain had come, in a file outside the ledger's folder: no ledger can
-quietly restart.
+"""The anchor of a ledger: a file outside the ledger's folder that records the end of the chain, so
+that no ledger can be restarted unnoticed.
 
-It holds the number of entries, the hash of the last one and the fingerprint of the salt. Every
-change of the ledger is checked against it first, in constant time, and writes it anew afterwards. A
-ledger that is ahead of its anchor has met a crash in between; one that is behind, or another one,
-has forgotten what was spent.
+The anchor holds the number of entries, the hash of the last entry and the fingerprint of the salt.
+Every change of the ledger checks the anchor first, in constant time, and updates it afterwards. A
+ledger with more entries than its anchor has met a crash between the two. A ledger with fewer or
+other entries has forgotten spending.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from lexveil.ledger.locks import sync, take
 if TYPE_CHECKING:
     from lexveil.ledger.connection import Connection
 
-LOCK = "anchor"  # in the folder of the ledger's locks
+LOCK = "anchor"  # name of its lock, in the folder of the ledger's locks
 ACCEPT = (
     "to go on with the ledger as it is all the same, run `lexveil ledger accept "
     "--because TEXT`, which is recorded"
@@ -33,8 +33,8 @@ RESTORE = f"bring the ledger's last copy back, or, {ACCEPT}"
 
 
 class Mark(BaseModel):
-    """What an anchor says: entries of the chain, the hash of the last one, the fingerprint of the
-    ledger's salt.
+    """Content of an anchor: number of entries in the chain, hash of the last entry, and fingerprint
+    of the ledger's salt.
     """
 
     entries: int = Field(gt=0, lt=2**63)
@@ -47,8 +47,8 @@ class Anchor:
     """The anchor of one ledger.
 
     Attributes:
-        path: of the file.
-        folder: of the ledger.
+        path: file of the anchor.
+        folder: folder of the ledger.
         salt: fingerprint of the ledger's salt.
         is_behind: whether the file could not be written since the chain's last entry.
     """
@@ -71,7 +71,8 @@ class Anchor:
                 else could change the ledger.
 
         Raises:
-            RequestError: if it is not, or there is no anchor though something was released.
+            RequestError: if the ledger does not match, or there is no anchor although something was
+                released.
         """
         if self.is_behind:
             raise RequestError(
@@ -108,12 +109,12 @@ class Anchor:
             )
 
     def write(self, entries: int, head: str, is_accepted: bool = False) -> None:
-        """Say how far the chain has come, durably; never less far than another process said, unless
-        it is accepted.
+        """Record the end of the chain durably. An anchor with more entries, which another process
+        wrote, stays unless ``is_accepted`` is set.
         """
         lock = take(self.folder / "locks" / LOCK, wait=True)
         assert lock is not None
-        # A link to another disk stays one: what it leads to is what has to be new.
+        # Keep a link to another disk, and replace the file behind it.
         path = Path(os.path.realpath(self.path))
         partial = path.with_name(f"{path.name}.partial")
         try:
@@ -122,7 +123,7 @@ class Anchor:
                 return
             content = Mark(entries=entries, head=head, salt=self.salt).model_dump_json(indent=2)
             partial.unlink(missing_ok=True)
-            # as its folder: a project's is to be committed
+            # readable as its folder: the anchor of a project is to be committed
             mode = 0o600 | (0o644 & path.parent.stat().st_mode)
             descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -133,7 +134,7 @@ class Anchor:
             sync(path.parent)
             self.is_behind = False
         except OSError as error:
-            # What the chain has is done; the next change is refused.
+            # The change is in the chain already; the next change is refused.
             self.is_behind = True
             print(
                 f"{self.path}: the ledger's anchor cannot be written ({error.strerror})",
@@ -144,11 +145,11 @@ class Anchor:
 
 
 def read(path: Path) -> Mark | None:
-    """What an anchor says, None if there is none.
+    """Read an anchor; None if there is no file.
 
     Raises:
-        RequestError: if it is not one, or a link that leads nowhere, as when its disk is not
-            mounted.
+        RequestError: if the file is not an anchor, or is a link to nothing, for example because its
+            disk is not mounted.
     """
     try:
         return Mark.model_validate_json(path.read_bytes())
@@ -170,10 +171,10 @@ def read(path: Path) -> Mark | None:
 
 
 def check_absent(path: Path, ledger: str) -> None:
-    """See that no anchor tells of a ledger that is not there.
+    """Check that no anchor exists for a ledger that does not exist.
 
     Raises:
-        RequestError: if one does.
+        RequestError: if there is an anchor.
     """
     if (mark := read(path)) is not None:
         raise RequestError(

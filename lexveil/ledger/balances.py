@@ -1,9 +1,9 @@
-"""Balances: what subjects have spent, charged with proof that nobody edited them.
+"""Balances of subjects, with a proof that nobody edited them.
 
-A balance is the sum of what its releases charged, and has a keyed hash (BLAKE2b under a key made
-from the salt) of subject and amount. Both are checked of every subject that a release touches,
-before it spends. The number of balances is in the chain, so that none can be left out together with
-its charges.
+A balance is the sum of the charges of all releases to a subject, and has a keyed hash (BLAKE2b
+under a key made from the salt) of subject and amount. Both are checked for every subject of a
+release before the release spends. The chain has the number of balances, so that a balance cannot be
+removed together with its charges.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CHARGES = (
 
 
 def edited(wrong: int) -> RequestError:
-    """Balances that somebody edited."""
+    """Return the error about balances that somebody edited."""
     return RequestError(
         f"{wrong:,} of the ledger's balances are not what releases charged: somebody edited "
         "them (`lexveil ledger "
@@ -34,13 +34,13 @@ def edited(wrong: int) -> RequestError:
 
 
 def spend_digest(rows: Iterable[tuple[Any, Any]]) -> tuple[int, int, str]:
-    """How many subjects pay, how much, and the chain's digest of hash and nano-epsilon of each, in
-    order of hashes.
+    """Return the number of paying subjects, the total that they pay, and the chain's digest of
+    (subject hash, nano-epsilon) pairs ordered by hash.
     """
     digest, n_paying, total = hashlib.sha256(), 0, 0
     for subject, nano in rows:
         n_paying, total = n_paying + 1, total + (nano if isinstance(nano, int) else 0)
-        # What is no amount at all gets a digest that no amount has.
+        # A value that is not a number gets a digest that no amount has.
         digest.update(subject if isinstance(subject, bytes) else str(subject).encode())
         digest.update(
             nano.to_bytes(8, "big", signed=True) if isinstance(nano, int) else b"not a number"
@@ -49,18 +49,19 @@ def spend_digest(rows: Iterable[tuple[Any, Any]]) -> tuple[int, int, str]:
 
 
 def seal(con: Connection, spent: str = "balance", release: int | None = None) -> tuple[int, str]:
-    """Check the balances of temp.charges, put those with what is paid into temp.sealed, and what is
-    paid into spends.
+    """Check the balances of temp.charges, write the new balances to temp.sealed, and the payments
+    to spends.
 
-    The keyed hash is made here, not by the database: its key stays on this machine.
+    This process computes the keyed hashes, not the database, so that their key stays on this
+    machine.
 
     Args:
-        spent: SQL of what a subject has spent by its charges, which its balance must be.
-        release: number of the release that is paid for; None puts nothing into spends.
+        spent: SQL of the spending of a subject by its charges, which its balance must equal.
+        release: number of the release that is paid for; None writes nothing to spends.
 
     Returns:
-        How many balances somebody edited; the chain's digest of what subjects pay, or are given
-            back.
+        Number of balances that somebody edited; the chain's digest of the amounts that subjects
+            pay, or get back.
     """
     digest, wrong = hashlib.sha256(), 0
 
@@ -84,18 +85,18 @@ def seal(con: Connection, spent: str = "balance", release: int | None = None) ->
 
 
 def write_sealed(con: Connection) -> None:
-    """Make balances what temp.sealed says. New ones apart: PostgreSQL inserts them in half the time
-    then.
+    """Replace balances by the values in temp.sealed. New balances have a statement of their own,
+    which halves the time in PostgreSQL.
     """
     for query in ("ledger/raise", "ledger/add"):
         con.execute(text(query))
 
 
 def give_back(con: Connection, release: int) -> int:
-    """Take what subjects were to pay for a release off what they have spent.
+    """Subtract the charges of a release from the balances of its subjects, and delete the charges.
 
     Returns:
-        How many balances there are then.
+        Number of balances after that.
 
     Raises:
         RequestError: if a balance or a charge was edited.
@@ -125,22 +126,24 @@ def give_back(con: Connection, release: int) -> int:
 
 
 def count(con: Connection) -> int:
-    """How many balances there are."""
+    """Return the number of balances."""
     return int(con.execute("select count(*) from balances").fetchone()[0])
 
 
 def recorded(con: Connection) -> int | None:
-    """How many balances there are by the newest entry that changed them; None if none says."""
+    """Return the number of balances from the newest entry that changed them; None if no entry has
+    it.
+    """
     entry = chain.newest(con, "reserved", "aborted", "accepted")
     n_balances: int | None = json.loads(entry.payload).get("balances") if entry else None
     return n_balances
 
 
 def check_count(con: Connection) -> int:
-    """How many balances there are, which is how many the chain says.
+    """Return the number of balances, after comparing it with the chain.
 
     Raises:
-        RequestError: if it is not.
+        RequestError: if the numbers differ.
     """
     said, counted = recorded(con), count(con)
     if said is not None and said != counted:
@@ -149,7 +152,9 @@ def check_count(con: Connection) -> int:
 
 
 def rebuild(con: Connection) -> int:
-    """Make balances the sums of charges; how many were others."""
+    """Recompute all balances as sums of charges, and return the number of balances that
+    were wrong.
+    """
     wrong = sum(1 for _ in con.stream(text("ledger/wrong_balances")))
     wrong += sum(1 for _ in edited_macs(con))
     if wrong:
@@ -166,7 +171,7 @@ def rebuild(con: Connection) -> int:
 
 
 def edited_macs(con: Connection) -> Iterator[bytes]:
-    """Subjects whose balance has another keyed hash."""
+    """Yield subjects whose balance does not match its keyed hash."""
     for subject, nano, mac in con.stream("select subject, nano, mac from balances"):
         if mac != con.mac(subject, nano):
             yield subject

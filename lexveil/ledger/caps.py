@@ -1,4 +1,4 @@
-"""The cap that a ledger has by itself, for releases whose params.yaml names none."""
+"""The ledger's own cap, for releases whose params.yaml has no cap."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ TIMES = 10  # releases of a text of ordinary length that the ledger's own cap is
 
 
 class OwnCap(NamedTuple):
-    """The ledger's own cap in nano-epsilon, None for no limit, and whether this release fixed
-    it.
+    """The ledger's own cap in nano-epsilon (None for no limit), and whether this release
+    fixed it.
     """
 
     nano: int | None
@@ -23,7 +23,7 @@ class OwnCap(NamedTuple):
 
 
 def own_cap(con: Connection) -> OwnCap | None:
-    """The ledger's own cap, by the newest entry that says one; None if there is none.
+    """Return the ledger's own cap from the newest entry about it; None if there is none.
 
     Raises:
         RequestError: if that entry was changed.

@@ -1,5 +1,5 @@
-"""The chain of entries: each holds the hash of the one before it, so that none can be changed or
-left out unseen.
+"""The chain of entries. Each entry holds the hash of the entry before it, so that no entry can be
+changed or removed unnoticed.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from lexveil.errors import ParameterError
 if TYPE_CHECKING:
     from lexveil.ledger.connection import Connection
 
-START = "0" * 64  # what stands for the hash before the first entry
+START = "0" * 64  # previous hash of the first entry
 
 
 class Entry(NamedTuple):
-    """One entry.
+    """One entry of the chain.
 
     Attributes:
-        seq: 1, 2, 3 and so on.
-        time: UTC, as the machine's clock had it.
-        release: None for an entry about the ledger itself.
+        seq: number of the entry: 1, 2, 3 and so on.
+        time: UTC, from the clock of the machine.
+        release: id of the release; None for an entry about the ledger itself.
         kind: created, cap, accepted; opened, reserved, spent, written, committed, aborted, failed.
         payload: canonical JSON.
         previous: hash of the entry before.
-        hash: of all that, as stored.
+        hash: stored hash of all fields above.
     """
 
     seq: int
@@ -40,7 +40,7 @@ class Entry(NamedTuple):
     hash: str
 
     def right_hash(self) -> str:
-        """sha256 of the previous hash, as bytes, and the entry as canonical JSON."""
+        """Return the sha256 of the previous hash, as bytes, and this entry as canonical JSON."""
         content = {
             name: getattr(self, name) for name in ("seq", "time", "release", "kind", "payload")
         }
@@ -48,10 +48,11 @@ class Entry(NamedTuple):
 
 
 def canonical(value: Any) -> str:
-    """JSON with sorted keys, no white space and ASCII only: the same value, the same bytes.
+    """Return JSON with sorted keys, no white space and ASCII only, so that the same value has the
+    same bytes.
 
     Raises:
-        ParameterError: if the value is none of JSON's.
+        ParameterError: if the value cannot be written as JSON.
     """
     try:
         return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -62,13 +63,13 @@ def canonical(value: Any) -> str:
 
 
 def entries(con: Connection, clause: str = "order by seq") -> Iterator[Entry]:
-    """The entries that a clause of SQL chooses, in its order."""
+    """Return the entries that an SQL clause selects, in its order."""
     columns = ", ".join(Entry._fields)
     return map(Entry._make, con.execute(f"select {columns} from entries {clause}"))
 
 
 def newest(con: Connection, *kinds: str) -> Entry | None:
-    """The newest entry, or the newest of some kinds; None if there is none."""
+    """Return the newest entry, or the newest entry of some kinds; None if there is none."""
     listed = ", ".join(f"'{kind}'" for kind in kinds)
     return next(
         entries(con, f"{f'where kind in ({listed})' if kinds else ''} order by seq desc limit 1"),
@@ -77,7 +78,7 @@ def newest(con: Connection, *kinds: str) -> Entry | None:
 
 
 def append(con: Connection, release: str | None, kind: str, payload: Mapping[str, Any]) -> Entry:
-    """Add an entry, in the transaction of the change it describes."""
+    """Append an entry to the chain, in the transaction of the change that it describes."""
     last = newest(con)
     seq, previous = (last.seq, last.hash) if last else (0, START)
     time = datetime.now(UTC).isoformat(timespec="milliseconds")

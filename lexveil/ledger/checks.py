@@ -1,6 +1,4 @@
-"""What a verification computes again, check by check: all of a ledger, or what is new since an
-anchor.
-"""
+"""Checks of a verification, which recompute all of a ledger, or everything after an anchor."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ from lexveil.ledger.ledger import SALT
 from lexveil.ledger.subjects import Hasher, fingerprint
 
 ENTRIES = f"select {', '.join(Entry._fields)} from entries"
-# The releases that are looked at: all, or those that an entry after the anchor is about.
+# The releases to verify: all, or those of the entries after the anchor.
 TOUCHED = (
     "select number from releases where number >= $first or id in (select release from "
     "entries where seq >= $seq)"
@@ -33,7 +31,7 @@ WRONG = "its balance and what it paid differ by {0:g} epsilon"
 OVER_CAP = "a release brought it to {0:g} epsilon, above the cap of {1:g} then"
 EDITED = "its balance was edited: its keyed hash is another"
 
-# What a release can become, by its state.
+# Possible next states of a release, by its state.
 NEXT = {
     None: ("open",),
     "open": ("reserved", "aborted"),
@@ -47,7 +45,7 @@ KINDS = ("opened", "reserved", "spent", "written", "committed", "aborted", "fail
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What does not hold: where and what, never a key."""
+    """A fault of the ledger: its place and a description, never a key."""
 
     where: str
     what: str
@@ -55,11 +53,11 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """What is looked at: all, or what is new since an anchor.
+    """Part of the ledger to verify: all of it, or everything after an anchor.
 
     Attributes:
-        trusted, head: number of entries before it, and the hash of the last of them.
-        seq, first: numbers of the first entry, and of the first release that began then.
+        trusted, head: number of entries before this part, and the hash of the last of them.
+        seq, first: number of the first entry, and of the first release that began in this part.
     """
 
     trusted: int = 0
@@ -69,17 +67,17 @@ class _Scope:
 
     @property
     def touched(self) -> dict[str, int]:
-        """The parameters of ``TOUCHED``."""
+        """Query parameters of ``TOUCHED``."""
         return {"first": self.first, "seq": self.seq}
 
 
 @dataclass(slots=True)
 class _Release:
-    """A release as the chain tells it.
+    """State of a release, replayed from the chain.
 
     Attributes:
-        reserved, reserved_seq: payload and number of the entry that reserved it.
-        files: of its entry `written`; None before.
+        reserved, reserved_seq: payload and number of the entry `reserved`.
+        files: files in the entry `written`; None before this entry.
     """
 
     state: str | None = None
@@ -95,7 +93,7 @@ def checks(
     counted: dict[str, Any],
     mark: Mark | None,
 ) -> Iterator[Iterator[Fault]]:
-    """Each check in turn; what is counted on the way goes to ``counted``."""
+    """Yield each check as an iterator of faults, and write totals to ``counted``."""
     known: dict[str, _Release] = {}
     con, place, scope = database.con, database.name.rpartition("/")[2], _Scope()
     if mark is None:
@@ -135,7 +133,9 @@ def checks(
 
 
 def _new_since(con: Connection, mark: Mark) -> _Scope | None:
-    """What is new since an anchor; None if the ledger has another entry there."""
+    """Return the part of the ledger after an anchor; None if the ledger has another entry at the
+    anchor.
+    """
     rows = con.execute(f"{ENTRIES} where seq = ?", (mark.entries,)).fetchall()
     if (
         not rows
@@ -155,7 +155,7 @@ def _new_since(con: Connection, mark: Mark) -> _Scope | None:
 def _replay_all(
     con: Connection, known: dict[str, _Release], clause: str, parameters: Mapping[str, Any]
 ) -> None:
-    """Take entries over into what is known, as they are."""
+    """Replay entries into ``known`` without checking them."""
     for entry in map(Entry._make, con.stream(f"{ENTRIES} where {clause} order by seq", parameters)):
         _replay(con, entry, json.loads(entry.payload), known)
 
@@ -163,7 +163,7 @@ def _replay_all(
 def _chain(
     con: Connection, known: dict[str, _Release], counted: dict[str, Any], scope: _Scope
 ) -> Iterator[Fault]:
-    """Replay the entries: what they say of each release goes to ``known``."""
+    """Check the entries of the chain, and replay them into ``known``."""
     seq, head = scope.trusted, scope.head
     for entry in map(
         Entry._make, con.stream(f"{ENTRIES} where seq >= ? order by seq", (scope.seq,))
@@ -194,7 +194,9 @@ def _chain(
 
 
 def _replay(con: Connection, entry: Entry, payload: Any, known: dict[str, _Release]) -> str | None:
-    """Take an entry over into what is known; what is wrong about it, None if nothing is."""
+    """Replay an entry into ``known``, and return a description of its fault; None if it has
+    none.
+    """
     if entry.seq == 1:
         meta = dict(con.execute("select name, value from meta"))
         if entry.kind != "created" or payload != {**meta, "schema": payload.get("schema")}:
@@ -218,7 +220,7 @@ def _replay(con: Connection, entry: Entry, payload: Any, known: dict[str, _Relea
 
 
 def _releases(con: Connection, known: dict[str, _Release], scope: _Scope) -> Iterator[Fault]:
-    """The table of releases says what the chain says."""
+    """Check that the table of releases equals the chain."""
     query = f"select id, state, budget, cap, reserved_seq from releases where number in ({TOUCHED})"
     rows = con.execute(query, scope.touched).fetchall()
     for name, state, budget, cap, seq in rows:
@@ -241,7 +243,7 @@ def _releases(con: Connection, known: dict[str, _Release], scope: _Scope) -> Ite
 
 
 def _files(con: Connection, known: dict[str, _Release], scope: _Scope) -> Iterator[Fault]:
-    """The files of a release are those that its entry `written` names."""
+    """Check that the files of each release are those in its entry `written`."""
     rows = con.stream(
         "select releases.id, files.final, files.sha256 from files "
         "inner join releases on releases.number = files.release where final is not null and "
@@ -258,8 +260,8 @@ def _files(con: Connection, known: dict[str, _Release], scope: _Scope) -> Iterat
 
 
 def _spends(con: Connection, known: dict[str, _Release], scope: _Scope) -> Iterator[Fault]:
-    """What subjects pay for each release has the digest that the chain has; what was aborted costs
-    nothing.
+    """Check that the payments for each release have the digest in the chain, and that a release
+    without a reservation costs nothing.
     """
     query = f"select number, id from releases where number in ({TOUCHED})"
     numbers = dict(con.execute(query, scope.touched).fetchall())
@@ -298,7 +300,9 @@ def _spends(con: Connection, known: dict[str, _Release], scope: _Scope) -> Itera
 
 
 def _subjects(con: Connection, query: str, what: str) -> Iterator[Fault]:
-    """Whom a query finds: subject, and amounts that ``what`` names in epsilon."""
+    """Yield a fault for each row of a query (a subject and amounts); ``what`` formats the amounts
+    in epsilon.
+    """
     for subject, *nano in con.stream(query):
         yield _of_subject(subject, what.format(*(amount / NANO for amount in nano)))
 
@@ -311,7 +315,9 @@ def _of_subject(subject: Any, what: str) -> Fault:
 def _paying(
     con: Connection, scope: _Scope, hasher: Hasher | None, counted: dict[str, Any]
 ) -> Iterator[Fault]:
-    """Balances of who pays for a release that is looked at: their sums, keyed hashes and caps."""
+    """Check balances of the subjects that pay for the releases in scope: their sums, keyed hashes
+    and caps.
+    """
     counted["subjects"] = 0
     query = text("ledger/paying").format(touched=TOUCHED)
     for subject, nano, mac, paid, most, cap in con.stream(query, scope.touched):
@@ -325,8 +331,8 @@ def _paying(
 
 
 def _hasher(con: Connection, folder: Path) -> Hasher | None:
-    """That of the ledger's salt; None without it: whether keyed hashes are right cannot be told
-    then.
+    """Return the hasher of the ledger's salt; None without this salt, because keyed hashes cannot
+    be checked then.
     """
     salt = (folder / SALT).read_bytes() if (folder / SALT).exists() else b""
     rows = con.execute("select value from meta where name = 'salt'").fetchall()
@@ -334,7 +340,9 @@ def _hasher(con: Connection, folder: Path) -> Hasher | None:
 
 
 def _meta(con: Connection, folder: Path, hasher: Hasher | None) -> Iterator[Fault]:
-    """The salt is the ledger's, and keys in clear are where they may be."""
+    """Check that the salt belongs to the ledger, and that keys in clear exist only in a ledger of
+    plain keys.
+    """
     plain = con.execute("select 1 from meta where name = 'keys' and value = 'plain'").fetchone()
     if not plain and con.execute("select 1 from names limit 1").fetchone():
         yield Fault("names", "a ledger of hashed keys has keys in clear")
@@ -343,7 +351,7 @@ def _meta(con: Connection, folder: Path, hasher: Hasher | None) -> Iterator[Faul
 
 
 def _keyed(con: Connection, hasher: Hasher) -> Iterator[Fault]:
-    """Keys in clear, and the keyed hashes of balances, are right."""
+    """Check keys in clear against their hashes, and the keyed hashes of all balances."""
     for subject, key in con.stream("select subject, key from names"):
         if subject != hasher.one(str(key)):
             yield _of_subject(subject, "its key in clear is not its own")
@@ -353,7 +361,7 @@ def _keyed(con: Connection, hasher: Hasher) -> Iterator[Fault]:
 
 
 def _record(release: _Release | None, digest: str) -> str | None:
-    """What is wrong with the record of a release, which has this sha256; None if nothing is."""
+    """Return the fault of a release's record with this sha256; None if it has none."""
     if release is None:
         return "its release is not in the chain: the ledger was truncated or replaced since"
     if release.state != "committed":

@@ -1,4 +1,4 @@
-"""What a ledger asks of the engine that keeps its tables."""
+"""Interface between a ledger and the database engine of its tables."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 Parameters = Mapping[str, Any] | Sequence[Any]
-# What a new keyed hash is, of subject, balance, its keyed hash, what is paid, and what was spent.
+# Returns the new keyed hash for (subject, balance, old keyed hash, payment, spending).
 Mac = Callable[[Any, Any, Any, Any, Any], bytes | None]
 
 
 class ResultRows(Protocol):
-    """The rows of a small result."""
+    """Rows of a small result."""
 
     def __iter__(self) -> Iterator[Any]: ...
     def fetchone(self) -> Any: ...  # noqa: D102
@@ -19,14 +19,14 @@ class ResultRows(Protocol):
 
 
 class Connection(Protocol):
-    """What a ledger asks of an engine. SQL is one text for all; its parameters are ? in order, or
-    $name.
+    """Connection to the database engine of a ledger. All engines get the same SQL, with parameters
+    ? in order, or $name.
 
     Attributes:
-        mac: the keyed hash of a subject and its balance.
-        in_order: ends a query that fills a temporary table whose key is `subject`, so that rows lie
-            in its order.
-        in_transaction: between ``begin`` and ``commit``.
+        mac: returns the keyed hash of a subject and its balance.
+        in_order: ending of a query that fills a temporary table with the key `subject`, so that its
+            rows are stored in the order of the key.
+        in_transaction: whether a transaction is open.
     """
 
     mac: Callable[[object, object], bytes | None]
@@ -38,30 +38,33 @@ class Connection(Protocol):
     def execute(self, sql: str, parameters: Parameters = (), /) -> ResultRows: ...  # noqa: D102
 
     def stream(self, sql: str, parameters: Parameters = ()) -> Iterator[Any]:
-        """The rows of a large result, in flat memory; other statements may run meanwhile."""
+        """Return the rows of a large result in constant memory; other statements may run
+        meanwhile.
+        """
         ...
 
     def scratch(self, table: str, columns: str) -> None:
-        """Make a temporary table anew whose key is its column `subject`."""
+        """Create an empty temporary table with the key `subject`, replacing an existing one."""
         ...
 
     def fill(self, table: str, columns: str, parts: Iterable[Sequence[Any]]) -> None:
-        """Put many rows into a temporary table: parts of them, each the values of every column."""
+        """Insert many rows into a temporary table; each part has the values of every column."""
         ...
 
     def seal(self, mac: Mac, spent: str, release: int | None) -> None:
-        """Put what balances become from temp.charges into temp.sealed; new ones may go to their
-        table at once.
+        """Compute the new balances of temp.charges and write them to temp.sealed; new balances may
+        go to their table directly.
 
         Args:
-            mac: called in the order of subjects.
-            spent: SQL of what was spent, a whole number.
-            release: number of the release that what is paid goes to; None for none.
+            mac: checks a balance and returns its new keyed hash; it is called in the order of
+                subjects.
+            spent: SQL of the spending of a subject, a whole number.
+            release: number of the release for the payments; None records no payments.
         """
         ...
 
     def analyze(self, table: str) -> None:
-        """Tell the planner of a temporary table that was filled."""
+        """Update the planner's statistics about a temporary table that was filled."""
         ...
 
     def close(self) -> None: ...  # noqa: D102

@@ -1,13 +1,12 @@
-"""The tables of a ledger in SQLite: what is committed outlives a power cut, and what goes wrong is
-said in words.
+"""Tables of a ledger in SQLite. A commit survives a power cut, and errors are reported in words.
 
 PostgreSQL (``lexveil.ledger.postgresql``) takes the same SQL and the same steps.
 
-A rollback journal, not WAL: between transactions the ledger is one file, so that a copy of it is
-all of it. Without WAL ``synchronous = full`` leaves a moment in which a power cut brings the
-removed journal back and undoes what was committed; ``extra`` also syncs the folder. Writers take
-the whole database at once (``begin exclusive``): nobody is told in the middle of a transaction that
-another is reading.
+The database uses a rollback journal, not WAL: between transactions the ledger is one file, so that
+a copy of this file is complete. Without WAL, ``synchronous = full`` leaves a moment in which a
+power cut restores the removed journal and undoes a commit; ``extra`` also syncs the folder. A
+writer locks the whole database at once (``begin exclusive``), so that no transaction fails in the
+middle because of a reader.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ DATABASE = "ledger.sqlite"
 APPLICATION = 0x4C58564C  # "LXVL", in the header of the file
 SCHEMA = 2
 
-TRY = 1.0  # seconds that SQLite itself waits for another process, before we say that we wait
+TRY = 1.0  # seconds that SQLite itself waits for another process, before a message about it
 
 
 REASONS = {
@@ -65,22 +64,22 @@ REASONS = {
 
 
 def text(name: str) -> str:
-    """The SQL of sql/NAME.sql."""
+    """Return the SQL of sql/NAME.sql."""
     return paths.query(name).read_text(encoding="utf-8")
 
 
 class SqliteConnection(sqlite3.Connection):
-    """SQLite by the standard library."""
+    """Connection to SQLite by the standard library."""
 
     mac: Callable[[object, object], bytes | None]
-    in_order: ClassVar = ""  # the key does it; rows would be sorted twice
+    in_order: ClassVar = ""  # the primary key sorts; an order by would sort twice
 
     def stream(self, sql: str, parameters: Parameters = ()) -> Iterator[Any]:  # noqa: D102
         return self.execute(sql, parameters)
 
     def scratch(self, table: str, columns: str) -> None:  # noqa: D102
         self.execute(f"drop table if exists temp.{table}")
-        # In the order of subjects, in which it is filled and read: nothing has to be sorted again.
+        # Store rows in the order in which they are written and read, so that nothing is sorted.
         self.execute(f"create temp table {table} ({columns}, primary key (subject)) without rowid")
 
     def fill(self, table: str, columns: str, parts: Iterable[Sequence[Any]]) -> None:  # noqa: D102
@@ -91,7 +90,7 @@ class SqliteConnection(sqlite3.Connection):
             )
 
     def seal(self, mac: Mac, spent: str, release: int | None) -> None:  # noqa: D102
-        # takes half as long as rows that come here and go back
+        # half the time of reading the rows and writing them back
         self.create_function("sealed_mac", 5, mac)
         made = (
             f"subject, balance + paid, sealed_mac(subject, balance, mac, paid, ({spent})), "
@@ -105,14 +104,14 @@ class SqliteConnection(sqlite3.Connection):
             )
 
     def analyze(self, table: str) -> None:  # noqa: D102
-        pass  # plans that are good for any table of this kind
+        pass  # SQLite's plans are good without statistics
 
 
 class Store:
-    """Where the tables of a ledger are: here, a file of SQLite in its folder.
+    """Storage of a ledger's tables: here, an SQLite file in the ledger's folder.
 
     Attributes:
-        name: for messages.
+        name: name for messages.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -120,22 +119,24 @@ class Store:
         self.name = str(self.file)
 
     def exists(self) -> bool:
-        """Whether somebody has made it."""
+        """Return whether the tables have been created."""
         return self.file.exists()
 
     def open(self, patience: float, read_only: bool = False) -> Database:
-        """Open it.
+        """Open the tables.
 
         Args:
-            patience: seconds to wait while other processes hold it.
+            patience: seconds to wait while other processes lock them.
+            read_only: whether the connection only reads.
 
         Raises:
-            RequestError: if it is no ledger, of another version, or cannot be read.
+            RequestError: if the storage is not a ledger, is a ledger of another version, or cannot
+                be read.
         """
         return Database(self.file, patience, read_only)
 
     def make(self, meta: Mapping[str, str]) -> None:
-        """Make it, whole or not at all."""
+        """Create the tables, completely or not at all."""
         partial = self.file.with_name(f".{self.file.name}.partial")
         partial.unlink(missing_ok=True)
         try:
@@ -157,7 +158,7 @@ class Store:
 
 
 def begin_chain(con: Connection, meta: Mapping[str, str]) -> None:
-    """Write what a new ledger begins with."""
+    """Write the metadata and the first entry of a new ledger."""
     for row in meta.items():
         con.execute("insert into meta values (?, ?)", row)
     chain.append(con, None, "created", {**meta, "schema": SCHEMA})
@@ -167,9 +168,10 @@ class Database:
     """One connection to a ledger's tables, for one thread of one process.
 
     Attributes:
-        name: for messages.
-        is_shared: whether releases of other machines are in it, whose files are not here.
-        guard: the anchor, which each change is checked against.
+        name: name for messages.
+        is_shared: whether the tables also have releases of other machines, whose files are not
+            here.
+        guard: the anchor against which each change is checked.
     """
 
     is_shared: ClassVar = False
@@ -178,11 +180,11 @@ class Database:
     to_read: ClassVar[tuple[str, ...]] = (
         "begin",
         "select 1 from sqlite_master limit 1",
-    )  # only after the second it is one state
+    )  # the second statement starts the snapshot
     con: Connection
 
     def __init__(self, file: Path, patience: float, read_only: bool = False) -> None:
-        """Open an existing database, as ``Store.open`` says."""
+        """Open an existing database; see ``Store.open``."""
         self.name, self._patience = str(file), patience
         self.guard: Anchor | None = None
         with self.errors():
@@ -210,7 +212,7 @@ class Database:
         self._patiently(lambda: durable(self.con))
 
     def check_form(self, form: object) -> None:
-        """See that it is the form that this Lexveil knows."""
+        """Check that this version of Lexveil knows the form of the ledger."""
         if str(form) != str(SCHEMA):
             raise RequestError(
                 f"{self.name}: was written by another Lexveil (form {form}, this one knows "
@@ -219,10 +221,10 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """All that the block does, or none of it; durable when it ends.
+        """Run the block as one durable transaction: all of its changes are kept, or none.
 
         Raises:
-            RequestError: if the ledger is not the one that its anchor tells of.
+            RequestError: if the ledger does not match its anchor.
         """
         with self.errors():
             self._begin(self.to_write)
@@ -241,7 +243,7 @@ class Database:
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
-        """Read one state of the ledger; SQLite's writers wait so long."""
+        """Read one state of the ledger in the block. SQLite's writers wait until its end."""
         with self.errors():
             try:
                 self._begin(self.to_read)
@@ -262,12 +264,12 @@ class Database:
 
     def _roll_back(self) -> None:
         if self.con.in_transaction:
-            # what led here is said, not that the connection is gone too
+            # report the first error, not that the connection is gone too
             with suppress(self.failure):
                 self.con.execute("rollback")
 
     def damage(self) -> Iterator[str]:
-        """What the engine itself finds wrong; SQLite names tables and rows, no content."""
+        """Return the damage that the engine finds; SQLite names tables and rows, no content."""
         return (
             str(finding)
             for (finding,) in self.con.execute("pragma integrity_check(20)")
@@ -275,12 +277,12 @@ class Database:
         )
 
     def rows(self, sql: str, parameters: Parameters = ()) -> list[Any]:
-        """All rows of a small result."""
+        """Return all rows of a small result."""
         with self.errors():
             return self._patiently(lambda: self.con.execute(sql, parameters).fetchall())
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the connection."""
         self.con.close()
 
     def _patiently(self, action: Callable[[], T]) -> T:
@@ -307,18 +309,18 @@ class Database:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Turn what the engine reports into words."""
+        """Turn errors of the engine into errors with a message for people."""
         try:
             yield
         except self.failure as error:
             raise RequestError(f"{self.name}: {self.reason(error)}") from None
 
     def is_busy(self, error: Any) -> bool:
-        """Whether others hold what is asked for."""
+        """Return whether an error means that another process holds a lock."""
         return _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
     def reason(self, error: Any) -> str:
-        """What the engine reports, in words."""
+        """Describe an error of the engine in words."""
         code = _code(error)
         name = getattr(error, "sqlite_errorname", type(error).__name__)
         return next(
@@ -327,11 +329,11 @@ class Database:
 
 
 def durable(con: Connection) -> None:
-    """Set up a connection so that a commit outlives a power cut."""
+    """Configure a connection so that a commit survives a power cut."""
     con.execute("pragma journal_mode = delete")
     con.execute("pragma synchronous = extra")
-    con.execute("pragma threads = 2")  # beside ours, of those that sort
-    for schema in ("main", "temp"):  # kB: what a large release changes seldom goes to disk twice
+    con.execute("pragma threads = 2")  # additional threads for sorting
+    for schema in ("main", "temp"):  # in kB, so that a large release rarely writes a page twice
         con.execute(f"pragma {schema}.cache_size = -65536")
 
 

@@ -27,15 +27,15 @@ from lexveil.ledger.subjects import SALT_BYTES, Hasher, fingerprint
 from lexveil.ledger.transaction import ENDED, Transaction, announce, finish, undo
 
 SALT, LOCKS = "salt", "locks"
-MAKING = "making"  # the lock of who makes a ledger
+MAKING = "making"  # lock of the process that creates a ledger
 
 PATIENCE = 300.0  # seconds; a release of ten million documents reserves in less
 
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """A release whose process died, and what became of it: its states before and after, and what
-    was lost.
+    """Recovery of a release whose process died: its states before and after, and notes on lost
+    files.
     """
 
     release: str
@@ -45,19 +45,20 @@ class Recovered:
 
 
 class Ledger:
-    """The ledger of one folder, for one thread of one process. A context that closes it.
+    """The ledger of one folder, for one thread of one process. Use it as a context manager to close
+    it.
 
     Attributes:
-        folder: absolute; of its salt and of the locks of this machine's releases.
-        name: of where its tables are, for messages.
-        database: its tables.
-        hasher: of subjects' keys.
+        folder: absolute path of the folder with the salt and the locks of this machine's releases.
+        name: name of the storage of the tables, for messages.
+        database: the tables.
+        hasher: hashes keys of subjects.
         keys: hashed or plain.
-        keys_rule: the version of the rule that its subjects are known by.
+        keys_rule: version of the rule that turns keys into subjects.
         recovered: releases of dead processes that this opening aborted or completed.
-        anchor: the file that says how far it has come; None for none.
-        refusal: why nothing can be spent before `lexveil ledger accept`: the ledger is not the one
-            of its anchor.
+        anchor: the anchor file; None for none.
+        refusal: why nothing can be spent before `lexveil ledger accept`: the ledger does not match
+            its anchor. None if it does.
     """
 
     def __init__(
@@ -81,23 +82,24 @@ class Ledger:
         accepts: bool = False,
         address: str | None = None,
     ) -> Self:
-        """Open the ledger of a folder, and put right what dead processes left.
+        """Open the ledger of a folder, and recover the releases of dead processes.
 
         Args:
-            keys: whether subjects' keys are also kept in clear; None takes what the ledger has.
-            patience: seconds to wait while other processes use it.
-            make: make it if the folder has none.
-            anchor: the file outside the folder that says how far the ledger has come; None for
-                none.
-            accepts: make one in spite of its anchor, and recover nothing: the caller will
-                ``accept``.
-            address: of a database of PostgreSQL that has the tables, for machines that share them;
+            folder: folder of the ledger.
+            keys: whether subjects' keys are also kept in clear; None takes the setting of the
+                ledger.
+            patience: seconds to wait while other processes use the ledger.
+            make: whether to create a ledger if the folder has none.
+            anchor: file of the anchor, outside the folder; None for none.
+            accepts: whether the caller will ``accept`` the ledger: it is then created in spite of
+                an anchor, and nothing is recovered.
+            address: address of a PostgreSQL database with the tables, for machines that share them;
                 None for a file in the folder. Each machine's folder has a copy of one salt.
 
         Raises:
-            RequestError: if it is damaged, lacks its salt, or cannot be written; or gone, though
-                its anchor is there.
-            MissingArtifact: without ``make``, if there is none.
+            RequestError: if the ledger is damaged, lacks its salt, or cannot be written; or is gone
+                although its anchor exists.
+            MissingArtifact: without ``make``, if there is no ledger.
         """
         folder = absolute(folder)
         store = store_of(folder, address)
@@ -150,10 +152,10 @@ class Ledger:
         self.close()
 
     def check_anchor(self) -> None:
-        """See that the ledger is the one that its anchor tells of; of a new one, make the anchor.
+        """Check that the ledger matches its anchor; create the anchor of a new ledger.
 
         Raises:
-            RequestError: if it is not.
+            RequestError: if the ledger does not match.
         """
         if (anchor := self.anchor) is None:
             return
@@ -174,13 +176,13 @@ class Ledger:
             anchor.write(last.seq, last.hash)
 
     def accept(self, because: str) -> int:
-        """Go on with the ledger as it is, though its anchor or its balances tell of another; the
-        chain says so.
+        """Continue with the ledger as it is although it contradicts its anchor or its balances, and
+        record this in the chain.
 
-        Balances become the sums of what releases charged.
+        Balances are recomputed as sums of the charges of all releases.
 
         Returns:
-            How many balances were other ones.
+            Number of balances that were wrong.
         """
         anchor, self.database.guard = self.anchor, None
         assert anchor is not None
@@ -204,39 +206,39 @@ class Ledger:
         return n_wrong
 
     def cap(self) -> float | None:
-        """The cap that the ledger has by itself, where params.yaml names none; None if it has none
-        or no limit.
+        """Return the ledger's own cap, which applies if params.yaml has none; None if the ledger
+        has none either, or has no limit.
         """
         with self.database.snapshot() as con:
             cap = own_cap(con)
         return None if cap is None or cap.nano is None else cap.nano / NANO
 
     def set_cap(self, cap: float | None, because: str) -> None:
-        """Give the ledger another cap of its own, None for no limit.
+        """Change the ledger's own cap; None for no limit.
 
         Raises:
-            ParameterError: if it is not a positive number.
+            ParameterError: if the cap is not a positive number.
         """
         nano = None if cap is None else cap_nano(cap)
         with self.database.transaction() as con:
             chain.append(con, None, "cap", {"cap": nano, "because": because})
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self.database.close()
 
     def begin(self, about: dict[str, object], partials: Iterable[Path | str] = ()) -> Transaction:
-        """Begin a release, after those whose process died since the ledger was opened were put
-        right.
+        """Begin a release, after recovering releases whose process has died since the ledger was
+        opened.
 
         Args:
             about: facts for the chain, as JSON: mechanism, metric, mode. Never a text or a key.
-            partials: files that may be written before they are published; removed if the release is
-                not.
+            partials: files that may be written before they are published; they are removed if the
+                release is not published.
 
         Raises:
-            RequestError: if another release that has not ended writes one of them, or the ledger
-                knows its subjects by another rule.
+            RequestError: if another unfinished release writes one of these files, or the ledger
+                identifies its subjects by another rule.
         """
         self.check_anchor()
         if self.keys_rule != KEYS_RULE:
@@ -250,13 +252,13 @@ class Ledger:
         name = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
         chain.canonical(about)
         self.recover()
-        # The lock before the row: whoever sees the row can tell that its process lives.
-        # Waits, because who sweeps may look at a lock that has no row yet.
+        # Take the lock before the row exists, so that the row's process is known to live.
+        # Wait, because a recovery may just be looking at a lock without a row.
         lock = take(self._lock_of(name), wait=True)
         assert lock is not None
         try:
             if self.database.is_shared:
-                # the lock alone says that this machine has to put the release right
+                # the lock file alone tells that this machine must recover the release
                 sync(self.folder / LOCKS)
             with self.database.transaction() as con:
                 insert = (
@@ -274,12 +276,14 @@ class Ledger:
         return Transaction(self.database, self.hasher, self.keys == "plain", lock, name, number)
 
     def recover(self) -> None:
-        """Abort or complete releases whose process is gone; those of living ones are left alone."""
+        """Abort or complete releases whose process is gone. Releases of living processes are left
+        alone.
+        """
         states = "('open', 'reserved', 'spent', 'written')"
         rows = self.database.rows(
             f"select id, number from releases where state in {states} order by number"
         )
-        # In a shared ledger those of other machines, whose files are there, are theirs.
+        # In a shared ledger, other machines recover their own releases, whose files are there.
         unfinished = {
             name: number
             for name, number in rows
@@ -290,7 +294,7 @@ class Ledger:
             LOCK,
             *unfinished,
         }
-        # Locks of releases that ended, or died before the ledger knew of them, are only removed.
+        # Locks without an unfinished release (ended, or died before its row existed) are removed.
         for name in (*unfinished, *ended):
             if (lock := take(self._lock_of(name))) is not None:
                 try:
@@ -301,7 +305,7 @@ class Ledger:
                     lock.release(remove=not rows or rows[0][0] in ENDED)
 
     def _recover_one(self, number: int, name: str) -> Recovered | None:
-        # Read again under the lock: another process may have put it right just before.
+        # Read the state again under the lock: another process may have recovered it just before.
         ((state,),) = self.database.rows("select state from releases where number = ?", (number,))
         if state in ENDED:
             return None
@@ -324,7 +328,7 @@ class Ledger:
 
 
 def _salt(folder: Path, store: Store, keys: str, make: bool) -> bytes:
-    """The salt of a ledger, which is made first if there is none."""
+    """Return the salt of a ledger, after creating the ledger if there is none."""
     salt = folder / SALT
     if make and not (salt.exists() and store.exists()):
         _make(folder, store, keys)
@@ -340,12 +344,11 @@ def _salt(folder: Path, store: Store, keys: str, make: bool) -> bytes:
 
 
 def _make(folder: Path, store: Store, keys: str) -> None:
-    """Make the ledger of a folder, or end what a process had begun that was killed while it made
-    it.
+    """Create the ledger of a folder, or complete a creation that was killed.
 
-    The salt gets its name last: a database without a salt, and a salt without a database, are then
-    what somebody has removed, never what a crash has left, and neither is replaced by a new one
-    that would forget what was spent.
+    The salt gets its name last. A database without a salt, or a salt without a database, therefore
+    means that somebody removed the other one, never that a crash left it. Neither is replaced by a
+    new one, which would forget all spending.
     """
     if keys not in ("hashed", "plain"):
         raise ParameterError(f"keys is {keys!r}; it must be hashed or plain")
@@ -364,7 +367,7 @@ def _make(folder: Path, store: Store, keys: str) -> None:
                 if not partial.exists():
                     raise _unsalted(folder)
             else:
-                # wherever the folder is
+                # git ignores the folder anywhere
                 (folder / ".gitignore").write_text("*\n", encoding="utf-8")
                 descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
                 with os.fdopen(descriptor, "wb") as file:

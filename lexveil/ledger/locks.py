@@ -1,4 +1,6 @@
-"""Locks that end with their process, whatever ends it (flock), and waiting for the disk."""
+"""File locks that end with their process, however it ends (flock), and fsync of files and
+folders.
+"""
 
 from __future__ import annotations
 
@@ -16,23 +18,25 @@ WITHOUT_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)
 
 @dataclass(slots=True)
 class Lock:
-    """A lock that is held."""
+    """A lock that this process holds."""
 
     path: Path
     held: BaseFileLock
 
     def release(self, remove: bool) -> None:
-        """Give it back; without ``remove`` its file says that there is something to recover."""
+        """Release the lock. Without ``remove`` its file stays, as a sign that there is something to
+        recover.
+        """
         if remove:
             self.path.unlink(missing_ok=True)
         self.held.release(force=True)
 
 
 def take(path: Path, wait: bool = False) -> Lock | None:
-    """Take a lock, None if another holds it.
+    """Take a lock; return None if another process holds it.
 
     Raises:
-        RequestError: if its file cannot be made, or the file system has no locks.
+        RequestError: if the lock file cannot be created, or the file system has no locks.
     """
     # A lock file without flock would outlive its process.
     lock = FileLock(path, mode=0o600, thread_local=False, fallback_to_soft=False)
@@ -53,7 +57,7 @@ def take(path: Path, wait: bool = False) -> Lock | None:
 
 
 def sync(path: Path) -> None:
-    """Wait until a file's bytes, or a folder's names, are on the disk."""
+    """Wait until the bytes of a file, or the names in a folder, are on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""Files of a release: where they are written, where they go, and what moves them there."""
+"""Files of a release: their partial paths, their final paths, and the steps that publish them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lexveil.runtime.objects import ObjectPath, as_path
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One file: ``final`` and ``sha256`` are None until it is written."""
+    """One file of a release; ``final`` and ``sha256`` are None until the file is written."""
 
     partial: Path
     final: Path | None = None
@@ -27,7 +27,9 @@ class File:
 
 
 def stored(database: Database, number: int) -> list[File]:
-    """The files of a release; those that are written in the order in which they are to appear."""
+    """Return the files of a release from the database; written files are in the order of their
+    publication.
+    """
     rows = database.rows("select partial, final, sha256 from files where release = ?", (number,))
     files = [
         File(
@@ -47,7 +49,7 @@ def stored(database: Database, number: int) -> list[File]:
 
 
 def store(con: Connection, number: int, files: Sequence[File]) -> None:
-    """Remember files; one that is there is replaced."""
+    """Store files of a release in the database, replacing files with the same partial path."""
     for file in files:
         final = None if file.final is None else os.fsencode(file.final)
         con.execute(
@@ -58,26 +60,25 @@ def store(con: Connection, number: int, files: Sequence[File]) -> None:
 
 
 def absolute(path: Path | str) -> Path:
-    """The same file from any folder; links are not followed."""
+    """Return the absolute path of a file; links are not followed."""
     path = as_path(path)
     return path if isinstance(path, ObjectPath) else Path(os.path.abspath(path))  # noqa: PTH100
 
 
 def make_folder(folder: Path, mode: int = 0o777) -> list[Path]:
-    """Make a folder, and those above it that are missing, durably: else a power cut takes it with
-    all that is in it.
+    """Create a folder and its missing parents durably, so that a power cut cannot remove them with
+    their content.
 
     Args:
-        mode: of the folder itself.
+        mode: permissions of the folder itself.
 
     Returns:
-        Those that were made, the outermost first.
+        The folders that were created, the outermost first.
     """
     missing = [path for path in (folder, *folder.parents) if not path.exists()][::-1]
     for path in missing:
         path.mkdir(mode=mode if path == folder else 0o777, exist_ok=True)
-    # All of them: one that is there may have been made by a process that was killed before it could
-    # sync its name.
+    # Sync all parents: a process that was killed before its sync may have created an existing one.
     for path in absolute(folder).parents:
         with suppress(PermissionError):
             sync(path)
@@ -85,7 +86,7 @@ def make_folder(folder: Path, mode: int = 0o777) -> list[Path]:
 
 
 def erase(path: Path) -> None:
-    """Remove a file with its content: who made another link to it keeps an empty one."""
+    """Truncate and remove a file, so that another hard link to it keeps no content."""
     with suppress(OSError):
         descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:
@@ -98,14 +99,14 @@ def erase(path: Path) -> None:
 
 
 def is_own(status: os.stat_result) -> bool:
-    """Whether a file is a regular one of this user that has no other name: who has one could change
-    or keep it.
+    """Return whether a file is a regular file of this user with one name only. A second hard link
+    would let its owner change or keep the file.
     """
     return stat.S_ISREG(status.st_mode) and status.st_nlink == 1 and status.st_uid == os.geteuid()
 
 
 def discard(files: Iterable[File]) -> None:
-    """Remove partial files, durably; those that are not there are gone already."""
+    """Remove partial files durably; files that do not exist are skipped."""
     folders = set()
     for file in files:
         if file.partial.is_file() or file.partial.is_symlink():
@@ -116,10 +117,10 @@ def discard(files: Iterable[File]) -> None:
 
 
 def bring(files: Sequence[tuple[Path, Path]]) -> None:
-    """Bring hidden files to where they go, in this order and durably.
+    """Move partial files to their final paths, in this order and durably.
 
-    Objects are uploaded one after the other, which may take hours: if one fails, those before it
-    are removed again.
+    Objects are uploaded one after the other, which may take hours. If one upload fails, the objects
+    before it are removed again.
     """
     uploaded = list[Path]()
     try:
@@ -129,7 +130,7 @@ def bring(files: Sequence[tuple[Path, Path]]) -> None:
                 final.upload(partial)
             else:
                 os.replace(partial, final)
-                sync(final.parent)  # before the next has its name: no text without its record
+                sync(final.parent)  # before the next rename: no text without its record
     except BaseException:
         for final in uploaded:
             with suppress(OSError):
@@ -141,13 +142,14 @@ def bring(files: Sequence[tuple[Path, Path]]) -> None:
 
 
 def roll_forward(files: Sequence[File], trusted: bool) -> list[str]:
-    """Bring written files to where they go, durably; twice does no harm.
+    """Publish written files durably; a second call does no harm.
 
     Args:
-        trusted: that partial files are as they were written: not so after a crash.
+        trusted: whether partial files are known to be as they were written. They are not after a
+            crash.
 
     Returns:
-        What could not be brought there because it is gone or damaged, a line each.
+        One line for each file that could not be published because it is missing or damaged.
     """
     lost, whole = list[str](), list[tuple[Path, Path]]()
     for file in files:
@@ -159,7 +161,7 @@ def roll_forward(files: Sequence[File], trusted: bool) -> list[str]:
             state = "damaged" if file.partial.is_file() or file.final.is_file() else "missing"
             lost.append(f"{file.final}: {state}")
     bring(whole)
-    # What was announced and is not among the outputs, and what is damaged.
+    # Remove files that were announced but are not outputs, and damaged files.
     discard(files)
     for folder in {file.final.parent for file in files if file.final is not None}:
         if not isinstance(folder, ObjectPath) and folder.is_dir():

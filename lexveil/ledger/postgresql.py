@@ -1,9 +1,10 @@
-"""The tables of a ledger in PostgreSQL, by ADBC: releases of several machines share one budget.
+"""Tables of a ledger in PostgreSQL, by ADBC, so that releases of several machines share one budget.
 
-The same SQL, and the same steps, as in SQLite. A writer locks the chain's table, as SQLite's takes
-the whole file, so that releases follow one another; readers see one state and nobody waits for
-them. Salt, anchor and locks stay on each machine: the server has neither keys of subjects nor what
-they are hashed with, and what a machine's processes left is put right there, where its files are.
+The SQL and the steps are those of SQLite. A writer locks the table of the chain, as a writer of
+SQLite locks the whole file, so that releases follow one another; readers see one state and block
+nobody. Salt, anchor and locks stay on each machine. The server therefore has neither the keys of
+subjects nor the salt of their hashes, and unfinished releases of a machine are recovered on that
+machine, where their files are.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ from lexveil.ledger.spool import Spool
 PLACE = "lexveil_ledger"  # the schema
 SESSION = (
     f"set search_path to {PLACE}",
-    "set synchronous_commit to on",  # what is committed outlives a power cut
+    "set synchronous_commit to on",  # a commit survives a power cut
     "set work_mem to '128MB'",
     "set jit to off",
-    # of about as many subjects as rows; a sort is quicker, and in less memory
+    # there are about as many subjects as rows: sorting is faster and takes less memory
     "set enable_hashagg to off",
     f"set lock_timeout to '{TRY:g}s'",
 )
@@ -46,7 +47,7 @@ KINDS = {
     "key": pa.string(),
     "is_new": pa.bool_(),
 }
-# one is worked on here while the server reads another
+# this process works on one batch while the server reads the next
 SMALL = {"adbc.postgresql.batch_size_hint_bytes": "500000"}
 SEALED = pa.schema([(name, KINDS[name]) for name in ("subject", "nano", "mac", "is_new")])
 REASONS = {
@@ -65,22 +66,22 @@ REASONS = {
 
 
 class Answers(list[Any]):
-    """Rows that have all been read."""
+    """Rows of a result that have all been read."""
 
     def fetchone(self) -> Any:
-        """The next one."""
+        """Return the next row, and remove it; None if there is none."""
         return self.pop(0) if self else None
 
     def fetchall(self) -> list[Any]:
-        """All."""
+        """Return all rows."""
         return self
 
 
 class ServerConnection:
-    """A connection that takes the SQL of the ledger."""
+    """A connection to PostgreSQL that takes the SQL of the ledger."""
 
     mac: Callable[[object, object], bytes | None]
-    # or indexes of what they are written to take thrice as long
+    # without it, indexes of the target tables take three times as long
     in_order: ClassVar = " order by subject"
 
     def __init__(self, connection: Any) -> None:
@@ -88,7 +89,7 @@ class ServerConnection:
         self.in_transaction = False
 
     def execute(self, sql: str, parameters: Parameters = (), /) -> Answers:
-        """Run one statement, and read all rows of it."""
+        """Run one statement, and read all rows of its result."""
         with self._connection.cursor() as cursor:
             cursor.execute(*_numbered(sql, parameters))
             rows = Answers(cursor.fetchall() if cursor.description else ())
@@ -106,9 +107,11 @@ class ServerConnection:
         )
 
     def _read(self, sql: str, parameters: Parameters = ()) -> Spool:
-        """A large result, read at once: the connection is free for others then."""
+        """Read a large result at once into a spool, so that the connection is free for other
+        statements.
+        """
         query, values = _numbered(sql, parameters)
-        # with parameters the driver holds all rows at once
+        # with parameters the driver would hold all rows in memory
         if all(isinstance(value, int) for value in values or ()):
             numbers = list(map("({})".format, values or ()))
             query, values = (
@@ -129,7 +132,7 @@ class ServerConnection:
                 batch = reader.read_next_batch()
             except StopIteration:
                 return
-            # what the server says meanwhile, past the driver's errors
+            # errors of the server during reading, which are not the driver's classes
             except (OSError, pa.ArrowException) as error:
                 raise self._connection.OperationalError(
                     str(error), status_code=AdbcStatusCode.IO
@@ -150,7 +153,7 @@ class ServerConnection:
             try:
                 for part in parts:
                     yield pa.record_batch(list(map(pa.array, part, schema.types)), schema=schema)
-            except Exception as error:  # the driver would say that reading failed
+            except Exception as error:  # keep it: the driver would report a failed read
                 raised.append(error)
                 raise
 
@@ -174,9 +177,9 @@ class ServerConnection:
             nonlocal last
             for batch in filter(len, charges):
                 columns = [column.to_pylist() for column in batch.columns[:5]]
-                # A temporary table is scanned as it was written, and to sort it again takes long:
-                # only rows of other sizes than ours would lie elsewhere, or a subject that was
-                # charged twice.
+                # A scan returns a temporary table in the order of its writing, and sorting it
+                # again takes long. The order differs only if rows have unusual sizes or a
+                # subject was charged twice.
                 if not all(map(lt, [last, *columns[0]], columns[0])):
                     raise edited(1)
                 last = columns[0][-1]
@@ -188,7 +191,7 @@ class ServerConnection:
                 pays = batch.filter(pc.greater(paid, 0))
                 yield pa.repeat(release or 0, len(pays)), pays["subject"], pays["paid"]
 
-        # The server writes charges while we make keyed hashes of balances, and then new balances.
+        # The server writes payments while this process computes keyed hashes; new balances follow.
         if release is None:
             deque(paying(), 0)
         else:
@@ -205,12 +208,12 @@ class ServerConnection:
         self.execute(f"analyze {table}")
 
     def close(self) -> None:
-        """End it; what is not committed is undone."""
+        """Close the connection; changes that are not committed are undone."""
         self._connection.close()
 
 
 def _numbered(sql: str, parameters: Parameters) -> tuple[str, tuple[Any, ...] | None]:
-    """SQL with $1, $2 in place of ? or $name, and the parameters in that order."""
+    """Replace ? or $name in SQL by $1, $2 and so on, and return the parameters in that order."""
     if not parameters:
         return sql, None
     names: list[str] = list(parameters) if isinstance(parameters, Mapping) else []
@@ -240,19 +243,19 @@ class ServerDatabase(Database):
                 self.con.execute(statement)
 
     def form(self) -> str | None:
-        """The form that the ledger was made in; None if there is none."""
+        """Return the form of the ledger; None if there is no ledger."""
         comment = f"select obj_description(to_regnamespace('{PLACE}')::oid, 'pg_namespace')"
         return next((form for (form,) in self.rows(comment)), None)
 
     def damage(self) -> Iterator[str]:
-        """The server's own affair."""
+        """Return no damage: the server checks its own files."""
         return iter(())
 
     def is_busy(self, error: Any) -> bool:  # noqa: D102
         return bool(error.sqlstate == "55P03")
 
     def reason(self, error: Any) -> str:
-        """In words by its number: what the server says may hold a key."""
+        """Describe an error by its number only, because the server's message may contain a key."""
         state = error.sqlstate or ""
         if not state and GONE.search(str(error)):
             return (
@@ -267,7 +270,7 @@ class ServerDatabase(Database):
 
 
 class ServerStore(Store):
-    """A ledger in the schema ``PLACE`` of a database."""
+    """Storage of a ledger in the schema ``PLACE`` of a PostgreSQL database."""
 
     def __init__(self, address: str) -> None:
         self._address = read_address(address)
@@ -309,13 +312,13 @@ class ServerStore(Store):
             con.execute(
                 f"do $make$ begin {text('ledger/schema').replace(' without rowid', '')} end $make$"
             )
-            # rows of a release lie together
+            # the rows of a release are stored together
             con.execute("alter table spends drop constraint spends_pkey")
             con.execute(
                 "create index spends_of_release on spends using brin (release) with "
                 "(autosummarize = on)"
             )
-            # room for other amounts where they are
+            # free space for updates in place
             con.execute("alter table balances set (fillfactor = 50)")
             begin_chain(con, meta)
             con.execute("commit")

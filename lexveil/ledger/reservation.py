@@ -1,8 +1,8 @@
-"""What a release costs each subject, and which documents a cap withholds: computed by the database,
-whatever the size.
+"""Charges of a release to subjects, and withheld documents, computed by the database for releases
+of any size.
 
-What is asked for waits in a temporary table, which SQLite keeps in memory or in a file without a
-name that ends with its process, beside the balances that it is charged to.
+The requested documents wait in a temporary table beside the balances. SQLite keeps this table in
+memory, or in a file without a name that ends with its process.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
 
 class Exhausted(RequestError):
-    """The cap of a subject leaves nothing for a document that was to be released or nothing at
-    all.
+    """Error if the cap of a subject withholds a document of a release that allows no withheld
+    documents.
     """
 
     @classmethod
     def of(cls, limit: int, documents: tuple[int, int], subjects: tuple[int, int]) -> Self:
-        """The error, in words.
+        """Return the error with its message.
 
         Args:
             limit: nano-epsilon of one subject over all releases.
-            documents, subjects: how many are beyond it, and of how many.
+            documents, subjects: number beyond the cap, and total number.
         """
         return cls(
             f"the cap of {limit / NANO:g} epsilon per subject leaves nothing for "
@@ -51,22 +51,23 @@ class Exhausted(RequestError):
 
 @dataclass(slots=True)
 class Reservation:
-    """What was reserved for a release.
+    """The reservation of a release.
 
     Attributes:
-        n_documents: asked for.
-        n_withheld: of these, whose subjects had not enough left.
-        n_subjects: of all documents asked for.
-        n_exhausted: of these, who had documents withheld.
-        n_charged: of these, who pay.
+        n_documents: number of requested documents.
+        n_withheld: number of these documents whose subjects had too little left.
+        n_subjects: number of subjects of all requested documents.
+        n_exhausted: number of these subjects with withheld documents.
+        n_charged: number of these subjects that pay.
         total: nano-epsilon that this release spends, over all subjects.
-        largest_balance: nano-epsilon that one of its subjects has spent most, this release
-            included.
+        largest_balance: largest balance among the subjects in nano-epsilon, with this release.
         cap: nano-epsilon of one subject over all releases; None for no limit.
-        digest: of what subjects pay, as the chain has it.
-        n_new: of who pays, those who have paid nothing before.
-        head: hash of the ledger's chain after this was reserved.
-        is_new_cap: whether the ledger had no cap of its own before.
+        digest: the chain's digest of the payments.
+        n_new: number of paying subjects that have paid nothing before.
+        marks: (n_documents,) whether each document is withheld.
+        head: hash of the ledger's chain after the reservation.
+        is_new_cap: whether this release fixed the ledger's own cap.
+        keys: keys of the rows of ``reserve_in_bulk``; None otherwise.
     """
 
     n_documents: int
@@ -85,12 +86,14 @@ class Reservation:
     keys: Spool | None = field(default=None, repr=False)
 
     def withheld(self, start: int, stop: int) -> Flags:
-        """Whether documents [start, stop), counted from 0 in the order asked for, are withheld."""
+        """Return whether documents [start, stop), counted from 0 in the order of requests, are
+        withheld.
+        """
         return self.marks[start:stop]
 
     def withheld_subjects(self) -> Iterator[pa.RecordBatch]:
-        """Of ``reserve_in_bulk``: the rows that are withheld, as they came: their column `subject`,
-        in order.
+        """Yield the withheld rows of ``reserve_in_bulk`` in their order, with their column
+        `subject`.
         """
         start = 0
         for batch in self.keys or ():
@@ -99,7 +102,7 @@ class Reservation:
                 yield batch.filter(marks)
 
     def payload(self) -> dict[str, Any]:
-        """What the chain keeps of it."""
+        """Return the facts of the reservation for the chain."""
         return {
             "cap": self.cap,
             "documents": self.n_documents,
@@ -113,8 +116,8 @@ class Reservation:
 
 
 class Asked(NamedTuple):
-    """The next documents that a release asks for: columns of the table `asked`; keys in clear are
-    null if hashed.
+    """The next documents that a release requests, as columns of the table `asked`; keys in clear
+    are null in a ledger of hashed keys.
     """
 
     release: Sequence[int]
@@ -125,9 +128,9 @@ class Asked(NamedTuple):
 
 
 def ask(con: Connection, parts: Iterable[Asked]) -> None:
-    """Keep the next documents of a release, in order."""
+    """Store the next requested documents of a release, in order."""
     con.execute(text("ledger/asked"))
-    # of the temporary table alone: no process waits for it, and nothing is synced
+    # a transaction of the temporary table only: it blocks no process and syncs nothing
     con.execute("begin")
     try:
         con.fill("asked", ", ".join(Asked._fields), parts)
@@ -139,7 +142,7 @@ def ask(con: Connection, parts: Iterable[Asked]) -> None:
 
 
 def forget(con: Connection, release: int) -> None:
-    """Let go of what was asked for."""
+    """Delete the requested documents of a release."""
     con.execute(text("ledger/asked"))
     con.execute("delete from asked where release = ?", (release,))
 
@@ -147,12 +150,13 @@ def forget(con: Connection, release: int) -> None:
 def charge(
     con: Connection, release: int, n_documents: int, most: int | None, cap: int | None
 ) -> Reservation:
-    """Charge the subjects of a release, as far as the cap allows: the only way in which a balance
-    grows.
+    """Charge the subjects of a release as far as the cap allows. A balance grows in no other way.
 
     Args:
-        most: nano-epsilon that a document costs at most; None takes a subject's documents together
-            or not at all.
+        release: number of the release.
+        n_documents: number of requested documents.
+        most: largest cost of a document in nano-epsilon; None charges all documents of a subject
+            together or none.
         cap: nano-epsilon of one subject over all releases; None for no cap.
 
     Raises:

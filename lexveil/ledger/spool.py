@@ -1,5 +1,5 @@
-"""Arrow batches in a file without a name, which ends with its process: read as often as one likes,
-in flat memory.
+"""Spool of Arrow batches in a file without a name, which ends with its process. It can be read
+repeatedly, in constant memory.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 
 class Spool:
-    """Batches that were written once."""
+    """Arrow batches that are written once and read repeatedly."""
 
     def __init__(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch] = ()) -> None:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115
@@ -20,11 +20,11 @@ class Spool:
             self.add(batch)
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Write the next one; before the first is read."""
+        """Write the next batch; call this before reading begins."""
         self._writer.write_batch(batch)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        """All from the first on; one reader at a time."""
+        """Read all batches from the first on; only one reader at a time."""
         self._writer.close()
         self._file.seek(0)
         with pa.ipc.open_stream(self._file) as reader:

@@ -1,5 +1,5 @@
-"""Statements of a ledger, for people and for other programs: no key in clear, unless the ledger
-keeps them.
+"""Statements of a ledger, for people and for other programs. They contain keys in clear only if the
+ledger keeps them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lexveil.ledger.database import text
 from lexveil.ledger.ledger import Ledger, Recovered
 from lexveil.runtime.tables import PARQUET, atomic_file
 
-BATCH = 100_000  # rows held at a time
+BATCH = 100_000  # rows in memory at once
 COLUMNS = {
     "subject": "string",
     "spent_nano": "int64",
@@ -31,20 +31,21 @@ COLUMNS = {
 }
 SPREAD = ("smallest", "median", "quantile_90", "quantile_99", "largest")
 
-RELEASES = 20  # shown, the newest
+RELEASES = 20  # default number of the newest releases in a summary
 
-NOTHING_LEFT = 1e-6  # of a cap
+NOTHING_LEFT = 1e-6  # share of a cap that counts as nothing left
 
 
 @dataclass(frozen=True, slots=True)
 class Reserved:
-    """What was reserved for a release; amounts are epsilon.
+    """Reservation of a release; amounts are epsilon.
 
     Attributes:
-        documents: requested.
-        charged: of these, who were paid for; the others were withheld and cost nothing.
-        subjects: of all documents requested.
-        paying: of these, who paid anything.
+        documents: number of requested documents.
+        charged: number of these documents that were paid for; the others were withheld and cost
+            nothing.
+        subjects: number of subjects of all requested documents.
+        paying: number of these subjects that paid anything.
     """
 
     budget: float
@@ -60,8 +61,8 @@ class Reserved:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseEntry:
-    """A release in the ledger: when it came to its state, and the facts of it that the chain
-    has.
+    """A release in the ledger: its state, the time of this state, and the facts of the release in
+    the chain.
     """
 
     id: str
@@ -73,7 +74,7 @@ class ReleaseEntry:
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """What a subject, by its hash, has spent."""
+    """Spending of a subject, which is named by its hash."""
 
     subject: str
     epsilon: float
@@ -81,21 +82,20 @@ class Balance:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Balances and releases of a ledger; amounts are epsilon, exact nano-epsilon are what `export`
-    writes.
+    """Balances and releases of a ledger. Amounts are epsilon; `export` writes exact nano-epsilon.
 
     Attributes:
-        cap: that of params.yaml, which new releases have; earlier ones keep theirs.
-        subjects: how many have spent anything.
-        exhausted: how many of them are at the cap or above, or have less than a millionth of it
-            left: shares of a budget are rounded down, so that what adds up to the cap hardly ever
-            meets it.
+        cap: cap of params.yaml for new releases; earlier releases keep theirs.
+        subjects: number of subjects that have spent anything.
+        exhausted: number of these subjects at the cap or above, or with less than a millionth of it
+            left: shares of a budget are rounded down, so that their sum rarely equals the cap
+            exactly.
         balance: smallest, median, quantile_90, quantile_99, largest; empty without subjects.
-        states: releases by state.
-        releases: the newest.
+        states: number of releases by state.
+        releases: the newest releases.
         top: the largest balances.
-        head: hash of the newest of the chain's entries.
-        recovered: what opening the ledger put right.
+        head: hash of the newest entry of the chain.
+        recovered: releases that were recovered when the ledger was opened.
     """
 
     folder: str
@@ -115,7 +115,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class SubjectRelease:
-    """What a subject spent on one release."""
+    """Spending of a subject on one release."""
 
     id: str
     state: str
@@ -125,7 +125,7 @@ class SubjectRelease:
 
 @dataclass(frozen=True, slots=True)
 class SubjectStatement:
-    """What a subject, by its hash, has spent, and on what."""
+    """Spending of a subject, which is named by its hash, and its releases."""
 
     subject: str
     epsilon: float
@@ -135,12 +135,12 @@ class SubjectStatement:
 
 
 def summary(ledger: Ledger, cap: float | None, top: int = 0, releases: int = RELEASES) -> Summary:
-    """Balances and releases of a ledger.
+    """Return balances and releases of a ledger.
 
     Args:
-        cap: that of params.yaml.
-        top: how many of the largest balances to name.
-        releases: how many of the newest releases to name.
+        cap: cap of params.yaml.
+        top: number of the largest balances to name.
+        releases: number of the newest releases to name.
     """
     limit = None if cap is None else int(cap_nano(cap) * (1 - NOTHING_LEFT))
     with ledger.database.snapshot() as con:
@@ -184,7 +184,7 @@ def summary(ledger: Ledger, cap: float | None, top: int = 0, releases: int = REL
 
 
 def _reserved(payload: str | None) -> Reserved | None:
-    """What an entry says that was reserved."""
+    """Parse the payload of an entry `reserved`."""
     if payload is None:
         return None
     said = json.loads(payload)
@@ -202,8 +202,8 @@ def _reserved(payload: str | None) -> Reserved | None:
 
 
 def subject(ledger: Ledger, key: str, cap: float | None) -> SubjectStatement:
-    """What one subject has spent, and on what; the key is hashed to look it up, and not given
-    back.
+    """Return the spending of one subject by release. The key is hashed to look it up, and is not in
+    the result.
     """
     digest = ledger.hasher.one(key)
     with ledger.database.snapshot() as con:
@@ -215,13 +215,14 @@ def subject(ledger: Ledger, key: str, cap: float | None) -> SubjectStatement:
 
 
 def export(ledger: Ledger, target: Path | str) -> int:
-    """Write what each subject has spent to a CSV or Parquet file, "-" for CSV on standard output.
+    """Write the spending of each subject to a CSV or Parquet file; "-" writes CSV to standard
+    output.
 
     Columns: subject (hash in hex), spent_nano (whole nano-epsilon), epsilon, n_releases; and key,
-    where the ledger keeps keys in clear.
+    if the ledger keeps keys in clear.
 
     Returns:
-        How many subjects there are.
+        Number of subjects.
 
     Raises:
         RequestError: if the file exists, or has another ending.
@@ -251,7 +252,7 @@ def export(ledger: Ledger, target: Path | str) -> int:
 
 @contextmanager
 def _writer(target: Path | str, names: list[str]) -> Iterator[Callable[[list[Any]], Any]]:
-    """What writes rows of these columns to a target of ``export``."""
+    """Yield a function that writes rows of these columns to a target of ``export``."""
     if target == "-":
         rows = csv.writer(sys.stdout, lineterminator="\n")
         rows.writerow(names)
@@ -275,7 +276,7 @@ def _writer(target: Path | str, names: list[str]) -> Iterator[Callable[[list[Any
 
 
 def as_text(balances: Summary, n_top: int) -> list[str]:
-    """A summary for people."""
+    """Return a summary as lines of text."""
     cap = (
         "no cap: spending is recorded, not limited"
         if balances.cap is None
@@ -320,7 +321,7 @@ def as_text(balances: Summary, n_top: int) -> list[str]:
 
 
 def subject_as_text(spending: SubjectStatement) -> list[str]:
-    """One subject for people."""
+    """Return the statement of one subject as lines of text."""
     left = ""
     if spending.left is not None and spending.cap is not None:
         rest = spending.left if spending.left > spending.cap * NOTHING_LEFT else 0.0
@@ -333,7 +334,7 @@ def subject_as_text(spending: SubjectStatement) -> list[str]:
 
 
 def recovered_as_text(recovered: Iterable[Recovered]) -> list[str]:
-    """What opening the ledger put right, for people."""
+    """Return lines of text about recovered releases."""
     lines = []
     for release in recovered:
         what = {

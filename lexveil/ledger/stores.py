@@ -1,4 +1,4 @@
-"""Where the tables of a ledger are."""
+"""Choice of the storage of a ledger's tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from lexveil.ledger.database import Store
 
 
 def store_of(folder: Path | str, address: str | None) -> Store:
-    """The tables in PostgreSQL if there is an address, else in the ledger's folder."""
+    """Return the storage in PostgreSQL if there is an address, else the file in the ledger's
+    folder.
+    """
     if address is None:
         return Store(Path(folder))
     from lexveil.ledger.postgresql import ServerStore

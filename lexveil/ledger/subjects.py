@@ -1,4 +1,4 @@
-"""Subjects by salted hash: who lacks the salt can neither read a key nor test a guess of one."""
+"""Subjects by salted hash. Without the salt nobody can read a key or test a guess of one."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from collections.abc import Sequence
 from lexveil.errors import RequestError
 
 SALT_BYTES = 32
-# of HMAC-SHA256: 10 million subjects have two of one hash with a chance below 1e-24
+# bytes of HMAC-SHA256: the chance of a collision among 10 million subjects is below 1e-24
 HASH_BYTES = 16
 BLOCK = 64  # bytes of a block of SHA-256
 
 
 class Hasher:
-    """HMAC-SHA256 (RFC 2104) of subjects' keys, its first 128 bits (RFC 2104, section 5)."""
+    """HMAC-SHA256 (RFC 2104) of subjects' keys, truncated to the first 128 bits (RFC 2104, section
+    5).
+    """
 
     def __init__(self, salt: bytes) -> None:
-        # With both pads hashed once, a key takes a third of the time of hmac.digest.
+        # Hash both pads once: each key then takes a third of the time of hmac.digest.
         block = salt.ljust(BLOCK, b"\0")
         self._inner = hashlib.sha256(bytes(byte ^ 0x36 for byte in block))
         self._outer = hashlib.sha256(bytes(byte ^ 0x5C for byte in block))
@@ -27,18 +29,18 @@ class Hasher:
         )
 
     def one(self, key: str) -> bytes:
-        """The hash of one key, ``HASH_BYTES`` long."""
+        """Return the hash of one key, ``HASH_BYTES`` long."""
         inner, outer = self._inner.copy(), self._outer.copy()
         inner.update(key.encode("utf-8", "surrogatepass"))
         outer.update(inner.digest())
         return outer.digest()[:HASH_BYTES]
 
     def mac(self, subject: object, nano: object) -> bytes | None:
-        """The keyed hash of a balance, 8 bytes: who lacks the salt cannot write another amount
-        (BLAKE2, RFC 7693).
+        """Return the keyed hash of a balance, 8 bytes (BLAKE2, RFC 7693). Without the salt nobody
+        can write another amount.
 
-        None, which no balance has, where subject or amount is not of the form that the ledger
-        writes.
+        The result is None, which no balance has, if subject or amount does not have the ledger's
+        form.
         """
         if not (isinstance(subject, bytes) and isinstance(nano, int)):
             return None
@@ -47,7 +49,7 @@ class Hasher:
         return keyed.digest()
 
     def all(self, keys: Sequence[str], first: int) -> list[bytes]:
-        """The hash of each key.
+        """Return the hash of each key.
 
         Args:
             first: number of the first key's document, for messages.
@@ -66,5 +68,7 @@ class Hasher:
 
 
 def fingerprint(salt: bytes) -> str:
-    """What the database knows of its salt: enough to tell another one."""
+    """Return the fingerprint of the salt that the database stores, which is enough to notice
+    another salt.
+    """
     return hmac.digest(salt, b"\0fingerprint of the salt", "sha256").hex()

@@ -1,5 +1,5 @@
-"""A release on its way: asked for, reserved, spent, written, committed. Noise is never drawn before
-it is paid for.
+"""Transaction of a release: requested, reserved, spent, written, committed. Noise is never drawn
+before it is paid for.
 """
 
 from __future__ import annotations
@@ -35,15 +35,16 @@ PUT_RIGHT = "put that right and run `lexveil ledger show`, which goes on with it
 
 
 class Transaction:
-    """One release, ``Ledger.begin``; a context that aborts what is not paid for when it ends.
+    """One release, from ``Ledger.begin``; a context manager that aborts the release at its end if
+    it is not published.
 
-    The order is ``request`` (often), ``reserve``, ``spend`` before any noise is drawn, then
-    ``written`` and ``publish`` of files, or ``commit`` after the last byte went to a stream. A
-    release whose process dies is aborted, failed or completed by the next who opens the ledger.
-    What is spent is never given back, whatever becomes of the noise.
+    The order of calls is ``request`` (often), ``reserve``, ``spend`` before any noise is drawn,
+    then ``written`` and ``publish`` of files, or ``commit`` after the last byte went to a stream.
+    If the process dies, the next process that opens the ledger aborts, fails or completes the
+    release. Spent epsilon is never given back, whatever happens to the noise.
 
     Attributes:
-        id: unique; the ledger's and the record's name of it.
+        id: unique id of the release in ledger and record.
         state: open, reserved, spent, written, committed; aborted (nothing spent) or failed (spent,
             nothing published).
         head: hash of the chain after ``reserve``, which the privacy record names; None before.
@@ -56,7 +57,7 @@ class Transaction:
         self.head: str | None = None
         self._database, self._hasher, self._plain = database, hasher, plain
         self._lock, self._number = lock, number
-        self._n_documents, self._largest = 0, 0.0  # epsilon that one document asks for
+        self._n_documents, self._largest = 0, 0.0  # largest epsilon of one document
         self._is_bulk = False
 
     def __enter__(self) -> Self:
@@ -70,8 +71,8 @@ class Transaction:
     ) -> None:
         try:
             if self.state in ("open", "reserved", "spent"):
-                # An error on the way out would hide the one that led here; the next to open the
-                # ledger aborts then.
+                # Suppress an error of the abort, which would hide the first error. The next
+                # process that opens the ledger then aborts the release.
                 with (
                     contextlib.suppress(RequestError)
                     if error is not None
@@ -82,23 +83,23 @@ class Transaction:
             self._end()
 
     def knows_ended(self, name: str) -> bool:
-        """Whether the ledger has another release of this name, and nothing is done for it any
-        more.
-        """
+        """Return whether the ledger has a release with this id that has ended."""
         states = self._database.rows("select state from releases where id = ?", (name,))
         return bool(states) and states[0][0] in ENDED
 
     def request(self, subjects: Sequence[str], epsilon: Floats) -> None:
-        """Ask for the next documents, in order.
+        """Request the next documents, in order.
 
         Args:
-            subjects: (n,) keys of whom the documents are about; hashed here, and not kept.
+            subjects: (n,) keys of the subjects of the documents; they are hashed here, and not
+                kept.
             epsilon: (n,) nats that each document will spend, at least 0.
 
         Raises:
-            RequestError: if a key is no text or empty, or the disk of temporary files is full.
-            ParameterError: if an epsilon is negative or not finite, or there is not one for each
-                subject.
+            RequestError: if a key is not a text or is empty, or the disk of temporary files is
+                full.
+            ParameterError: if an epsilon is negative or not finite, or the numbers of subjects and
+                epsilons differ.
         """
         self._must_be("open", "request")
         epsilon = np.asarray(epsilon, dtype=np.float64)
@@ -128,7 +129,7 @@ class Transaction:
             raise RequestError(
                 "a subject's key is not valid Unicode; a ledger of plain keys cannot keep it"
             ) from None
-        self._n_documents = n_documents  # not before: what was not kept must not count as paid
+        self._n_documents = n_documents  # only now: unstored documents must not count as paid
 
     def reserve_in_bulk(
         self,
@@ -139,24 +140,24 @@ class Transaction:
         spends: bool = False,
         usual: float | None = None,
     ) -> Reservation:
-        """Charge subjects what each spends on all of its documents, or nothing where that does not
-        fit under the cap.
+        """Charge each subject for all of its documents together, or for none if they do not fit
+        under the cap.
 
-        In place of ``request`` and ``reserve``, for a job that counts its documents elsewhere. Rows
-        of one subject are added up. ``withheld_subjects`` of what is returned says whose documents
-        have to be left out.
+        This replaces ``request`` and ``reserve`` for a job that counts its documents elsewhere.
+        Rows of one subject are added up. ``withheld_subjects`` of the result names the subjects
+        whose documents must be left out.
 
         Args:
-            batches: to iterate over once, with columns `subject`, a text: the key, and `nano`,
-                int64: nano-epsilon.
-            budget: document budget B, for the chain; how many documents a row is of, the ledger
-                does not know.
-            cap, on_exhausted, spends, usual: as of ``reserve``.
+            batches: iterated once; columns `subject` (text, the key) and `nano` (int64,
+                nano-epsilon).
+            budget: document budget B, for the chain; the ledger does not know the number of
+                documents of a row.
+            cap, on_exhausted, spends, usual: see ``reserve``.
 
         Raises:
-            Exhausted, ParameterError: as ``reserve``; also if a batch has other columns, or amounts
-                below 0.
-            RequestError: if a key is no text or empty.
+            Exhausted, ParameterError: see ``reserve``; also if a batch has other columns, or
+                amounts below 0.
+            RequestError: if a key is not a text or is empty.
         """
         import pyarrow as pa
 
@@ -202,10 +203,10 @@ class Transaction:
         spends: bool = False,
         usual: float | None = None,
     ) -> Reservation:
-        """Charge all that was asked for, as far as the cap allows, in one transaction.
+        """Charge all requested documents as far as the cap allows, in one transaction.
 
-        Of each subject the documents are taken in order while all that it has spent and reserved,
-        in this release and all others, stays at or below the cap; its later ones are withheld.
+        The documents of a subject are taken in order as long as its spending and reservations, in
+        this release and all others, stay at or below the cap; later documents are withheld.
 
         Args:
             budget: document budget B; a document costs ceil(ε · 1e9) nano-epsilon, and never more
@@ -225,7 +226,7 @@ class Transaction:
         """
         self._must_be("open", "reserve")
         limit, is_new = None if cap is None or cap == "own" else cap_nano(cap), False
-        costs(np.array([self._largest]), budget)  # refuses what is more than the budget
+        costs(np.array([self._largest]), budget)  # raises an error above the budget
         with self._database.transaction() as con:
             self._still(con)
             n_balances = check_count(con)
@@ -255,7 +256,7 @@ class Transaction:
         return reserved
 
     def spend(self) -> None:
-        """Spend what was reserved, durably: from here on noise may be drawn, and nothing is given
+        """Spend the reservation durably. From here on noise may be drawn, and nothing is given
         back.
         """
         self._must_be("reserved", "spend")
@@ -269,13 +270,14 @@ class Transaction:
         chain.append(con, self.id, "spent", {})
 
     def written(self, files: Iterable[tuple[Path | str, Path | str, str]]) -> None:
-        """Say that everything is written: from here on a crash completes the release.
+        """Record that all files are written. After this, recovery from a crash completes the
+        release.
 
         Args:
-            files: where each is, where it goes, and its sha256 in hex.
+            files: partial path, final path and sha256 in hex of each file.
 
         Raises:
-            RequestError: if a file is not there.
+            RequestError: if a file does not exist.
         """
         self._must_be("spent", "written")
         new = [File(absolute(partial), absolute(final), digest) for partial, final, digest in files]
@@ -293,11 +295,11 @@ class Transaction:
         self.state = "written"
 
     def publish(self) -> None:
-        """Bring the written files to their names and commit.
+        """Move the written files to their final paths, and commit.
 
         Raises:
-            RequestError: if a file cannot be renamed; the release is paid for, and the next to open
-                the ledger tries again.
+            RequestError: if a file cannot be renamed. The release is paid for, and the next process
+                that opens the ledger tries again.
         """
         self._must_be("written", "publish")
         try:
@@ -317,7 +319,7 @@ class Transaction:
         self._commit({})
 
     def abort(self, because: str = "aborted") -> None:
-        """Remove partial files, and give back what was reserved unless it is spent."""
+        """Remove partial files, and give back the reservation unless it is spent."""
         if self.state not in ("open", "reserved", "spent"):
             raise RequestError(
                 f"release {self.id} is {self.state}; only what has not been written can be aborted"
@@ -338,8 +340,8 @@ class Transaction:
             )
 
     def _still(self, con: Connection) -> None:
-        """The database must not be another than the one we left: its folder may have been replaced
-        meanwhile.
+        """Check that the database still has this release in its state. The folder of the ledger may
+        have been replaced meanwhile.
         """
         row = con.execute(
             "select state from releases where number = ? and id = ?", (self._number, self.id)
@@ -358,14 +360,15 @@ class Transaction:
 
 
 def announce(con: Connection, number: int, partials: Iterable[Path | str], locks: Path) -> None:
-    """Remember files that a release may write from now on.
+    """Store the files that a release may write from now on.
 
     Args:
-        locks: the folder of the locks of this machine's releases; files of others are elsewhere.
+        locks: folder with the locks of this machine's releases; files of other releases are on
+            other machines.
 
     Raises:
-        RequestError: if another release that has not ended writes one of them: who puts that one
-            right would remove it.
+        RequestError: if another unfinished release writes one of the files: its recovery would
+            remove it.
     """
     files = [File(absolute(partial)) for partial in partials]
     for file in files:
@@ -383,18 +386,18 @@ def announce(con: Connection, number: int, partials: Iterable[Path | str], locks
 
 
 def undo(database: Database, number: int, name: str, payload: dict[str, object]) -> str | None:
-    """End a release that publishes nothing: its files first, so that none is ever there unpaid,
-    then its state.
+    """End a release without publishing it. First its files are removed, so that no unpaid file is
+    ever left, then its state changes.
 
-    Before it is spent, what was reserved for it is given back; afterwards nothing is: noise may
-    have been drawn.
+    A release that is not spent gets its reservation back. A spent release gets nothing back,
+    because noise may have been drawn.
 
     Returns:
-        aborted or failed; None if it is written or committed after all: an interruption can come
-            between that and our knowing it.
+        aborted or failed; None if the release is already written or committed, which an
+            interruption may hide from the caller.
 
     Raises:
-        RequestError: if a file cannot be removed; the release stays as it is then.
+        RequestError: if a file cannot be removed; the release then keeps its state.
     """
     ((state,),) = database.rows("select state from releases where number = ?", (number,))
     ended = {"open": "aborted", "reserved": "aborted", "spent": "failed"}.get(state)
@@ -416,13 +419,13 @@ def undo(database: Database, number: int, name: str, payload: dict[str, object])
 
 
 def finish(con: Connection, number: int, name: str, payload: dict[str, object]) -> None:
-    """Commit a release, in a transaction."""
+    """Mark a release as committed, inside a transaction."""
     con.execute("update releases set state = 'committed' where number = ?", (number,))
     chain.append(con, name, "committed", payload)
 
 
 def _check_publishable(file: File) -> None:
-    """Have it on the disk, where a rename can move it to its name."""
+    """Sync a partial file to the disk, and check that a rename can move it to its final path."""
     assert file.final is not None
     try:
         sync(file.partial)

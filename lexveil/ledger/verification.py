@@ -1,8 +1,8 @@
-"""Everything in a ledger computed again: chain, digests, balances, states, caps, and records of
-releases.
+"""Verification of a ledger, which recomputes everything: chain, digests, balances, states, caps,
+and records of releases.
 
-Changes nothing, recovers nothing, and needs no salt but for keys in clear: an auditor can run it on
-a copy.
+It changes nothing and recovers nothing, and needs the salt only for keys in clear and keyed hashes.
+An auditor can run it on a copy.
 """
 
 from __future__ import annotations
@@ -22,22 +22,23 @@ from lexveil.ledger.output_files import absolute
 from lexveil.ledger.stores import store_of
 from lexveil.runtime.hashes import sha256
 
-SHOWN = 20  # problems that one check lists; the rest is counted
+SHOWN = 20  # largest number of problems listed per check; the others are counted
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """A ledger computed again.
+    """Result of the verification of a ledger.
 
     Attributes:
-        problems: what does not hold.
-        records: how many privacy records were compared.
-        since: the entry of the anchor, up to which the chain was trusted and not verified; None if
-            all was verified.
-        entries, head: of the chain; None, as what follows, where damage ended the verification
-            before.
-        subjects: with a balance; since an anchor, those who pay for the releases below.
-        releases: by state; since an anchor, those that an entry after it is about.
+        problems: the faults.
+        records: number of privacy records that were compared.
+        since: the entry of the anchor up to which the chain was trusted and not verified; None if
+            all of it was verified.
+        entries, head: number of entries and hash of the last one; like the following attributes,
+            None if damage ended the verification early.
+        subjects: number of subjects with a balance; after an anchor, those that pay for the
+            releases below.
+        releases: number of releases by state; after an anchor, those that a later entry is about.
     """
 
     problems: list[Fault]
@@ -54,7 +55,7 @@ class Verification:
         return not self.problems
 
     def as_json(self) -> dict[str, object]:
-        """As JSON has it; without what is not known."""
+        """Return the result as JSON values, without unknown ones."""
         values = {"holds": self.holds} | asdict(self)
         return {key: value for key, value in values.items() if value is not None}
 
@@ -66,19 +67,19 @@ def verify(
     address: str | None = None,
     since: Path | None = None,
 ) -> Verification:
-    """Compute a ledger again.
+    """Verify a ledger by recomputing it.
 
     Args:
-        folder, address: as of ``Ledger.open``.
+        folder, address: see ``Ledger.open``.
         records: privacy records whose release must be in the ledger's chain.
-        since: an anchor of this ledger, up to which it was verified before: what came later is
-            computed again, that is entries, releases that they are about, and balances of who pays
-            for these.
+        patience: seconds to wait while other processes use the ledger.
+        since: an anchor of this ledger up to which it was verified before. Only later entries,
+            their releases, and the balances of the paying subjects are then recomputed.
 
     Raises:
         MissingArtifact: if there is no ledger.
-        RequestError: if it is no database at all, a record cannot be read, or the anchor is none of
-            this ledger.
+        RequestError: if the storage is not a database, a record cannot be read, or the anchor
+            belongs to another ledger.
     """
     folder = absolute(folder)
     store = store_of(folder, address)
@@ -113,8 +114,8 @@ def verify(
             except database.failure as error:
                 problems.append(Fault(place, database.reason(error)))
             except (TypeError, ValueError, AttributeError, OverflowError):
-                # Whoever can write the file can write anything: what is read is not of the form
-                # that we write.
+                # An attacker who can write the file can write anything, also values that Lexveil
+                # never writes.
                 problems.append(Fault(place, "holds what Lexveil does not write"))
     finally:
         database.close()
@@ -122,7 +123,7 @@ def verify(
 
 
 def as_text(checked: Verification) -> list[str]:
-    """The result for people."""
+    """Return the result as lines of text."""
     lines = [f"{problem.where}: {problem.what}" for problem in checked.problems]
     trusted = []
     if checked.since is not None:
@@ -147,10 +148,10 @@ def as_text(checked: Verification) -> list[str]:
 
 
 def _release_of(path: Path) -> str:
-    """The release that a privacy record names."""
+    """Return the id of the release that a privacy record names."""
     try:
         name = str(json.loads(path.read_text(encoding="utf-8"))["release"]["id"])
-        name.encode()  # else the database would refuse it, as if the ledger were damaged
+        name.encode()  # the database would reject invalid Unicode as damage of the ledger
         return name
     except OSError as error:
         raise RequestError(f"{path}: cannot be read ({error.strerror})") from None

@@ -1,7 +1,7 @@
-"""Hashes of files: what is there now, and what DVC's cache remembers of what was there.
+"""Hashes of files: those of the files as they are now, and those that DVC's cache recorded earlier.
 
-DVC names a file by the md5 of its bytes, and a folder by the md5 of a list of its files, with
-`.dir` behind.
+DVC names a file by the md5 of its bytes, and a folder by the md5 of a list of its files, with the
+suffix `.dir`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Listing = dict[str, str]  # path inside a folder -> md5
 
 
 def digest(listing: Mapping[str, str]) -> str:
-    """Return the name that DVC gives to a folder of these files."""
+    """Return the name that DVC gives to a folder with these files."""
     return hashlib.md5(_object(listing)).hexdigest() + ".dir"
 
 
@@ -40,7 +40,9 @@ def below(listing: Mapping[str, str], prefix: str) -> Listing:
 
 
 def within(folder: str, listing: Mapping[str, str]) -> Listing:
-    """Return a listing by paths in the project; a file is a folder of one, named ""."""
+    """Return a listing by paths in the project. The listing of a single file has one entry, named
+    "".
+    """
     return {
         f"{folder}/{inside}" if inside else folder: md5 for inside, md5 in sorted(listing.items())
     }
@@ -53,15 +55,15 @@ def file_md5(file: Path) -> str:
 
 
 class Files:
-    """The project's files, by paths relative to it.
+    """Files of the project, by paths relative to the project.
 
-    Made before DVC is switched to another revision: the work tree and the cache stay where they
-    are.
+    Create this object before DVC switches to another revision: it keeps the work tree and the cache
+    of that time.
 
     Args:
         repo: the DVC project of the work tree.
-        trust: take DVC's word for files whose size and times have not changed since DVC hashed
-            them; else read all.
+        trust: whether to trust DVC's hash of a file whose size and times have not changed since DVC
+            hashed it; otherwise all files are read.
     """
 
     def __init__(self, repo: Repo, trust: bool = True) -> None:
@@ -77,14 +79,16 @@ class Files:
         self.recorded = cache(self._recorded)
 
     def _md5(self, path: str) -> str | None:
-        """Return the hash of a file or folder as it is now; None where there is none."""
+        """Return the hash of a file or folder as it is now; None if it does not exist."""
         if (self._root / path).is_file():
             return self.now(path)[""]
         listing = self.now(path)
         return digest(listing) if listing else None
 
     def _now(self, path: str) -> Listing:
-        """List the files of a folder as it is now; a file is a folder of one, named ""."""
+        """List the files of a folder as it is now. The listing of a single file has one entry,
+        named "".
+        """
         from dvc_data.hashfile.hash import hash_file
 
         listing: Listing = {}
@@ -99,8 +103,8 @@ class Files:
         return listing
 
     def _recorded(self, path: str, md5: str | None) -> Listing | None:
-        """List the files of the file or folder that had this hash; None where neither cache nor
-        work tree know them.
+        """List the files of the file or folder that had this hash; None if neither the cache nor
+        the work tree has it.
         """
         if md5 is None or not md5.endswith(".dir"):
             return {"": md5} if md5 else None
@@ -110,8 +114,8 @@ class Files:
         return self.now(path) if self.md5(path) == md5 else None
 
     def cached_listing(self, md5: str) -> Listing | None:
-        """List the files of a folder from DVC's cache; None where it has no list, or one that was
-        altered.
+        """List the files of a folder from DVC's cache; None if the cache has no list, or a modified
+        one.
         """
         try:
             entries = json.loads(Path(self._cache.oid_to_path(md5)).read_bytes())
@@ -121,10 +125,10 @@ class Files:
         return listing if digest(listing) == md5 else None
 
     def drop_damaged(self, md5: str) -> int:
-        """Delete what DVC's cache has of a file or folder but with other bytes; return how many
-        objects that were.
+        """Delete the objects of a file or folder from DVC's cache whose bytes do not match their
+        hash, and return the number of deleted objects.
 
-        DVC itself believes every object that is write-protected.
+        DVC itself trusts every object that is write-protected.
         """
         members = (self.cached_listing(md5) or {}).values() if md5.endswith(".dir") else ()
         damaged = 0
@@ -136,8 +140,8 @@ class Files:
         return damaged
 
     def _committed(self, path: str, commit: str) -> str | None:
-        """Return the hash of a file or folder as it was in a commit; None without one, or without
-        such a commit.
+        """Return the hash of a file or folder as it was in a commit; None if the commit or the file
+        does not exist.
         """
         from scmrepo.exceptions import SCMError
 
@@ -159,7 +163,7 @@ class Files:
         )
 
     def last_change(self, path: str, commit: str) -> str | None:
-        """Return the last commit up to ``commit`` that changed a file; None if none did."""
+        """Return the last commit up to ``commit`` that changed a file; None if no commit did."""
         argv = ["git", "log", "-1", "--format=%H", commit, "--", path]
         done = subprocess.run(argv, cwd=self._root, capture_output=True, text=True, check=False)
         return done.stdout.strip() or None
@@ -171,8 +175,8 @@ class Files:
                 yield str(md5), Path(self._cache.oid_to_path(md5))
 
     def content(self, path: str, md5: str) -> Path | None:
-        """Return a file with the content that had this hash: the one at ``path``, or DVC's copy;
-        None if neither is.
+        """Return a file whose content has this hash: the file at ``path``, or DVC's copy; None if
+        neither has it.
         """
         if self.md5(path) == md5:
             return self._root / path

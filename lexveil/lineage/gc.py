@@ -1,9 +1,9 @@
-"""`lexveil gc`: objects of DVC's cache that nothing refers to any more.
+"""Garbage collection for `lexveil gc`: removes objects of DVC's cache that nothing refers to.
 
-Kept is what the work tree, any commit of any branch or tag, or a release refers to. A release is a
-file `*.record.json` inside the project whose mode is release: `lexveil privatize` wrote it, and its
-artifacts are what the guarantee can be checked with. Where it is in no commit, nothing else would
-keep them.
+An object is kept if the work tree, a commit of a branch or tag, or a release refers to it. A
+release is a file `*.record.json` inside the project with the mode release, which `lexveil
+privatize` wrote. Its guarantee can only be checked with its artifacts, and if they are in no
+commit, nothing else would keep them.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ SKIPPED = {".git", ".dvc", ".venv", ".lexveil"}
 
 
 def collect(root: Path, remove: bool) -> Garbage:
-    """Find what nothing refers to, and remove it if asked.
+    """Find objects that nothing refers to, and remove them if ``remove`` is set.
 
     Raises:
-        RequestError: if a commit cannot be read: what it refers to is then not known, and nothing
-            is removed.
+        RequestError: if a commit cannot be read. Its references are then unknown, and nothing is
+            removed.
     """
     from dvc.repo import lock_repo
     from dvc_data.hashfile.gc import gc
@@ -48,7 +48,7 @@ def collect(root: Path, remove: bool) -> Garbage:
                 unlisted += listing is None
         records = dict(_releases(root))
         wanted = {hashed for names in records.values() for hashed in names.values()}
-        # Every object is read once: their names in the cache are md5, those in records sha256.
+        # Each object is read once, because the cache names objects by md5 and records by sha256.
         cached = Search(files).in_cache(wanted) if wanted else {}
         named.update(cached.values())
         releases: list[ReleaseArtifacts] = [
@@ -74,7 +74,7 @@ def collect(root: Path, remove: bool) -> Garbage:
 
 
 def _named(repo: Repo) -> set[str]:
-    """Return every hash that a dvc.lock or *.dvc names as an output: in the work tree, and in all
+    """Return every hash that a dvc.lock or *.dvc names as an output, in the work tree and in all
     commits.
     """
     from dvc.scm import NoSCM
@@ -101,14 +101,14 @@ def _is_pointer(name: str) -> bool:
 
 
 def _outputs(text: bytes, where: str) -> Iterator[str]:
-    """Yield the hashes of the outputs of one dvc.lock or *.dvc."""
+    """Yield the hashes of the outputs in one dvc.lock or *.dvc file."""
     import yaml
 
     try:
         read = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or {}
         for stage in (read, *(read.get("stages") or {}).values()):  # a *.dvc is one stage
             for out in stage.get("outs", ()):
-                # Where a remote keeps versions, an output names its files one by one.
+                # If a remote keeps versions, an output names its files one by one.
                 yield from (file["md5"] for file in (out, *out.get("files", ())) if "md5" in file)
     except (yaml.YAMLError, AttributeError, TypeError):
         raise RequestError(
@@ -123,14 +123,14 @@ def _walk(root: Path) -> Iterator[Path]:
 
 
 def _releases(root: Path) -> Iterator[tuple[Path, dict[str, str]]]:
-    """Yield the records of releases inside the project, in order of their paths, and what DVC keeps
-    for each.
+    """Yield the records of releases inside the project, ordered by path, each with the hashes of
+    the artifacts that DVC keeps for the release.
     """
     for file in _walk(root):
         if file.name.endswith(RECORD):
             try:
                 record = read_record(file)
-            except RequestError:  # some other file of that name
+            except RequestError:  # another file with this name
                 continue
             if record["mode"] == "release":
                 yield file, {} if is_of_packaged_model(record) else record["made_with"]
@@ -141,7 +141,7 @@ def _size(file: Path) -> int:
 
 
 def as_text(report: Garbage) -> Iterator[str]:
-    """Yield the lines that people read."""
+    """Yield the report as lines of text."""
     verb = "removed" if report["removed"] else "would remove"
     yield f"{verb} {_amount(report['objects'], report['bytes'])} that nothing refers to"
     yield (

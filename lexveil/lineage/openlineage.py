@@ -1,10 +1,10 @@
-"""OpenLineage events of a run, for catalogues such as Marquez or DataHub: off unless params.yaml
+"""OpenLineage events of a run, for catalogues such as Marquez or DataHub; off unless params.yaml
 asks for them.
 
-One job for the flow and one for each stage that runs; run ids are those of Prefect. Datasets are
-the outputs of stages and the parts of data/, by their paths in the project, with DVC's hash as
-version and the columns of Parquet files. No text, no parameter and no path of this machine leaves
-with them.
+There is one job for the flow and one for each stage that runs; run ids are those of Prefect.
+Datasets are the outputs of stages and the parts of data/, by their paths in the project, with DVC's
+hash as version and the columns of Parquet files. Events contain no text, no parameter and no path
+of this machine.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 PRODUCER = "urn:lexveil"
 FLOW = "build"
-PATIENCE = 5.0  # seconds for the endpoint to answer
+PATIENCE = 5.0  # timeout of the endpoint in seconds
 API_KEY = "OPENLINEAGE_API_KEY"  # the client's own variable: a key does not belong into params.yaml
 
 ENDED = {
@@ -42,12 +42,13 @@ ENDED = {
 
 
 class Events:
-    """Sends events as they happen; an endpoint that refuses one is given up, and never fails a run.
+    """Sender of events. After an endpoint refuses an event, no more are sent to it; a refusal never
+    fails a run.
 
     Args:
-        target: a file to append to, one event a line, or the address of a server.
-        flow_run: Prefect's id.
-        graph: which stages make what is read.
+        target: a file to which one event per line is appended, or the address of a server.
+        flow_run: id of the flow run in Prefect.
+        graph: stages of the project, which tell the maker of each dataset.
         warn: is called once if events cannot be delivered.
     """
 
@@ -62,19 +63,19 @@ class Events:
         self._gone = False
 
     def begin(self) -> None:
-        """Send that the flow starts."""
+        """Send the start of the flow."""
         self._send("START", FLOW, self._flow_run)
 
     def end(self, state: str, message: str = "") -> None:
-        """Send how the flow ended, in the states of a stage."""
+        """Send the end of the flow, with one of the states of a stage."""
         self._send(ENDED[state], FLOW, self._flow_run, message=message)
 
     def stage_begins(self, stage: Stage, run: str) -> None:
-        """Send that a stage starts, and its inputs."""
+        """Send the start of a stage, with its inputs."""
         self._send("START", stage.name, run, stage)
 
     def stage_ends(self, stage: Stage, run: str, result: StageResult) -> None:
-        """Send how a stage ended, its inputs and its outputs."""
+        """Send the end of a stage, with its state, inputs and outputs."""
         self._send(ENDED[result.state], stage.name, run, stage, result.message)
 
     def _send(
@@ -85,7 +86,7 @@ class Events:
                 return
             try:
                 self._transport.emit(self._event(kind, job, run, stage, message))
-            except (OSError, RuntimeError, ValueError) as error:  # of the network are OSErrors
+            except (OSError, RuntimeError, ValueError) as error:  # network errors are OSErrors
                 self._gone = True
                 why = " ".join(str(error).split())[:200]
                 self._warn(
@@ -135,8 +136,8 @@ class Events:
         )
 
     def _inputs(self, stage: Stage) -> list[Path]:
-        """Return the datasets that a stage reads, under the names that their makers give them; code
-        is none.
+        """Return the datasets that a stage reads, under the names of the outputs; code is not a
+        dataset.
         """
         datasets: list[Path] = []
         for dep in stage.deps:
@@ -152,8 +153,8 @@ class Events:
 
 
 def _transport(target: str) -> Transport:
-    # The client's transports without its ``OpenLineageClient``, which would read settings from the
-    # user's home and from the environment, and look up the git remote.
+    # Use the transports without ``OpenLineageClient``, which would read settings from the user's
+    # home and from the environment, and look up the git remote.
     if target.startswith(("http://", "https://")):
         from openlineage.client.transport.http import ApiKeyTokenProvider, HttpConfig, HttpTransport
 
@@ -167,8 +168,8 @@ def _transport(target: str) -> Transport:
 
 
 def _hashes(entries: Mapping[str, LockEntry]) -> dict[str, str]:
-    """Return DVC's hashes of all that stages of dvc.lock name, by path; where they disagree, those
-    of outputs.
+    """Return DVC's hashes of all paths that stages of dvc.lock name; if they disagree, those of
+    outputs win.
     """
     deps = [dep for entry in entries.values() for dep in entry.get("deps", ())]
     outs = [out for entry in entries.values() for out in entry.get("outs", ())]
@@ -189,7 +190,7 @@ def _facets(path: Path, hashes: Mapping[str, str]) -> dict[str, DatasetFacet]:
 
 
 def _fields(path: Path) -> list[Any]:
-    """Return the columns of a Parquet file; of a folder its Parquet files, each with its
+    """Return the columns of a Parquet file; for a folder, its Parquet files, each with its
     columns.
     """
     import pyarrow as pa

@@ -1,10 +1,10 @@
-"""Which run made what dvc.lock records: its id in Prefect, the commit, the libraries. See
-docs/how-to/lineage.md.
+"""Provenance of the entries of dvc.lock: the Prefect run, the commit and the libraries that made
+each result. See docs/how-to/lineage.md.
 
-.provenance.json stands beside dvc.lock and is committed with it. DVC does not know it, so it makes
-nothing stale and changes no artifact. Each of its entries names by a hash the entry of dvc.lock
-that it belongs to: an entry that some other command wrote has none, and is never given one of
-another run.
+.provenance.json stands beside dvc.lock and is committed with it. DVC does not read it, so it makes
+nothing stale and changes no artifact. Each entry names, by a hash, the entry of dvc.lock to which
+it belongs. An entry of dvc.lock that another command wrote therefore has no provenance, and never
+gets the provenance of another run.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from lexveil.runtime.project import STATE
 from lexveil.runtime.tables import read_object
 
 PROVENANCE = Path(".provenance.json")
-# of every run on this machine: DVC may bring results of any of them back
+# provenance of every run on this machine: DVC may restore results of any of them
 KEPT = STATE / "provenance"
 SCHEMA = 1
 
-# The records of what was made from what. They are recorded with each stage, so they are no part of
-# the code.
+# Files that record how artifacts were made. They change with each stage, so they do not count as
+# code.
 RECORDS = ("dvc.lock", "dvc.yaml", "params.yaml", "data.dvc", PROVENANCE.name)
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where the results of one run come from.
+    """Origin of the results of one run.
 
     Attributes:
-        flow_run: Prefect's id.
-        flow_run_name: Prefect's name of it, for people.
-        commit: of the code; None without git.
-        committed: whether the code was as in that commit; None without git.
+        flow_run: id of the flow run in Prefect.
+        flow_run_name: name of the flow run in Prefect, for people.
+        commit: commit of the code; None without git.
+        committed: whether the code equals that commit; None without git.
     """
 
     flow_run: str
@@ -58,8 +58,8 @@ class Origin:
 
 @cache
 def environment() -> Environment:
-    """Return Python, platform and every installed package with its version; stages run in the
-    same.
+    """Return Python, platform and every installed package with its version; stages run in the same
+    environment.
     """
     packages = {package.metadata["Name"].lower(): package.version for package in distributions()}
     return {
@@ -70,12 +70,12 @@ def environment() -> Environment:
 
 
 def stamp(content: object) -> str:
-    """Return the hash of plain values, whatever the order of their keys."""
+    """Return a hash of plain values that does not depend on the order of keys."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def lock_entries(text: str) -> dict[str, LockEntry]:
-    """Return the stages of a dvc.lock by name; none where it is truncated."""
+    """Return the stages of a dvc.lock by name; empty if the file is truncated."""
     try:
         return (yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or {}).get(
             "stages"
@@ -85,14 +85,14 @@ def lock_entries(text: str) -> dict[str, LockEntry]:
 
 
 def own_entries() -> dict[str, LockEntry]:
-    """Return the stages of the project's dvc.lock by name, as :func:`lock_entries`."""
+    """Return the stages of the project's dvc.lock by name; see :func:`lock_entries`."""
     return lock_entries(LOCKFILE.read_text(encoding="utf-8")) if LOCKFILE.exists() else {}
 
 
 def entries_with(names: Iterable[str]) -> dict[str, LockEntry]:
-    """Return the named stages of dvc.lock while stages run; none if those named do not appear.
+    """Return the named stages of dvc.lock while stages run; empty if they do not appear.
 
-    DVC may be writing the file at this moment, in place: what is not whole is read again.
+    DVC may be writing the file in place at this moment, so an incomplete file is read again.
     """
     wanted = sorted(set(names))
     for _ in range(20):
@@ -104,8 +104,8 @@ def entries_with(names: Iterable[str]) -> dict[str, LockEntry]:
 
 
 def keep(stage: str, origin: Origin, task_run: str | None) -> None:
-    """Keep on this machine which run made what dvc.lock now records of ``stage``, which has just
-    run.
+    """Store on this machine which run made the entry of ``stage`` in dvc.lock. Call this after the
+    stage has run.
     """
     entry = entries_with([stage]).get(stage)
     if entry is None:
@@ -125,7 +125,7 @@ def keep(stage: str, origin: Origin, task_run: str | None) -> None:
 
 
 def settle() -> None:
-    """Bring .provenance.json in line with dvc.lock; call it when no DVC process is writing."""
+    """Update .provenance.json from dvc.lock. Call this when no DVC process is writing."""
     entries = own_entries()
     before = read_object(PROVENANCE)
     stages: dict[str, RunRecord] = {}
@@ -151,9 +151,7 @@ def settle() -> None:
 
 
 def matching(provenance: Mapping[str, Any], entries: Mapping[str, Any]) -> dict[str, RunRecord]:
-    """Return the runs of those stages whose entries in a dvc.lock are the ones that its provenance
-    belongs to.
-    """
+    """Return the run records of those stages whose entries in a dvc.lock match their provenance."""
     return {
         name: record
         for name, record in provenance.get("stages", {}).items()

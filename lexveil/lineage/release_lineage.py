@@ -1,5 +1,5 @@
-"""Where a file that `lexveil privatize` wrote comes from: its record names what it was made with,
-by hashes.
+"""Lineage of a file that `lexveil privatize` wrote. Its record names, by hashes, the artifacts with
+which it was made.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ RECORD = ".record.json"
 
 
 def record_beside(file: Path) -> Path | None:
-    """Return the record of a file that `lexveil privatize` wrote; what else lies beside it has it
-    too.
+    """Return the record of a file that `lexveil privatize` wrote, or of another file beside that
+    file; None if there is no record.
     """
     for ending in ("", RECORD, ".statement.txt", ".operator.json", ".tokens.parquet"):
         record = file.with_name(file.name.removesuffix(ending) + RECORD)
@@ -40,7 +40,7 @@ def read_record(file: Path) -> ReleaseRecord:
     """Read a privacy record.
 
     Raises:
-        RequestError: if it is not one.
+        RequestError: if the file is not a privacy record.
     """
     record = read_object(file)
     if not {"mode", "made_with", "guarantee"} <= record.keys():
@@ -52,11 +52,12 @@ def read_record(file: Path) -> ReleaseRecord:
 
 @dataclass(slots=True)
 class Search:
-    """Looks for files by their sha256 among the outputs that a dvc.lock names.
+    """Search for files by their sha256 among the outputs that a dvc.lock names.
 
     Attributes:
-        files: hashes, from cache and work tree.
-        hashed: sha256 by md5 of all that was read so far; None where the content is not here.
+        files: hashes of files in the cache and the work tree.
+        hashed: sha256 by md5 of each file that was read so far; None if its content is not on this
+            machine.
     """
 
     files: Files
@@ -65,13 +66,14 @@ class Search:
     def find(
         self, record: Mapping[str, Any], outs: Mapping[str, str]
     ) -> dict[str, tuple[str, str]]:
-        """Return where a dvc.lock has what a record names.
+        """Find the artifacts of a record among the outputs of a dvc.lock.
 
         Args:
+            record: a privacy record.
             outs: path and md5 of every output.
 
         Returns:
-            name in the record -> (path, md5) of the file, of those that are found.
+            (path, md5) of each artifact that was found, by its name in the record.
         """
         matches = {}
         for name, wanted in record["made_with"].items():
@@ -82,8 +84,8 @@ class Search:
         return matches
 
     def in_cache(self, wanted: set[str]) -> dict[str, str]:
-        """Return sha256 -> md5 of those files that DVC's cache holds, whether a dvc.lock names them
-        or not.
+        """Return the md5, by sha256, of those files that DVC's cache holds, whether a dvc.lock
+        names them or not.
         """
         return {
             hashed: md5 for md5, file in self.files.cached() if (hashed := sha256(file)) in wanted
@@ -106,14 +108,14 @@ class Search:
 
 
 def locks(repo: Repo, revision: str | None = None) -> Iterator[tuple[str | None, dict[str, str]]]:
-    """Yield path and md5 of all outputs as dvc.lock has them, and as it had them in every commit
-    that changed it.
+    """Yield path and md5 of all outputs in dvc.lock, for the work tree and for every commit that
+    changed it.
 
     Args:
-        revision: only as of this revision.
+        revision: read this revision only; None reads the work tree and all commits.
 
     Yields:
-        The commit, None for the work tree; outputs. Newest first.
+        The commit (None for the work tree) and its outputs, newest first.
     """
     from dvc.scm import NoSCM
     from scmrepo.exceptions import SCMError
@@ -148,17 +150,17 @@ def _outs(text: str) -> dict[str, str]:
 def released(
     file: Path, record_file: Path, revision: str | None = None, trust: bool = True
 ) -> Lineage:
-    """Return where a file that `lexveil privatize` wrote comes from.
+    """Return the lineage of a file that `lexveil privatize` wrote.
 
     Args:
-        file: inside the project or not.
-        record_file: beside it, see ``record_beside``.
-        revision: look in this git revision only; None in the work tree, then in all commits, newest
-            first.
-        trust: as of ``Files``.
+        file: the file, inside or outside the project.
+        record_file: the record beside it, see ``record_beside``.
+        revision: search this git revision only; None searches the work tree, then all commits,
+            newest first.
+        trust: see ``Files``.
 
     Raises:
-        RequestError: if the record is none.
+        RequestError: if ``record_file`` is not a privacy record.
     """
     record = read_record(record_file)
     if is_of_packaged_model(record):
@@ -191,13 +193,15 @@ def released(
 
 
 def is_of_packaged_model(record: ReleaseRecord) -> bool:
-    """Whether no stage of a project made anything that an output was made with."""
+    """Return whether an output was made with an installed model, and not with artifacts of a
+    project.
+    """
     return bool((record.get("model") or {}).get("name", OWN).partition("+")[0] != OWN)
 
 
 def _of_packaged_model(file: Path, record: ReleaseRecord) -> Lineage:
-    """Where a file comes from that was made with a model that was installed here; no graph has a
-    part in it.
+    """Return the lineage of a file that was made with an installed model, which no stage of a graph
+    made.
     """
     installed = files_named(record["made_with"])
     matches = {
@@ -220,7 +224,7 @@ def _of_packaged_model(file: Path, record: ReleaseRecord) -> Lineage:
 def _made_with(
     record: ReleaseRecord, matches: Mapping[str, tuple[str, str | None, str | None]]
 ) -> list[MadeWith]:
-    """What a record names, with path, md5 and stage of what matches."""
+    """Return the artifacts that a record names, with path, md5 and stage of those that match."""
     made_with: list[MadeWith] = []
     for name, hashed in record["made_with"].items():
         path, md5, stage = matches.get(name, (None, None, None))

@@ -1,4 +1,4 @@
-"""Lineage as text for people, and as JSON."""
+"""Rendering of lineage as text for people, and as JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def as_json(result: Lineage | ChainVerification) -> Iterator[str]:
 
 
 def as_text(lineage: Lineage) -> Iterator[str]:
-    """Yield the lines that people read."""
+    """Yield lineage as lines of text."""
     yield f"{lineage['artifact']}  {lineage.get('md5') or ''}".rstrip()
     if "record" in lineage:  # a file that `lexveil privatize` wrote
         model = lineage["record"].get("model")

@@ -1,4 +1,4 @@
-"""The results of lineage, verification and garbage collection, as their JSON has them."""
+"""Results of lineage, verification and garbage collection, in the form of their JSON."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ from typing import Literal, NotRequired, TypedDict
 
 
 class LockedPath(TypedDict):
-    """A file or folder with its hash, as dvc.lock records it; outside the project it has no md5."""
+    """A file or folder with its hash, as dvc.lock records it; paths outside the project have no
+    md5.
+    """
 
     path: str
     md5: str
 
 
 class LockEntry(TypedDict, total=False):
-    """What this package reads of a stage's entry in dvc.lock."""
+    """Entry of a stage in dvc.lock, as far as this package reads it."""
 
     deps: list[LockedPath]
     outs: list[LockedPath]
 
 
 class Environment(TypedDict):
-    """The libraries that a run used."""
+    """Python, platform and libraries of a run."""
 
     python: str
     platform: str
@@ -28,13 +30,13 @@ class Environment(TypedDict):
 
 
 class RunRecord(TypedDict):
-    """Which run made what dvc.lock records of a stage.
+    """The run that made the results of a stage in dvc.lock.
 
     Attributes:
         entry: hash of the entry in dvc.lock.
-        at: when, UTC.
-        flow_run, flow_run_name, task_run: of Prefect.
-        commit, committed: of the code; None without git.
+        at: time of the run, UTC.
+        flow_run, flow_run_name, task_run: ids and name in Prefect.
+        commit, committed: commit of the code, and whether the code equals it; None without git.
         environment: key of an ``Environment``.
     """
 
@@ -57,12 +59,14 @@ class Provenance(TypedDict):
 
 
 class StageInput(TypedDict):
-    """What a stage read.
+    """An input of a stage.
 
     Attributes:
-        md5: of a folder, that of DVC's list of its files, which ends in ``.dir``.
-        made_by: the stages before it; None for code and data.
-        as_made: it is what those stages last made; None where DVC's cache does not tell.
+        md5: hash of the input; for a folder, the hash of DVC's list of its files, which ends in
+            ``.dir``.
+        made_by: the stages that made the input; None for code and data.
+        as_made: whether the input equals the latest result of those stages; None if DVC's cache
+            does not tell.
     """
 
     path: str
@@ -72,7 +76,7 @@ class StageInput(TypedDict):
 
 
 class StageOutput(TypedDict):
-    """What a stage made; ``unchanged``: the file there now is still the recorded one."""
+    """An output of a stage; ``unchanged`` says whether the file now equals the recorded one."""
 
     path: str
     md5: str | None
@@ -83,10 +87,10 @@ class ChainEntry(TypedDict):
     """One stage of a chain.
 
     Attributes:
-        command: None for data.
-        sources: the files of the data that the chain reads; None where DVC's cache does not tell.
-        privacy: the record of a run that rewrote documents.
-        made: the run that made it; None where it was not `lexveil run`.
+        command: command of the stage; None for data.
+        sources: data files that the chain reads; None if DVC's cache does not tell.
+        privacy: privacy record of a run that rewrote documents.
+        made: the run that made the outputs; None if this was not `lexveil run`.
     """
 
     stage: str
@@ -100,8 +104,8 @@ class ChainEntry(TypedDict):
 
 
 class MadeWith(TypedDict):
-    """A file that a privacy record names; path, md5 and stage are None where no dvc.lock that is
-    known here has it.
+    """A file that a privacy record names; path, md5 and stage are None if no known dvc.lock has the
+    file.
     """
 
     name: str
@@ -112,8 +116,8 @@ class MadeWith(TypedDict):
 
 
 class ReleaseRecord(TypedDict):
-    """What lineage reads of the privacy record of a written file; see lexveil.accounting.record for
-    all of it.
+    """Privacy record of a written file, as far as lineage reads it; see lexveil.accounting.record
+    for the whole record.
     """
 
     mode: str
@@ -124,18 +128,19 @@ class ReleaseRecord(TypedDict):
 
 
 class Lineage(TypedDict):
-    """Where an artifact of the graph comes from, or a file that `lexveil privatize` wrote.
+    """Lineage of an artifact of the graph, or of a file that `lexveil privatize` wrote.
 
     Attributes:
-        artifact: path.
-        at: the git revision asked for, None for the work tree; of a written file, the newest commit
-            that has all of what it was made with, or else most.
-        commit: of that time; of the work tree, the one it is based on; None without git.
-        committed: whether dvc.lock and dvc.yaml are as in that commit; None without git.
-        chain: from the stages that made it down to the data.
-        environments: of the runs that made the chain.
-        md5, stage: of an artifact; its md5 is None where DVC's cache does not tell.
-        record, made_with: of a written file.
+        artifact: path of the artifact or file.
+        at: the git revision that was asked for, None for the work tree; for a written file, the
+            newest commit that has all of its artifacts, or most of them if none has all.
+        commit: commit of that time; for the work tree, the commit on which it is based; None
+            without git.
+        committed: whether dvc.lock and dvc.yaml equal that commit; None without git.
+        chain: stages from the maker of the artifact down to the data.
+        environments: environments of the runs that made the chain.
+        md5, stage: hash and stage of an artifact; the hash is None if DVC's cache does not tell.
+        record, made_with: record and artifacts of a written file.
     """
 
     artifact: str
@@ -155,22 +160,22 @@ State = Literal["same", "committed", "absent", "unknown", "changed"]
 
 
 class FileDifference(TypedDict):
-    """How a file differs: changed, missing or added."""
+    """Difference of one file: changed, missing or added."""
 
     path: str
     how: str
 
 
 class Finding(TypedDict):
-    """What verification found of one file or folder.
+    """Result of verification for one file or folder.
 
     Attributes:
-        kind: an output, a source, code, a link of a stage to the one before it, or what a privacy
-            record names.
-        state: "same": it is as recorded; "committed": code that is as recorded in ``commit`` and
-            was changed since; "absent": it is not there, so it cannot differ; "unknown": DVC's
-            cache does not tell what it was; "changed": it differs, in ``files`` (None where DVC's
-            cache does not tell what the files were).
+        kind: an output, a source, code, a link of a stage to the one before it, or an artifact that
+            a privacy record names.
+        state: "same": it equals the record; "committed": code that equals the record in ``commit``
+            and was changed since; "absent": the file does not exist, so it cannot differ;
+            "unknown": DVC's cache does not tell the earlier content; "changed": it differs, in
+            ``files`` (None if DVC's cache does not tell the earlier files).
     """
 
     kind: Kind
@@ -182,7 +187,9 @@ class Finding(TypedDict):
 
 
 class ChainVerification(TypedDict):
-    """An artifact and its chain, compared with the records; ``holds``: nothing differs."""
+    """Comparison of an artifact and its chain with the records; ``holds`` says that nothing
+    differs.
+    """
 
     artifact: str
     at: str | None
@@ -191,9 +198,7 @@ class ChainVerification(TypedDict):
 
 
 class ReleaseArtifacts(TypedDict):
-    """The record of a release, and the names of what it was made with that DVC's cache does not
-    hold.
-    """
+    """Record of a release, and the names of its artifacts that DVC's cache does not hold."""
 
     file: str
     missing: list[str]
@@ -203,11 +208,11 @@ class Garbage(TypedDict):
     """Objects of DVC's cache that nothing refers to.
 
     Attributes:
-        removed: whether they are gone now.
-        objects, bytes: of what nothing refers to.
-        unlisted: folders that a record names and whose list of files the cache does not hold: they
-            cannot be brought back from it, and files that only they name are not known to be
-            theirs.
+        removed: whether they were removed.
+        objects, bytes: number and size of the unreferenced objects.
+        kept_objects, kept_bytes: number and size of the other objects.
+        unlisted: number of folders that a record names and whose list of files is not in the cache.
+            The cache cannot restore them, and files that only they name do not count as referenced.
     """
 
     removed: bool

@@ -1,5 +1,5 @@
-"""From an artifact back to the data: which commands, parameters and inputs made it, as dvc.lock
-recorded them.
+"""Lineage of an artifact back to the data: the commands, parameters and inputs that made it, from
+dvc.lock.
 """
 
 from __future__ import annotations
@@ -37,16 +37,17 @@ class History:
     """The records in dvc.lock and data.dvc at one time, and the files as they are now.
 
     Attributes:
-        graph: of that time.
+        graph: stages of that time.
         nodes: DVC's stages, by name.
-        outputs: every output of a stage, or of data.dvc: path -> (stage, md5; None where the stage
-            had not run).
-        files: hashes, from cache and work tree.
-        origins: which run made what a stage last made, where that is known; see
+        outputs: every output of a stage or of data.dvc: path -> (stage, md5), the md5 is None if
+            the stage had not run.
+        files: hashes of files in the cache and the work tree.
+        origins: the run that made the latest results of a stage, if it is known; see
             lexveil.lineage.provenance.
-        environments: the libraries of these runs.
-        commit: that time's; of the work tree, the one it is based on; None without git.
-        committed: whether the records were as in that commit; None without git.
+        environments: libraries of these runs.
+        commit: commit of that time; for the work tree, the commit on which it is based; None
+            without git.
+        committed: whether the records equalled that commit; None without git.
     """
 
     graph: StageGraph
@@ -59,14 +60,14 @@ class History:
     committed: bool | None
 
     def listing(self, out: str) -> Listing | None:
-        """List the files of an output as it was made, by their paths in the project; None where
-        nobody knows them.
+        """List the files of an output as it was made, by their paths in the project; None if the
+        list is not known.
         """
         listing = self.files.recorded(out, self.outputs[out][1])
         return None if listing is None else within(out, listing)
 
     def makers(self, path: str) -> list[str]:
-        """Return the outputs that are ``path``, hold it, or lie in it."""
+        """Return the outputs that are ``path``, contain it, or lie in it."""
         return [
             out
             for out in self.outputs
@@ -74,10 +75,10 @@ class History:
         ]
 
     def hash_of(self, path: str) -> str | None:
-        """Return the hash of an output, a file or folder inside one, or a folder of several, as
-        they were made.
+        """Return the recorded hash of an output, of a file or folder inside one, or of a folder
+        with several outputs.
 
-        None where no stage makes it, or DVC's cache does not tell.
+        The hash is None if no stage makes the path, or DVC's cache does not tell.
         """
         if path in self.outputs:
             return self.outputs[path][1]
@@ -94,12 +95,12 @@ class History:
 
 @contextlib.contextmanager
 def history(revision: str | None = None, trust: bool = True) -> Iterator[History]:
-    """Read the project's records as they are, or as they were in git revision ``at``; the work tree
-    is not touched.
+    """Read the records of the project as they are, or as they were in a git revision, without
+    touching the work tree.
 
     Args:
-        revision: a commit, tag or branch.
-        trust: as of ``Files``.
+        revision: a commit, tag or branch; None reads the work tree.
+        trust: see ``Files``.
 
     Raises:
         RequestError: if there is no such revision, or DVC cannot read the project of that time.
@@ -117,7 +118,7 @@ def history(revision: str | None = None, trust: bool = True) -> Iterator[History
             raise RequestError(f"{option('at')} {revision}: this project is in no git repository")
         try:
             resolved = resolve_rev(repo.scm, revision)
-        except (RevError, SCMError):  # or there is no commit yet
+        except (RevError, SCMError):  # also raised if there is no commit yet
             raise RequestError(
                 f"{option('at')} {revision}: there is no such commit, tag or branch"
             ) from None
@@ -145,11 +146,11 @@ def _text(repo: Repo, file: Path) -> str:
 
 
 def lineage(artifact: Path, revision: str | None = None) -> Lineage:
-    """Return where ``artifact`` (relative to the project, a file or a folder) comes from.
+    """Return the lineage of ``artifact``.
 
     Args:
-        artifact: an output, or a file or folder inside one.
-        revision: as it was in this git revision; None as it is.
+        artifact: path relative to the project of an output, or of a file or folder inside one.
+        revision: a git revision; None reads the work tree.
 
     Raises:
         RequestError: if no stage makes the artifact, or it has not been made yet, or there is no
@@ -170,24 +171,24 @@ def lineage(artifact: Path, revision: str | None = None) -> Lineage:
 
 
 def chain(known: History, owners: Sequence[str]) -> list[ChainEntry]:
-    """Return the chain of all that the stages ``owners`` need, themselves included."""
+    """Return the chain of all stages that ``owners`` need, with the owners."""
     names = ancestors(known.graph, owners)
     read = {dep.as_posix() for name in names for dep in known.graph.stages[name].deps}
     return [_entry(known, name, read) for name in names]
 
 
 def environments(known: History, owners: Sequence[str]) -> dict[str, Environment | None]:
-    """Return the environments of the runs that made the same chain."""
+    """Return the environments of the runs that made the chain of ``owners``; see ``chain``."""
     names = ancestors(known.graph, owners)
     used = sorted({known.origins[name]["environment"] for name in names if name in known.origins})
     return {name: known.environments.get(name) for name in used}
 
 
 def owner_of(known: History, artifact: Path) -> str:
-    """Return the stage that made ``artifact``, a file or a folder inside one of its outputs.
+    """Return the stage that made ``artifact``: an output, or a file or folder inside one.
 
     Raises:
-        RequestError: if there is none, or it has not run.
+        RequestError: if there is no such stage, or it has not run.
     """
     inside = []
     for stage in known.graph.stages.values():
@@ -211,7 +212,7 @@ def owner_of(known: History, artifact: Path) -> str:
 
 
 def ancestors(graph: StageGraph, names: Sequence[str]) -> list[str]:
-    """Return ``names`` and all they need, each after everything that needs it."""
+    """Return ``names`` and all stages that they need, each after every stage that needs it."""
     wanted = set(names)
     for stage in reversed(graph.stages.values()):
         if stage.name in wanted:
@@ -220,7 +221,7 @@ def ancestors(graph: StageGraph, names: Sequence[str]) -> list[str]:
 
 
 def inputs_of(known: History, name: str) -> Iterator[tuple[str, str | None]]:
-    """Yield path and md5 of what a stage read when it last ran."""
+    """Yield path and md5 of each input of a stage when it last ran."""
     from dvc.dependency import ParamsDependency
 
     deps = [dep for dep in known.nodes[name].deps if dep.protocol == "local"]
@@ -230,7 +231,7 @@ def inputs_of(known: History, name: str) -> Iterator[tuple[str, str | None]]:
 
 
 def params_of(known: History, name: str) -> dict[str, object]:
-    """Return the parameters that a stage was run with."""
+    """Return the parameters with which a stage was run."""
     from dvc.dependency import ParamsDependency
 
     params: dict[str, object] = {}
@@ -277,7 +278,7 @@ def _entry(known: History, name: str, read: set[str]) -> ChainEntry:
 
 
 def _sources(known: History, outs: list[str], read: set[str]) -> list[LockedPath] | None:
-    """List the files of the data that lie in what was read."""
+    """List the data files that the chain read."""
     sources: list[LockedPath] = []
     for out in outs:
         listing = known.listing(out)
@@ -290,12 +291,12 @@ def _sources(known: History, outs: list[str], read: set[str]) -> list[LockedPath
 
 
 def lies_in(path: str, folders: Iterable[str]) -> bool:
-    """Whether a path is one of these files or folders, or lies in one."""
+    """Return whether a path is one of these files or folders, or lies in one."""
     return any(f"{path}/".startswith(f"{folder}/") for folder in folders)
 
 
 def privacy_record(known: History, outs: list[str]) -> dict[str, object] | None:
-    """Return the privacy record that lies in the outputs of a run, as it was made; see
+    """Return the privacy record in the outputs of a run, as it was made; None if there is none. See
     lexveil.accounting.record.
     """
     for out in outs:
@@ -324,7 +325,7 @@ def _artifact_md5(known: History, artifact: Path) -> str | None:
 
 
 def code_state() -> tuple[str | None, bool | None]:
-    """Return the commit of the code here, and whether its files are as in that commit; None, None
+    """Return the commit of the code here, and whether the files equal that commit; None, None
     without git.
     """
     with open_repo() as repo:
@@ -338,8 +339,8 @@ def _commit(repo: Repo) -> tuple[str | None, bool | None]:
 
 
 def _changes(repo: Repo, untracked: bool = False) -> tuple[str | None, set[str] | None]:
-    """Return the commit (None if there is none yet) and which files are not as in it (None without
-    git).
+    """Return the commit (None if there is none yet), and the files that differ from it (None
+    without git).
     """
     from dvc.scm import NoSCM
     from scmrepo.exceptions import SCMError

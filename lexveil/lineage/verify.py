@@ -1,4 +1,4 @@
-"""Verification of a chain against its records: every file is read and hashed, no cached hash is
+"""Verification of a chain against its records. Every file is read and hashed; no cached hash is
 trusted.
 """
 
@@ -34,14 +34,15 @@ from lexveil.runtime.hashes import sha256
 
 
 def verify(artifact: Path, revision: str | None = None) -> ChainVerification:
-    """Compare an artifact, and all of its chain that is there, with what was recorded of them.
+    """Compare an artifact, and every existing file of its chain, with the records.
 
     Args:
-        artifact: relative to the project.
-        revision: against the records of this git revision.
+        artifact: path relative to the project.
+        revision: git revision of the records; None for the work tree.
 
     Raises:
-        RequestError: if no stage makes the artifact, it has not been made, or is not there.
+        RequestError: if no stage makes the artifact, or the artifact has not been made or does not
+            exist.
     """
     with history(revision, trust=False) as known:
         owner = owner_of(known, artifact)
@@ -55,11 +56,11 @@ def verify(artifact: Path, revision: str | None = None) -> ChainVerification:
 def verify_released(
     file: Path, record_file: Path, revision: str | None = None
 ) -> ChainVerification:
-    """Do the same for a file that `lexveil privatize` wrote: itself and its ledger against its
-    record, then the chain.
+    """Compare a file that `lexveil privatize` wrote, and its token log, with its record, and then
+    the chain of its artifacts.
 
     Raises:
-        RequestError: if the record is none, or the file is not there.
+        RequestError: if ``record_file`` is not a privacy record.
     """
     origin = released(file, record_file, revision, trust=False)
     findings = list(_own(record_file, origin["record"]))
@@ -94,7 +95,7 @@ def _changed(
 
 
 def _own(record_file: Path, record: ReleaseRecord) -> Iterator[Finding]:
-    """Compare output and token log with the hashes in record and operator's report."""
+    """Compare output and token log with the hashes in the record and in the operator's report."""
     file = record_file.with_name(record_file.name.removesuffix(".record.json"))
     report = file.with_name(f"{file.name}.operator.json")
     written = dict(record.get("output", {}))
@@ -134,7 +135,7 @@ def _findings(known: History, owners: Sequence[str]) -> Iterator[Finding]:
 
 
 def _output(known: History, name: str, out: str, read: set[str] | None) -> Finding:
-    """Compare an output with its hash; of the data only what the chain reads."""
+    """Compare an output with its hash; of data only the files that the chain reads."""
     kind: Kind = "output" if read is None else "source"
     now = within(out, known.files.now(out))
     if not now:
@@ -156,7 +157,7 @@ def _output(known: History, name: str, out: str, read: set[str] | None) -> Findi
 
 
 def _link(known: History, name: str, path: str, md5: str | None) -> Finding:
-    """Compare what a stage read with what the stages before it made."""
+    """Compare the input that a stage read with the latest result of the stages before it."""
     current = known.hash_of(path)
     if current is None:
         return _finding("link", path, name, "unknown")
@@ -168,8 +169,8 @@ def _link(known: History, name: str, path: str, md5: str | None) -> Finding:
 
 
 def _code(known: History, name: str, path: str, md5: str | None) -> Finding:
-    """Compare code with its hash: as it is, and as it was in the commit of the run or of the
-    records.
+    """Compare code with its recorded hash: first the code as it is, then as it was in the commit of
+    the run, of the records, and of the work tree.
     """
     if known.files.md5(path) == md5:
         return _finding("code", path, name, "same")
@@ -182,11 +183,11 @@ def _code(known: History, name: str, path: str, md5: str | None) -> Finding:
 
 
 def _made_with(known: History, name: str, record: Mapping[str, Any]) -> Iterator[Finding]:
-    """Compare what the privacy record names with what the stages before made."""
+    """Compare the artifacts that a privacy record names with the results of the stages before."""
     wanted = ancestors(known.graph, [name])
     outs = {out: md5 for out, (maker, md5) in known.outputs.items() if md5 and maker in wanted}
     matches = Search(known.files).find(record, outs)
-    complete = all(known.files.md5(out) for out in outs)  # else the content may just not be here
+    complete = all(known.files.md5(out) for out in outs)  # else content is absent here
     for file in record["made_with"]:
         if file in matches:
             yield _finding("record", matches[file][0], name, "same")
@@ -216,7 +217,7 @@ PLURAL: dict[Kind, str] = {
 
 
 def as_text(report: ChainVerification) -> Iterator[str]:
-    """Yield the lines that people read: what differs first."""
+    """Yield the report as lines of text, differences first."""
     findings = report["findings"]
     yield (
         f"{report['artifact']}: "

@@ -1,1 +1,3 @@
-"""The report: sections with their data, tables, figures and prose, and one HTML page."""
+"""The report of a grid: sections with data, tables, figures and prose, rendered as one HTML
+page.
+"""

@@ -1,7 +1,7 @@
-"""Charts: lines of points with error bars, over linear or logarithmic axes. chart.html.j2 draws
-what is placed here.
+"""Line charts with error bars over linear or logarithmic axes.
 
-Series differ by colour, marker and dash, so that they can be told apart in grey.
+This module computes the pixel positions; chart.html.j2 draws them. Series differ by colour, marker
+and dash, so that a reader can tell them apart in grey.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from lexveil.report.records import Key
 from lexveil.report.table import Column, Table
 
 Ends = tuple[float, float]
-Known = MeanSd | Interval | float  # what is drawn of a run
+Known = MeanSd | Interval | float  # value of a run on a chart
 
-WIDTH, HEIGHT = 430, 262  # of an image, in pixels; two stand side by side on a wide page
-LEFT, RIGHT, TOP, BOTTOM = 56, 14, 10, 46  # free around what is drawn
-DODGE = 4.0  # pixels between points of several series at the same place of a logarithmic axis
-LABEL = 26.0  # pixels between the labels of two ticks, at least
-MARGIN = 1.25  # factor left free at both ends of a logarithmic axis
-INTERVALS = 5  # between the ticks of a linear axis, at most
+WIDTH, HEIGHT = 430, 262  # size of a chart in pixels; two stand side by side on a wide page
+LEFT, RIGHT, TOP, BOTTOM = 56, 14, 10, 46  # margins around the plot, in pixels
+DODGE = 4.0  # pixels between points of several series at one value of a logarithmic axis
+LABEL = 26.0  # smallest distance between two tick labels, in pixels
+MARGIN = 1.25  # factor of free space at both ends of a logarithmic axis
+INTERVALS = 5  # largest number of intervals between the ticks of a linear axis
 
 STYLES = 7  # colours, markers and dashes that page.css and chart.html.j2 have
-PLACES = {"S1": 0, "S2": 1, "S3": 2, "S4": 3}  # what is drawn alike wherever it is drawn
+PLACES = {"S1": 0, "S2": 1, "S3": 2, "S4": 3}  # each strategy has one style on all charts
 CLEAN_TEXTS = "clean texts"
 
 
@@ -38,9 +38,9 @@ class ChartPoint:
     """One point of a line.
 
     Attributes:
-        x_ends, y_ends: of its error bars; None for no bar.
-        name: which of its series it is, where its place does not say it.
-        expected: what it estimates, drawn as a ring.
+        x_ends, y_ends: ends of the error bars; None for no bar.
+        name: name of the point within its series, if its position does not say it.
+        expected: value that the point estimates, drawn as a ring.
     """
 
     x: float
@@ -53,7 +53,7 @@ class ChartPoint:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line, and its name in the legend."""
+    """One line of a chart, and the name of the line in the legend."""
 
     label: str
     points: Sequence[ChartPoint]
@@ -61,14 +61,15 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One axis.
+    """One axis of a chart.
 
     Attributes:
-        label: with the unit in brackets.
-        show: how a value is written where somebody points.
-        tick: how it is written at a tick.
-        limits: smallest and largest value; None for those of the points, of a linear axis 0 too.
-        ticks: where a logarithmic axis has them; empty for powers of ten.
+        label: label of the axis, with the unit in brackets.
+        show: formats a value in the tooltip of a point.
+        tick: formats a value at a tick.
+        limits: smallest and largest value; None takes those of the points, and includes 0 on a
+            linear axis.
+        ticks: values with a tick on a logarithmic axis; empty for powers of ten.
     """
 
     label: str
@@ -80,11 +81,11 @@ class Axis:
 
     @property
     def what(self) -> str:
-        """The label without its unit."""
+        """Label of the axis without the unit."""
         return self.label.partition(" (")[0]
 
     def scale(self, values: Iterable[float], start: float, end: float) -> Scale:
-        """Where its values stand between two pixels."""
+        """Map values of the axis to pixels from ``start`` to ``end``."""
         low, high = self.limits or (min(values, default=1.0), max(values, default=1.0))
         if not self.limits:
             low, high = (
@@ -96,23 +97,23 @@ class Axis:
 
 
 def share_axis(label: str) -> Axis:
-    """An axis of parts of 1, in percent."""
+    """Make an axis for shares from 0 to 1, shown in percent."""
     return Axis(label, formatting.share, formatting.percent, limits=(0, 1))
 
 
 def score_axis(label: str, lowest: float = 0.0) -> Axis:
-    """An axis of scores of at most 1."""
+    """Make an axis for scores of at most 1."""
     return Axis(label, formatting.three, limits=(min(0.0, lowest), 1))
 
 
 def epsilon_axis(label: str, epsilons: Iterable[float]) -> Axis:
-    """A logarithmic axis with a tick at each of some base epsilons."""
+    """Make a logarithmic axis with a tick at each base epsilon."""
     ticks = sorted(set(epsilons))
     return Axis(label, formatting.epsilon, formatting.epsilon, is_log=True, ticks=ticks)
 
 
 class Tick(NamedTuple):
-    """One tick of an axis."""
+    """One tick of an axis: its pixel and its label."""
 
     place: float
     label: str
@@ -120,7 +121,7 @@ class Tick(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """An axis between the pixels ``start`` and ``end``."""
+    """Mapping of an axis to the pixels from ``start`` to ``end``."""
 
     axis: Axis
     low: float
@@ -129,7 +130,7 @@ class Scale:
     end: float
 
     def __call__(self, value: float) -> float:
-        """The pixel of a value."""
+        """Return the pixel of a value."""
         low, high, at = (
             math.log(one) if self.axis.is_log else one for one in (self.low, self.high, value)
         )
@@ -137,7 +138,7 @@ class Scale:
 
     @property
     def ticks(self) -> list[Tick]:
-        """Those whose labels do not touch; the first and the last stay."""
+        """Ticks whose labels do not overlap; the first and the last tick always stay."""
         ticks = [Tick(self(value), self.axis.tick(value)) for value in self._values()]
         if not self.axis.is_log or len(ticks) < 3:
             return ticks
@@ -160,8 +161,8 @@ class Scale:
 
 
 class PlacedPoint(NamedTuple):
-    """A point in pixels: its size, what is said of it, the path of its error bars, and the height
-    of its ring.
+    """A point in pixels: its position, its relative size, its tooltip, the SVG path of its error
+    bars, and the y of its ring.
     """
 
     x: float
@@ -173,7 +174,9 @@ class PlacedPoint(NamedTuple):
 
 
 class PlacedSeries(NamedTuple):
-    """A series in pixels; ``style`` is that of the page, ``line`` the points of a polyline."""
+    """A series in pixels: ``style`` is a CSS class of the page, and ``line`` the points of a
+    polyline.
+    """
 
     label: str
     style: str
@@ -183,17 +186,17 @@ class PlacedSeries(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Chart:
-    """One figure.
+    """One figure of the page.
 
     Attributes:
-        name: a word for ids and its CSV file, unique on the page.
-        title: its heading.
-        across, down: values to compare with, by name, drawn as lines; lines down are not named in
-            the legend.
-        clean: where the clean texts stand, drawn as a star.
+        name: a word for ids and the CSV file, unique on the page.
+        title: heading of the figure.
+        across, down: reference values by name, drawn as horizontal and vertical lines; the legend
+            names the horizontal ones only.
+        clean: position of the clean texts, drawn as a star.
         is_path: whether markers grow along each line, which then goes from the smallest epsilon to
             the largest.
-        has_markers: whether points are drawn, and not their line alone.
+        has_markers: whether the chart draws markers at the points, and not the line alone.
     """
 
     name: str
@@ -209,22 +212,22 @@ class Chart:
 
     @cached_property
     def x_scale(self) -> Scale:
-        """From left to right."""
+        """Scale of the x axis; pixels rise from left to right."""
         return self.x.scale(
             [point.x for line in self.series for point in line.points], LEFT, WIDTH - RIGHT
         )
 
     @cached_property
     def y_scale(self) -> Scale:
-        """From below to above."""
+        """Scale of the y axis; values rise from the bottom to the top."""
         return self.y.scale(
             [point.y for line in self.series for point in line.points], HEIGHT - BOTTOM, TOP
         )
 
     @cached_property
     def drawn(self) -> list[PlacedSeries]:
-        """The series in pixels; of a logarithmic axis their points stand side by side, so that no
-        bar hides another.
+        """The series in pixels. On a logarithmic axis, points of several series at one value stand
+        side by side, so that no error bar hides another.
         """
         x, y = self.x_scale, self.y_scale
         drawn = []
@@ -252,7 +255,7 @@ class Chart:
         return drawn
 
     def said_of(self, line: Series, point: ChartPoint) -> str:
-        """What is said where somebody points at a point."""
+        """Return the tooltip of a point."""
         name = f"{line.label}, {point.name}" if point.name else line.label
         ends = "" if point.y_ends is None else f" ({'–'.join(map(self.y.show, point.y_ends))})"
         return (
@@ -262,7 +265,7 @@ class Chart:
 
     @property
     def description(self) -> str:
-        """What a person who cannot see it should know."""
+        """Text alternative of the chart, for people who cannot see it."""
         lines = [
             f"{line.label}: "
             + ", ".join(f"{self.y.show(one.y)} at {self.x.show(one.x)}" for one in line.points)
@@ -275,7 +278,7 @@ class Chart:
 
     @cached_property
     def csv(self) -> Table:
-        """What it is drawn of."""
+        """Data of the chart as a table."""
         keys = [
             "series",
             "name",
@@ -307,7 +310,7 @@ class Chart:
 def lines(
     keys: Iterable[Key], label: Callable[[Key], str], point: Callable[[Key], ChartPoint]
 ) -> list[Series]:
-    """A point for each run: by the name of its line, by rising epsilon."""
+    """Group runs into lines by ``label``, and sort the points of each line by rising epsilon."""
     grouped: dict[str, list[Key]] = {}
     for key in keys:
         grouped.setdefault(label(key), []).append(key)
@@ -318,7 +321,7 @@ def lines(
 
 
 def middle(value: Known) -> float:
-    """Where a value stands."""
+    """Return the value at which a point is drawn: the mean, the share, or the number itself."""
     return (
         value.mean
         if isinstance(value, MeanSd)
@@ -329,7 +332,9 @@ def middle(value: Known) -> float:
 
 
 def bar(value: Known) -> Ends | None:
-    """The ends of its error bar, which of a mean is one standard error long on each side."""
+    """Return the ends of an error bar: those of the interval, or one standard error on each side of
+    a mean. None if there is no error.
+    """
     if isinstance(value, Interval):
         return value.low, value.high
     error = value.error if isinstance(value, MeanSd) else None
@@ -344,11 +349,12 @@ def over_epsilon(
     mechanism: str,
     across: Mapping[str, float] | None = None,
 ) -> list[Chart]:
-    """One line per strategy over the base epsilon of a mechanism; nothing where nothing is known of
-    its runs.
+    """Draw one line per strategy over the base epsilon of a mechanism; no chart if no run of the
+    mechanism has a value.
 
     Args:
-        known: by run; those of other mechanisms, of clean texts and at levels are left out.
+        known: value of each run; runs of other mechanisms, clean texts and runs at levels are
+            skipped.
         across: see ``Chart``.
     """
     keys = [key for key in known if key[0] == mechanism and not isinstance(key[2], Level)]
@@ -376,13 +382,14 @@ def tradeoff(
     clean: Ends,
     majority: tuple[float | None, float],
 ) -> Chart:
-    """What is given away against what is kept, a line from the smallest epsilon to the largest; up
-    and left is better.
+    """Draw utility over leakage, each line from the smallest epsilon to the largest; up and left is
+    better.
 
     Args:
-        axes, known: across, then up.
-        label: the name of a run's line.
-        majority: what of both is had without reading the texts.
+        axes, known: the x axis and values (leakage), then the y axis and values (utility).
+        label: returns the name of the line of a run.
+        clean: x and y of the clean texts.
+        majority: x and y of the baseline that reads no text; x is None if there is no such value.
     """
 
     def point(key: Key) -> ChartPoint:

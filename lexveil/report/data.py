@@ -1,6 +1,4 @@
-"""What the sections of the report are made of, each artifact read once and only if a section asks
-for it.
-"""
+"""Inputs of the report sections. Each artifact is read once, and only if a section asks for it."""
 
 from __future__ import annotations
 
@@ -34,17 +32,17 @@ PER_DECADE = 20  # ranks of words
 
 @dataclass(frozen=True)
 class ReportData:
-    """The artifacts that ``params`` names; what another grid left behind is not looked at.
+    """Artifacts of the grid that ``params`` names. Artifacts of another grid are ignored.
 
-    Reading one that is not there raises MissingArtifact, which names the stage that makes it.
+    An artifact that does not exist raises MissingArtifact, which names the stage that makes it.
     """
 
     params: Params
 
     @cached_property
     def keys(self) -> list[Key]:
-        """Mechanism, strategy and epsilon, or level, of every run that params.yaml names, in the
-        order of the page.
+        """Mechanism, strategy and epsilon or level of every run in params.yaml, in the order of the
+        page.
         """
         grid = self.params.grid
         ordered = grid.model_copy(
@@ -57,7 +55,7 @@ class ReportData:
 
     @cached_property
     def plans(self) -> list[Record]:
-        """What every plan of a base epsilon grants and spends, per data set: rows of
+        """Budget and spending of every plan at a base epsilon, per data set: rows of
         sql/report/plan.sql.
         """
         totals = list[Record]()
@@ -75,11 +73,11 @@ class ReportData:
         return totals
 
     def budget_mean(self, key: Key) -> float | None:
-        """Mean budget over all texts, in 1 / distance of the mechanism; None of the baseline, and
-        where every token has the same epsilon, as at a level.
+        """Return the mean budget of all texts, in 1 / distance of the mechanism.
 
-        There each text spends what its tokens get. Rounded, so that the order of additions does not
-        show.
+        The result is None for the baseline, and for runs in which every token has the same epsilon
+        (runs at a level among them), because there each text spends the sum of the epsilons of its
+        tokens. The mean is rounded, so that the order of additions does not show.
         """
         if self.params.grid.is_per_token(key[2]):
             return None
@@ -93,7 +91,7 @@ class ReportData:
 
     @cached_property
     def runs(self) -> list[ReportedRun]:
-        """The runs of the grid, then the clean baseline."""
+        """The runs of the grid, followed by the clean baseline."""
         made_by = {key: stage_name("privatize", *key) for key in self.keys} | {CLEAN: "baseline"}
         names = ("metrics.json", "record.json")
         return [
@@ -103,7 +101,7 @@ class ReportData:
 
     @cached_property
     def recovery(self) -> list[RunRecovery]:
-        """What a best-informed reader gets back of every run of the grid."""
+        """Words that the Bayes-optimal adversary recovers from each run of the grid."""
         return [
             RunRecovery(read_json(paths.recovery(*key), stage_name("evaluate", *key)))
             for key in self.keys
@@ -111,16 +109,16 @@ class ReportData:
 
     @cached_property
     def samples(self) -> list[SampleText]:
-        """The texts to show, and what every run made of them."""
+        """Sample texts with the output of every run."""
         return load_samples(self.params, self.keys)
 
     @cached_property
     def deniability(self) -> list[Record]:
-        """The plausible deniability statistics of every mechanism, in the segmentations of the
-        grid's strategies.
+        """Plausible deniability statistics of every mechanism, in the segmentations that the
+        strategies of the grid use.
 
         Raises:
-            CheckFailed: if they are of different words.
+            CheckFailed: if the statistics are about different words.
         """
         used = {SEGMENTATION_OF[strategy] for strategy in self.params.grid.strategies}
         statistics = [
@@ -134,7 +132,7 @@ class ReportData:
 
     @cached_property
     def checks(self) -> dict[str, Record]:
-        """The records of all expectations, by the name of their file."""
+        """Records of all expectations, by file name."""
         grid = self.params.grid
         made_by = {
             paths.CHECKS / "corpus.json": "check_corpus",
@@ -153,7 +151,7 @@ class ReportData:
 
     @property
     def coverage(self) -> Mapping[str, Mapping[str, Record]]:
-        """How much of each data set each vocabulary knows: counts by data set and segmentation."""
+        """Coverage counts of each vocabulary, by data set and segmentation."""
         coverage: Mapping[str, Mapping[str, Record]] = self.checks[
             str(paths.CHECKS / "coverage.json")
         ]["summary"]["coverage"]
@@ -161,10 +159,10 @@ class ReportData:
 
     @cached_property
     def evaluated(self) -> tuple[EvaluatedRun, list[EvaluatedRun]]:
-        """The evaluation of the clean baseline, and of the runs of the grid.
+        """Evaluation of the clean baseline, and evaluations of the runs of the grid.
 
         Raises:
-            CheckFailed: if they were measured by different models.
+            CheckFailed: if they were measured with different models.
         """
         clean = EvaluatedRun(read_json(paths.evaluation(*CLEAN), "evaluate_baseline"))
         runs = [
@@ -176,12 +174,12 @@ class ReportData:
 
     @property
     def clean(self) -> EvaluatedRun:
-        """The evaluation of the clean baseline."""
+        """Evaluation of the clean baseline."""
         return self.evaluated[0]
 
     @cached_property
     def values(self) -> dict[str, Values]:
-        """Every mean of the evaluation, by data set."""
+        """All means of the evaluation, by data set."""
         return {dataset: values(*self.evaluated, dataset) for dataset in self.clean.datasets}
 
     @cached_property
@@ -210,15 +208,15 @@ class ReportData:
 
     @cached_property
     def base(self) -> Record | None:
-        """The model that training began with, as the embeddings' metrics name it; None if there was
-        none.
+        """Base model from which training started, as the metrics of the embeddings name it; None if
+        training started from nothing.
         """
         named = [space.get("training", {}).get("base") for space in self.spaces.values()]
         return next(filter(None, named), None)
 
     @cached_property
     def nearest(self) -> dict[str, float]:
-        """Median distance of a token to its nearest neighbour, by segmentation."""
+        """Median distance between a token and its nearest neighbour, by segmentation."""
         return {
             name: float(np.median(self.distances(name)[1][:, 0]))
             for name in self.params.grid.segmentations
@@ -226,8 +224,8 @@ class ReportData:
 
     @cached_property
     def collocations(self) -> dict[str, list[Record]]:
-        """The PMI histogram, the collocations to show, and word frequencies by rank: rows by query
-        of sql/report.
+        """Rows of three queries of sql/report, by query: the PMI histogram, the collocations to
+        show, and word frequencies by rank.
         """
         with duckdb_session.session(self.params.machine) as con:
             for name in ("bigrams", "trigrams"):
@@ -246,7 +244,7 @@ class ReportData:
 
     @property
     def n_collocations(self) -> dict[str, int]:
-        """How many bigrams and trigrams there are."""
+        """Number of bigrams and of trigrams among the collocations."""
         histogram = self.collocations["pmi_histogram"]
         return {
             ngrams: sum(row["n_collocations"] for row in histogram if row["ngrams"] == ngrams)
@@ -255,7 +253,9 @@ class ReportData:
 
     @staticmethod
     def distances(segmentation: str) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-        """Nearest words and their distances, (V, k) each, mapped from disk."""
+        """Nearest neighbours of each token and their distances, shape (V, k) each, memory-mapped
+        from disk.
+        """
         folder = paths.neighborhood(segmentation)
         ids, distances = (
             np.load(
@@ -269,7 +269,7 @@ class ReportData:
 
 
 def _rows(con: duckdb.DuckDBPyConnection, name: str, **parameters: object) -> list[Record]:
-    """The rows of sql/report/NAME.sql, by column."""
+    """Run sql/report/NAME.sql and return each row as a dict by column."""
     found = duckdb_session.run(con, f"report/{name}", **parameters)
     columns = [column[0] for column in found.description]
     return [dict(zip(columns, row, strict=True)) for row in found.fetchall()]

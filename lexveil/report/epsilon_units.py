@@ -1,4 +1,4 @@
-"""What ε is measured in. Every mechanism has a distance of its own, and ε is in 1 / its units."""
+"""Units of ε. Each mechanism has its own distance, and ε is in 1 / the unit of that distance."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ EUCLIDEAN = EuclideanMechanism.metric
 
 
 def unit(mechanism: str) -> str:
-    """The unit of a mechanism's ε: "1 / embedding distance"."""
+    """Return the unit of a mechanism's ε, for example "1 / embedding distance"."""
     return f"1 / {MECHANISMS[base_of(mechanism)].unit}"
 
 
 def shared_unit(mechanisms: Sequence[str]) -> str:
-    """The unit of an axis or column that several mechanisms share; a neutral one where theirs
-    differ.
+    """Return the unit for an axis or a column that several mechanisms share; a neutral unit if
+    theirs differ.
     """
     units = {unit(name) for name in mechanisms}
     return units.pop() if len(units) == 1 else "1 / distance of the mechanism"
 
 
 def in_words(mechanisms: Sequence[str]) -> str:
-    """The same as a sentence, which names the mechanisms of each unit if there are several."""
+    """Return a sentence about the unit of ε, which names the mechanisms of each unit if there are
+    several units.
+    """
     units = list(dict.fromkeys(unit(name) for name in mechanisms))
     if len(units) == 1:
         return f"ε is in {units[0]}."

@@ -1,5 +1,7 @@
-"""Runs compared where a reader gets back equally much: between the rungs of each, never beyond
-them.
+"""Comparison of runs at equal recovery: at levels where an adversary recovers the same share of
+words.
+
+Values are interpolated between the runs of a mechanism and strategy, never extrapolated.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ class Rung:
     """One run of a mechanism and strategy on one data set.
 
     Attributes:
-        recovered: share of replaced words that the reader gets back, with its 95% interval.
+        recovered: share of replaced words that the adversary recovers, with its 95% interval.
         scores: mean and standard error by score.
     """
 
@@ -32,15 +34,15 @@ class Rung:
 
 @dataclass(frozen=True, slots=True)
 class AtLevel:
-    """What a mechanism and strategy give where so much is recovered.
+    """Scores of a mechanism and strategy at one level of recovery.
 
     Attributes:
-        level: the share of replaced words that is recovered.
+        level: share of replaced words that the adversary recovers.
         epsilon: base epsilon; None if no two rungs lie around the level.
-        scores: with 95% intervals, by score; empty if there is no epsilon.
-        by_word, recovered: of a run that was made at the level, the share that the reader by the
-            word got back, of whom the level is expected, and that of the best-informed reader; else
-            None.
+        scores: scores with 95% intervals, by name; empty if there is no epsilon.
+        by_word, recovered: measured shares of a run that was made at the level, else None: the
+            share that the unigram adversary recovers, for whom the level is the expected value, and
+            the share that the Bayes-optimal adversary recovers.
     """
 
     mechanism: str
@@ -55,11 +57,11 @@ class AtLevel:
 def rungs(
     of: Values, runs: Sequence[RunRecovery], dataset: str, names: Sequence[str]
 ) -> dict[tuple[str, str], list[Rung]]:
-    """The runs of each mechanism and strategy at base epsilons, by rising epsilon.
+    """Group the runs at base epsilons by mechanism and strategy, each group by rising epsilon.
 
     Args:
         of: means of this data set.
-        names: scores to take.
+        names: names of the scores to take.
     """
     found: dict[tuple[str, str], list[Rung]] = {run.key[:2]: [] for run in runs}
     for run in sorted(runs, key=lambda run: run.key[2]):
@@ -70,15 +72,16 @@ def rungs(
 
 
 def at_level(own: Sequence[Rung], level: float) -> AtLevel:
-    """What is between the first two neighbouring rungs around a level, by straight lines; of ε, of
-    its logarithm.
+    """Interpolate scores linearly between the first two neighbouring rungs around a level; ε on a
+    logarithmic scale.
 
-    The rungs are of the same documents, so their errors may go together: the error in between is at
-    most the mean of both, weighted as they are. The error of the recoveries adds what the line
-    makes of it.
+    All rungs are measured on the same documents, so their errors may be correlated. The error of an
+    interpolated score is at most the mean of the errors of both rungs, with the weights of the
+    interpolation. The error of the recoveries adds to it by the slope of the line.
 
     Args:
         own: rungs of one mechanism and strategy by rising epsilon, at least one.
+        level: share of replaced words that the adversary recovers, in [0, 1].
     """
     mechanism, strategy, _ = own[0].key
     for low, high in _around(own, level):
@@ -102,12 +105,12 @@ def at_level(own: Sequence[Rung], level: float) -> AtLevel:
 def made_at_levels(
     of: Values, runs: Sequence[RunRecovery], dataset: str, names: Sequence[str], band: str = CONTENT
 ) -> list[AtLevel]:
-    """The runs at levels of recovery that have one of some scores.
+    """Return the runs at levels of recovery that have at least one of the scores ``names``.
 
     Args:
         of: means of this data set.
-        names: scores to take.
-        band: that the levels are of.
+        names: names of the scores to take.
+        band: band of words to which the levels refer.
     """
     found = []
     for run in runs:
@@ -124,7 +127,7 @@ def made_at_levels(
 
 
 def interval(value: MeanSd) -> Interval:
-    """A mean of what is at most 1 with its 95% interval."""
+    """Return a mean with its 95% interval, cut at -1 and 1."""
     half = NORMAL * (value.error or 0.0)
     return Interval(value.mean, max(-1.0, value.mean - half), min(1.0, value.mean + half))
 
@@ -134,7 +137,9 @@ def _scores(of: Values, key: Key, names: Sequence[str]) -> dict[str, MeanSd]:
 
 
 def _around(own: Sequence[Rung], level: float) -> Iterator[tuple[Rung, Rung]]:
-    """Neighbouring rungs between which a level lies; a rung that has it exactly, twice."""
+    """Yield pairs of neighbouring rungs with the level between them. A rung exactly at the level is
+    yielded first, paired with itself.
+    """
     for rung in own:
         if rung.recovered.share == level:
             yield rung, rung

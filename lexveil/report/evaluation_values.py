@@ -1,4 +1,4 @@
-"""The means of the evaluation that the report shows, by score and run."""
+"""Means of the evaluation that the report shows, by score and run."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from lexveil.levels import Level, epsilon_in
 from lexveil.report.formatting import NORMAL, MeanSd
 from lexveil.report.records import Key
 
-DIGITS = 9  # of what is computed here: the last bits of a float are no result
+DIGITS = 9  # rounding of computed values: the last bits of a float are no result
 
-# Means of one data set, by score and run; the clean baseline is the run CLEAN, and MAJORITY looks
-# at no text.
+# Means of one data set, by score and run. The clean baseline is the run CLEAN; MAJORITY is the
+# baseline that reads no text.
 Values = Mapping[tuple[str, Key], MeanSd]
 MAJORITY: Key = ("majority", "none", 0.0)
 
@@ -30,34 +30,36 @@ SCORES = tuple(score for metric in METRICS for score in metric.scores)
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedRun:
-    """What was measured of one run.
+    """Evaluation of one run.
 
     Attributes:
-        record: mechanism, strategy, epsilon, the back ends; datasets: an entry for each metric, by
-            name.
+        record: the evaluation file of the run: mechanism, strategy, epsilon, the back ends;
+            ``datasets`` has an entry for each metric, by data set and name.
     """
 
     record: Mapping[str, Any]
 
     @property
     def key(self) -> Key:
-        """What names the run."""
+        """Mechanism, strategy and epsilon or level of the run."""
         return str(self.record["mechanism"]), str(self.record["strategy"]), epsilon_in(self.record)
 
     @property
     def datasets(self) -> list[str]:
-        """The data sets, by name."""
+        """Names of the data sets, sorted."""
         return sorted(self.record["datasets"])
 
     def entry(self, dataset: str, metric: str) -> Mapping[str, Any] | None:
-        """The record of one metric in one data set; None where it is left out or was not
+        """Return the record of a metric in a data set; None if the metric was left out or not
         measured.
         """
         entry: Mapping[str, Any] | None = self.record["datasets"].get(dataset, {}).get(metric)
         return None if entry is None or entry["left_out"] is not None else entry
 
     def value(self, dataset: str, score: Score) -> MeanSd | None:
-        """Mean, deviation and standard error; None where it is left out or was not measured."""
+        """Return mean, standard deviation and standard error of a score; None if the score was left
+        out or not measured.
+        """
         entry = self.entry(dataset, score.metric)
         figures: Any = entry
         for name in score.path or ():
@@ -69,16 +71,16 @@ class EvaluatedRun:
         return MeanSd(mean, sd, None if error is None else round(error, DIGITS))
 
     def back_end(self, name: str) -> str:
-        """The model a metric was computed with."""
+        """Return the name of the model that computed a metric."""
         metric = BY_NAME[name]
         return metric.only_back_end or str(self.record.get(metric.back_end) or "not recorded")
 
 
 def require_same_back_ends(clean: EvaluatedRun, runs: Sequence[EvaluatedRun]) -> None:
-    """See that all runs were measured with the same models.
+    """Check that all runs were measured with the same models.
 
     Raises:
-        CheckFailed: if they were not, and so cannot be compared.
+        CheckFailed: if the models differ, so that the runs cannot be compared.
     """
     for name in dict.fromkeys(metric.back_end for metric in METRICS if metric.back_end):
         used = sorted(
@@ -93,7 +95,7 @@ def require_same_back_ends(clean: EvaluatedRun, runs: Sequence[EvaluatedRun]) ->
 
 
 def values(clean: EvaluatedRun, runs: Sequence[EvaluatedRun], dataset: str) -> Values:
-    """Everything known of one data set; the relative gain is of macro F1 against the adaptive
+    """Collect all means of one data set. The relative gain is that of macro F1 against the adaptive
     attacker.
     """
     means: dict[tuple[str, Key], MeanSd] = {}
@@ -119,17 +121,19 @@ def values(clean: EvaluatedRun, runs: Sequence[EvaluatedRun], dataset: str) -> V
 
 
 def of_score(values_of: Values, score: Score) -> dict[Key, MeanSd]:
-    """What is known of one score, by run."""
+    """Return the values of one score, by run."""
     return {key: value for (name, key), value in values_of.items() if name == score.name}
 
 
 def is_learnt(clean: MeanSd, majority: MeanSd) -> bool:
-    """Whether clean texts are above the majority by half of a 95% interval."""
+    """Return whether clean texts score above the majority by more than half a 95% interval."""
     return clean.mean - NORMAL * (clean.error or 0.0) > majority.mean
 
 
 def averages(values_of: Mapping[str, Values], datasets: Iterable[str]) -> Values:
-    """Means over data sets, of what is known in each of them, without a spread."""
+    """Average over data sets those values that every one of them has; the averages have no
+    spread.
+    """
     every = [values_of[name] for name in datasets]
     common = set.intersection(*(set(candidate) for candidate in every)) if every else set()
     return {
@@ -139,7 +143,7 @@ def averages(values_of: Mapping[str, Values], datasets: Iterable[str]) -> Values
 
 
 def losses(of: Values) -> Values:
-    """What a run costs in micro F1, against clean texts."""
+    """Return the loss of micro F1 of each run against clean texts."""
     base = of.get((UTILITY_MICRO.name, CLEAN))
     return {
         (LOSS.name, key): MeanSd(base.mean - value.mean, None)
@@ -149,22 +153,20 @@ def losses(of: Values) -> Values:
 
 
 def keys_of(of: Values) -> list[Key]:
-    """The runs that something is known of, by mechanism as they came, strategy and epsilon."""
+    """Return the runs that have a value, in the order of the values."""
     return [key for key in dict.fromkeys(key for _, key in of) if key not in (CLEAN, MAJORITY)]
 
 
 def at_epsilons(of: Values) -> Values:
-    """What is known of the runs at base epsilons, of clean texts and of the majority; without runs
-    at levels.
-    """
+    """Return all values except those of runs at levels of recovery."""
     return {
         (name, key): value for (name, key), value in of.items() if not isinstance(key[2], Level)
     }
 
 
 def one_kind(of: Values) -> Values:
-    """What one line can go through: the runs at base epsilons, or those at levels where there are
-    no others.
+    """Return values that one line can connect: those of runs at base epsilons, or those of runs at
+    levels if there are no others.
     """
     of_epsilons = at_epsilons(of)
     return of_epsilons if keys_of(of_epsilons) else of

@@ -1,4 +1,4 @@
-"""How numbers are written for people. A table writes a dash where there is no value, never zero."""
+"""Number formats of the report. A table shows a dash for a missing value, never zero."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 @dataclass(frozen=True, slots=True)
 class MeanSd:
-    """A mean and the standard deviation around it. As raw text it is its mean.
+    """A mean and the standard deviation around it. Its raw text is the mean.
 
     Attributes:
-        sd: None if there is none.
-        error: standard error of the mean, None if it is not known.
+        sd: standard deviation; None if there is none.
+        error: standard error of the mean; None if it is not known.
     """
 
     mean: float
@@ -32,7 +32,7 @@ class MeanSd:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A share, or a score, with its 95% interval. As raw text it is the share."""
+    """A share or a score with its 95% interval. Its raw text is the share."""
 
     share: float
     low: float
@@ -43,12 +43,12 @@ class Interval:
 
     @property
     def error(self) -> float:
-        """The standard error of a share whose interval this is."""
+        """Standard error of the share that has this interval."""
         return (self.high - self.low) / (2 * NORMAL)
 
 
 def decimals(places: int) -> Callable[[float], str]:
-    """A number with so many decimals: 1,342.08."""
+    """Return a formatter with a fixed number of decimals, for example 1,342.08."""
     return f"{{:,.{places}f}}".format
 
 
@@ -56,7 +56,9 @@ one, two, three = map(decimals, (1, 2, 3))
 
 
 def mean_sd(places: int) -> Callable[[MeanSd], str]:
-    """0.411 ± 0.020, both with so many decimals; without a deviation the mean alone."""
+    """Return a formatter for 0.411 ± 0.020 with a fixed number of decimals; without a deviation it
+    shows the mean alone.
+    """
     number = decimals(places)
     return lambda value: (
         number(value.mean) if value.sd is None else f"{number(value.mean)} ± {number(value.sd)}"
@@ -64,17 +66,17 @@ def mean_sd(places: int) -> Callable[[MeanSd], str]:
 
 
 def count(value: int) -> str:
-    """12,345."""
+    """Format a whole number as 12,345."""
     return f"{value:,}"
 
 
 def amount(value: float) -> str:
-    """A whole number as 12,345, any other with two decimals."""
+    """Format a whole number as 12,345, and any other number with two decimals."""
     return two(value) if isinstance(value, float) else count(value)
 
 
 def share(value: float) -> str:
-    """A part of 1 as 12.3%; what is more than nothing never reads as 0.0%, nor less than all as
+    """Format a share as 12.3%. A share above 0 never reads as 0.0%, and a share below 1 never as
     100.0%.
     """
     if 0 < value < 0.0005:
@@ -83,24 +85,24 @@ def share(value: float) -> str:
 
 
 def percent(value: float) -> str:
-    """A tick of an axis of shares, as short as it can be: 5%, 0.5%."""
+    """Format a tick of a share axis as briefly as possible: 5%, 0.5%."""
     return f"{100 * value:g}%"
 
 
 def interval(value: Interval) -> str:
-    """12.3% (11.8–12.9), the ends of the interval in percent too."""
+    """Format a share and its interval in percent: 12.3% (11.8–12.9)."""
     return f"{share(value.share)} ({100 * value.low:.1f}–{100 * value.high:.1f})"
 
 
 def bounded(value: Interval) -> str:
-    """0.61 (0.57–0.65): a score with its interval."""
+    """Format a score and its interval: 0.61 (0.57–0.65)."""
     return f"{two(value.share)} ({two(value.low)}–{two(value.high)})"
 
 
 def epsilon(value: float) -> str:
-    """A base epsilon, as short as it can be: 0.5, 1, 50; none for the clean baseline.
+    """Format a base epsilon as briefly as possible: 0.5, 1, 50; a dash for the clean baseline.
 
-    Of a run at a level of recovery both: 20%, ε 8.11.
+    A run at a level of recovery shows both level and epsilon: 20%, ε 8.11.
     """
     if isinstance(value, Level):
         level = percent(value.share)
@@ -109,17 +111,17 @@ def epsilon(value: float) -> str:
 
 
 def run_epsilon(value: float) -> str:
-    """What a run of a mechanism and strategy is called: ε 0.5; or 20%, ε 8.11."""
+    """Format the epsilon of a run for its name: ε 0.5; or 20%, ε 8.11 at a level."""
     return epsilon(value) if isinstance(value, Level) else f"ε {epsilon(value)}"
 
 
 def epsilon_found(value: float) -> str:
-    """A base epsilon that was found and not chosen, with three digits."""
+    """Format a computed base epsilon (one that nobody chose) with three digits."""
     return f"{value:.3g}"
 
 
 def factor(log_value: float) -> str:
-    """Write exp(log_value) as ×2.4, or as ×10¹³ where the digits would say nothing."""
+    """Format exp(log_value) as ×2.4, or as ×10¹³ if the digits would say nothing."""
     power = log_value / math.log(10)
     if power < 3:
         return f"×{math.exp(log_value):.{2 if power < 1 else 0}f}"
@@ -127,7 +129,7 @@ def factor(log_value: float) -> str:
 
 
 def short(value: float) -> str:
-    """A tick of an axis: 0.2, 100, 10k, 2M."""
+    """Format a tick of an axis: 0.2, 100, 10k, 2M."""
     for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= limit:
             return f"{value / limit:g}{unit}"
@@ -135,7 +137,7 @@ def short(value: float) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Join names as a sentence does: a, b and c."""
+    """Join names as in a sentence: a, b and c."""
     return (
         names[0]
         if len(names) == 1

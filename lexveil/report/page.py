@@ -1,4 +1,4 @@
-"""The page: one HTML file that needs nothing beside it."""
+"""The HTML page of the report: one file that needs no other file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FILTERS = ("count", "share", "run_epsilon", "three", "listed")
 
 
 def render(report: ReportData, sections: Sequence[PageSection]) -> str:
-    """The page with some sections, in their order.
+    """Render the page with some sections, in their order.
 
     Raises:
         jinja2.UndefinedError: if the template of a section uses a name that its view does not have.
@@ -34,7 +34,7 @@ def render(report: ReportData, sections: Sequence[PageSection]) -> str:
     ]
     page = templates.get_template("page.html.j2").render(
         sections=list(zip(sections, bodies, strict=True)),
-        # Both files are ours and hold no closing tag of their own.
+        # Both files belong to the library and contain no closing tag.
         style=Markup((FOLDER / "page.css").read_text(encoding="utf-8")),
         script=Markup((FOLDER / "page.js").read_text(encoding="utf-8")),
         version=report.runs[0].record["lexveil"],
@@ -47,7 +47,7 @@ def render(report: ReportData, sections: Sequence[PageSection]) -> str:
 
 
 def environment() -> Environment:
-    """Templates with the macros and filters that sections use."""
+    """Return the Jinja environment with the macros and filters that sections use."""
     templates = Environment(
         loader=FileSystemLoader([FOLDER, FOLDER / "sections"]),
         autoescape=True,
@@ -66,5 +66,7 @@ def environment() -> Environment:
 
 
 def _breakable(token: str) -> Markup:
-    """A token that may be broken after each of its words; `_` alone is no place for it."""
+    """Mark up a token so that the browser may break it after each of its words; browsers do not
+    break at `_`.
+    """
     return Markup("_<wbr>").join(token.split("_"))

@@ -1,9 +1,10 @@
-"""Which runs of the grid keep a limit: what `lexveil recommend` calls. No stage of the graph.
+"""Recommendation of runs within limits of utility and attack, for `lexveil recommend`. No stage of
+the graph uses it.
 
-Reads what stage `evaluate` wrote. Utility and attack are macro F1, the attack that of the adaptive
-attacker. Each has two errors: of the trainings (standard deviation over shuffles), and of the
-number of evaluated documents. Runs are evaluated on the same documents after the same trainings, so
-they are compared by paired differences.
+It reads the files of the stage `evaluate`. Utility and attack are macro F1; the attack is that of
+the adaptive attacker. Each has two errors: one from the trainings (standard deviation over
+shuffles), and one from the number of evaluated documents. All runs are evaluated on the same
+documents after the same trainings, so they are compared by paired differences.
 """
 
 from __future__ import annotations
@@ -47,11 +48,11 @@ class MacroF1:
     """One score of one run.
 
     Attributes:
-        each: of every training, in [0, 1].
-        n_test: evaluated documents.
-        majority: what is scored without looking at a text.
-        right: by how many trainings each document is right, for comparison with other runs; None
-            where it is not known.
+        each: score of every training, in [0, 1].
+        n_test: number of evaluated documents.
+        majority: score of the baseline that reads no text.
+        right: for each document, the number of trainings that classify it correctly, for paired
+            comparison with other runs; None if it is not known.
     """
 
     each: Sequence[float]
@@ -61,7 +62,7 @@ class MacroF1:
 
     @classmethod
     def of(cls, record: Record, dataset: str, measured: str, setting: str) -> MacroF1 | None:
-        """From the record of a run; None where it was left out or not measured."""
+        """Read a score from the record of a run; None if it was left out or not measured."""
         entry = record["datasets"].get(dataset, {}).get(measured)
         if entry is None or entry["left_out"] is not None or setting not in entry["scores"]:
             return None
@@ -75,19 +76,21 @@ class MacroF1:
 
     @property
     def estimate(self) -> Estimate:
-        """With both errors."""
+        """The score with both errors."""
         return Estimate.of(self.each).asked_of(self.n_test)
 
     @property
     def paired(self) -> Paired | None:
-        """For comparison with other runs."""
+        """The score in a form for paired comparison with other runs; None if ``right`` is not
+        known.
+        """
         if self.right is None:
             return None
         return Paired(np.array(self.each), np.array(self.right) / len(self.each))
 
     def summary(self) -> dict[str, object]:
-        """As JSON values: mean, standard deviation over shuffles (None of one), half of the 95%
-        interval.
+        """Return JSON values: mean, standard deviation over shuffles (None for one training), and
+        half of the 95% interval.
         """
         once = Estimate.of(self.each)
         return {
@@ -99,7 +102,7 @@ class MacroF1:
 
 @dataclass(frozen=True, slots=True)
 class WeighedRun:
-    """A run on a data set, or its clean texts, with both scores."""
+    """A run on a data set, or the clean texts of the data set, with both scores."""
 
     record: Record
     utility: MacroF1
@@ -107,12 +110,12 @@ class WeighedRun:
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing was done to the texts."""
+        """Whether the run is the clean baseline."""
         return bool(self.record["mechanism"] == "none")
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Name of the run: mechanism, strategy and epsilon."""
         return (
             f"{self.record['mechanism']} {self.record['strategy']} "
             f"{formatting.run_epsilon(epsilon_in(self.record))}"
@@ -120,13 +123,13 @@ class WeighedRun:
 
     @property
     def point(self) -> Point:
-        """To compare it by."""
+        """The run as a point of the frontier, with both scores."""
         utility, attack = self.utility, self.attack
         return Point(self.name, utility.estimate, attack.estimate, utility.paired, attack.paired)
 
     def recovered(self, dataset: str, band: str) -> float | None:
-        """The upper end of the 95% interval of what the strongest reader gets back; None where it
-        was not measured.
+        """Return the upper end of the 95% interval of the share that the strongest adversary
+        recovers; None if it was not measured.
         """
         file = paths.recovery(
             self.record["mechanism"], self.record["strategy"], parse_epsilon(self.record["run"])
@@ -137,11 +140,11 @@ class WeighedRun:
 
 
 def read_records() -> list[Record]:
-    """What there is in artifacts/evaluation, ordered by mechanism, strategy and ε; ``run`` is ε as
-    params.yaml has it.
+    """Read artifacts/evaluation, ordered by mechanism, strategy and ε; ``run`` of each record is ε
+    as params.yaml writes it.
 
     Raises:
-        MissingArtifact: if there is nothing.
+        MissingArtifact: if there are no evaluation files.
     """
     folder = paths.ARTIFACTS / "evaluation"
     records = [
@@ -165,23 +168,23 @@ def recommend(
     dataset: str | None = None,
     setting: str = "private",
 ) -> dict[str, Any]:
-    """The runs that keep the limits, by data set.
+    """Return the runs that keep the limits, by data set.
 
     Args:
-        min_utility: smallest macro F1 of the task that will do.
-        max_attack: largest macro F1 of the adaptive attacker that will do.
-        max_recovery: largest share of replaced words of ``band`` that a reader may get back, with
-            its 95% interval.
-        band: of which words.
-        dataset: only this one; None takes all that have both scores.
-        setting: of utility: on rewritten (private) or clean texts.
+        min_utility: smallest acceptable macro F1 of the task.
+        max_attack: largest acceptable macro F1 of the adaptive attacker.
+        max_recovery: largest share of replaced words of ``band`` that an adversary may recover, by
+            the upper end of its 95% interval.
+        band: band of words to which ``max_recovery`` refers.
+        dataset: name of the only data set to look at; None takes all that have both scores.
+        setting: texts on which utility is measured: rewritten (private) or clean texts.
 
     Returns:
         The limits, and ``datasets``: see ``of_dataset``.
 
     Raises:
-        RequestError: if no limit is given, no data set has both scores, or recovery was not
-            measured and is limited.
+        RequestError: if no limit is given, no data set has both scores, or recovery is limited but
+            was not measured.
         MissingArtifact: if there are no scores yet.
     """
     if min_utility is None and max_attack is None:
@@ -240,23 +243,24 @@ def recommend(
 def of_dataset(
     dataset: str, candidates: Sequence[WeighedRun], limits: Mapping[str, Any]
 ) -> dict[str, object]:
-    """What is said of one data set.
+    """Return the recommendation for one data set.
 
     Args:
-        candidates: runs, at least one, and the clean baseline if it is there.
+        candidates: runs, at least one, and the clean baseline if it exists.
 
     Returns:
-        ``clean``: of the clean texts, to compare with, None if not there; ``majority``: of the
-            majority-class baseline; ``n_test``; ``runs``: every run with its scores and its
-            standing; ``like_clean``: runs whose attack cannot be told from that on clean texts;
-            ``readable``: runs of which too much is recovered, or it was not measured;
-            neither are recommended, so that of the others, ``fitting``: names of the runs that are
-            on the frontier and keep the limits, the best first; ``sure``: those of them that keep
-            the limits with their margins; ``alike``: for each of ``fitting`` the runs that keep the
-            limits and cannot be told apart from it; ``recommended``; ``nearest`` and ``shortfall``:
-            if none keeps the limits, what comes nearest, and by how much it misses them, None and 0
-            if all are ``like_clean`` or ``readable``; ``extremes``: the runs of the highest utility
-            and of the lowest attack.
+        ``clean``: scores of the clean texts for comparison, None if they do not exist;
+            ``majority``: scores of the majority-class baseline; ``n_test``; ``runs``: every run
+            with its scores and its standing; ``like_clean``: runs whose attack is indistinguishable
+            from the attack on clean texts; ``readable``: runs with too much recovery, or with no
+            measured recovery. No run of ``like_clean`` or ``readable`` is recommended; about the
+            other runs: ``fitting``: names of the runs that are on the frontier and keep the limits,
+            the best first; ``sure``: the runs of ``fitting`` that keep the limits with their
+            margins of error; ``alike``: for each run of ``fitting``, the runs that keep the limits
+            and are indistinguishable from it; ``recommended``: name of the best run; ``nearest``
+            and ``shortfall``: if no run keeps the limits, the run that comes nearest and by how
+            much it misses them, None and 0 if all runs are ``like_clean`` or ``readable``;
+            ``extremes``: the runs with the highest utility and with the lowest attack.
     """
     runs = [candidate for candidate in candidates if not candidate.is_clean]
     clean = next((candidate for candidate in candidates if candidate.is_clean), None)
@@ -311,10 +315,10 @@ def of_dataset(
 def too_readable(
     dataset: str, recovered: Mapping[str, float | None], limits: Mapping[str, Any]
 ) -> list[str]:
-    """The runs of which more is recovered than the limit allows, or it was not measured.
+    """Return the runs whose recovery is above the limit or was not measured.
 
     Raises:
-        RequestError: if it was measured of none, and is limited.
+        RequestError: if recovery is limited and was measured for no run.
     """
     limit = limits["max_recovery"]
     if limit is None:
@@ -331,12 +335,12 @@ def too_readable(
 def within(
     private: Sequence[Point], min_utility: float | None, max_attack: float | None
 ) -> tuple[Recommendation, dict[str, list[str]]]:
-    """The best of some runs within limits, and for each that fits the others that cannot be told
-    apart from it.
+    """Return the best runs within limits, and for each of them the other runs that are
+    indistinguishable from it.
     """
     if not private:
         return Recommendation((), (), None, 0.0), {}
-    # A run that only runs beat which are not recommended is on the frontier of those that may be.
+    # Leave out the runs that are not recommended: a run that only they beat is on the frontier.
     frontier = [
         point for point, how in zip(private, standings(private), strict=True) if how == "frontier"
     ]
@@ -354,22 +358,24 @@ def within(
 
 
 def is_harder(point: Point, clean: Point) -> bool:
-    """Whether the attack on a run is below that on clean texts by more than chance explains."""
-    # The same utility in both, so that the attack alone can tell them apart.
+    """Return whether the attack on a run is below the attack on clean texts by more than chance
+    explains.
+    """
+    # Give both the same utility, so that only the attack can distinguish them.
     same = [replace(one, utility=clean.utility, paired_utility=None) for one in (point, clean)]
     return point.attack.mean < clean.attack.mean and not indistinguishable(same)[0, 1]
 
 
 def commands(run: Mapping[str, Any], *, is_per_token: bool = False) -> list[str]:
-    """The commands that make a release of the settings of a run.
+    """Return the commands that make a release with the settings of a run.
 
     Args:
-        is_per_token: every token of the run got its epsilon, as at a level.
+        is_per_token: whether every token of the run got its epsilon, as at a level.
     """
     epsilon = f"--epsilon {run['epsilon']:g}"
     settings = f"--mechanism {run['mechanism']} --strategy {run['strategy']}"
     audit = paths.AUDITS / f"{run['mechanism']}-{run['strategy']}-{run['epsilon']:g}.json"
-    # Where each token got the epsilon no token of a release is to get more.
+    # If each token got the same epsilon, no token of a release may get more.
     is_limited = is_per_token or run.get("level") is not None
     most = f" --max-token-epsilon {run['epsilon']:g}" if is_limited else ""
     return [
@@ -380,7 +386,7 @@ def commands(run: Mapping[str, Any], *, is_per_token: bool = False) -> list[str]
 
 
 def as_text(result: Mapping[str, Any]) -> list[str]:
-    """The lines that are printed for a result of ``recommend``."""
+    """Return the printed lines for a result of ``recommend``."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         undefined=StrictUndefined,
@@ -399,8 +405,8 @@ def as_text(result: Mapping[str, Any]) -> list[str]:
 
 
 def _table(weighed: Mapping[str, Any]) -> list[str]:
-    """The runs that fit, or that miss by least, with their scores; then what they are compared
-    with.
+    """Return a text table of the runs that fit, or that miss the limits by least, with their
+    scores, followed by the clean texts and the majority baseline.
     """
     kept = {
         run: "surely" if run in weighed["sure"] else "by its mean" for run in weighed["fitting"]

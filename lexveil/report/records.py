@@ -1,4 +1,4 @@
-"""What other stages wrote of each run, as the report reads it."""
+"""Records that other stages wrote about each run, as the report reads them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Key = tuple[str, str, float]  # mechanism, strategy and base epsilon, or level
 
 @dataclass(frozen=True, slots=True)
 class ReportedRun:
-    """One output of the grid, or the clean baseline: its metrics.json and record.json."""
+    """One output of the grid, or the clean baseline: metrics.json and record.json."""
 
     key: Key
     metrics: Mapping[str, Any]
@@ -29,34 +29,38 @@ class ReportedRun:
 
     @property
     def is_baseline(self) -> bool:
-        """Whether nothing was done to the text."""
+        """Whether the run is the clean baseline, whose texts are unchanged."""
         return self.key[0] == "none"
 
 
 @dataclass(frozen=True, slots=True)
 class RunRecovery:
-    """What a best-informed reader gets back of one run.
+    """Words that adversaries recover from one run.
 
     Attributes:
-        record: mechanism, strategy, epsilon, language_model; all and datasets: entries by band,
-            with n and the shares of ``lexveil.recovery.measured``.
+        record: mechanism, strategy, epsilon, language_model; ``all`` and ``datasets`` have entries
+            by band, with n and the shares of ``lexveil.recovery.measured``.
     """
 
     record: Mapping[str, Any]
 
     @property
     def key(self) -> Key:
-        """What names the run."""
+        """Mechanism, strategy and epsilon or level of the run."""
         return str(self.record["mechanism"]), str(self.record["strategy"]), epsilon_in(self.record)
 
     @property
     def bands(self) -> list[str]:
-        """All words, the frequency bands, and the words of a list if there is one."""
+        """Bands of words in the record: all words, the frequency bands, and the words of a list if
+        there is one.
+        """
         return list(self.record["all"])
 
     @property
     def linkage(self) -> list[tuple[str, int, Mapping[str, float]]]:
-        """Data set, number of candidates, and the share of sources that each reader finds."""
+        """Data set, number of candidates, and the share of source texts that each adversary
+        finds.
+        """
         return [
             (dataset, int(size), shares)
             for dataset, by_size in self.record["linkage"].items()
@@ -64,19 +68,21 @@ class RunRecovery:
         ]
 
     def n_words(self, band: str, dataset: str | None = None) -> int:
-        """Replaced words."""
+        """Return the number of replaced words in a band."""
         return int(self._entry(band, dataset).get("n", 0))
 
     def share(
         self, band: str, which: str = "recovered", dataset: str | None = None
     ) -> Interval | None:
-        """A share of all data sets or one; None where there is no word or it was not measured.
+        """Return a share of the replaced words with its interval; None if there are no words or the
+        share was not measured.
 
         Args:
-            band: one of the record, or content: all bands but that of the function words, which S1
-                keeps.
+            band: a band of the record, or content: all bands except that of the function words,
+                which S1 keeps.
             which: unchanged, or one of ``lexveil.recovery.measured.GUESSES``; or recovered: the
-                largest share of the readers that were run.
+                largest share among the adversaries that were run.
+            dataset: one data set; None for all of them.
         """
         if which == "recovered":
             shares = [
@@ -106,13 +112,13 @@ class RunRecovery:
 
 
 def key_columns(keys: Iterable[Key]) -> list[str]:
-    """Names of the columns of a CSV file that name its runs."""
+    """Return the names of the CSV columns that identify a run."""
     return ["mechanism", "strategy", "epsilon", *(["level"] if _has_levels(keys) else [])]
 
 
 def key_cells(key: Key, keys: Iterable[Key]) -> list[str | float | None]:
-    """What stands in ``key_columns``; the epsilon of a run at a level is that which was found for
-    it.
+    """Return the values of ``key_columns`` for a run. A run at a level shows the epsilon that was
+    computed for the level.
     """
     mechanism, strategy, at = key
     epsilon, level = (at.epsilon, at.share) if isinstance(at, Level) else (at, None)
@@ -124,10 +130,10 @@ def _has_levels(keys: Iterable[Key]) -> bool:
 
 
 def require_same_words(measured: Sequence[Mapping[str, Any]]) -> None:
-    """See that within a segmentation all plausible deniability statistics are of the same words.
+    """Check that all plausible deniability statistics of a segmentation are about the same words.
 
     Raises:
-        CheckFailed: if they are not, and so cannot be compared.
+        CheckFailed: if the words differ, so that the statistics cannot be compared.
     """
     first: dict[str, Mapping[str, Any]] = {}
     for record in measured:

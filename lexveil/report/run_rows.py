@@ -1,5 +1,5 @@
-"""One row of figures for each run, few enough for a table on a screen: what `dvc metrics show`
-prints and compares.
+"""Metrics of each run in one row, few enough for a table on a screen. `dvc metrics show` prints and
+compares them.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from lexveil.report.data import ReportData
 
 # columns: means over the data sets that have them
 SCORES = {"cosine": COSINE, "utility": UTILITY, "attack": ADAPTIVE}
-BANDS = {"named": CONTENT, "rare": "rare"}  # columns: shares of these words that a reader names
+BANDS = {"named": CONTENT, "rare": "rare"}  # columns: shares of these words that an adversary names
 DIGITS = 4
 
 
 def run_rows(report: ReportData) -> dict[str, Mapping[str, float]]:
-    """The figures of each run by its name, MECHANISM-STRATEGY-EPSILON; what was not measured is
-    left out.
+    """Return the metrics of each run by its name MECHANISM-STRATEGY-EPSILON; values that were not
+    measured are left out.
     """
     clean, runs = report.evaluated
     evaluated = {run.key: run for run in (clean, *runs)}

@@ -1,7 +1,7 @@
-"""Texts of the documents, and what every run of the grid made of them.
+"""Sample texts of the documents, with the output of every run of the grid.
 
-This is source text. It is shown of the embedded documents, which are public, and of others only
-where ``report.samples`` of params.yaml is a number.
+Sample texts are source texts. The report shows those of the embedded documents, which are public.
+It shows other source texts only if ``report.samples`` of params.yaml is a number.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from lexveil.runtime import duckdb_session
 from lexveil.runtime.tables import require
 from lexveil.text.encode import Encoded, Lexicon, encode
 
-N_EMBEDDED = 3  # texts shown of the embedded documents, where params.yaml says nothing
+N_EMBEDDED = 3  # number of embedded documents to show, if params.yaml has no number
 
-# sql/report/document_hashes.sql of the embedded documents. A set that differs from them in one
-# character is not public.
+# Hashes of the embedded documents by sql/report/document_hashes.sql. A data set that differs from
+# them in one character is not public.
 EMBEDDED = {
     "drug_reviews": "f153d5b6f1e2ccb8a5d67bdcda70c9ad4578344fc956670b09813a0bd558244a",
     "pang_lee": "3f9bea3c6427d8dcb78bf3b0c09681b31daae81a41c1c3f1f3510e5becfc5d43",
@@ -40,11 +40,11 @@ NUMBERS = {label: number for number, label in enumerate(Action.labels())}
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SampleText:
-    """A text and what became of it.
+    """A source text and its rewritten versions.
 
     Attributes:
-        is_embedded: whether it is one of the embedded documents, which are public.
-        runs: by mechanism, strategy and epsilon.
+        is_embedded: whether the text is one of the embedded documents, which are public.
+        runs: changes of the text by run (mechanism, strategy and epsilon).
     """
 
     dataset: str
@@ -54,8 +54,8 @@ class SampleText:
 
 
 class Logged(NamedTuple):
-    """One text of a run, a row of sql/report/sample_tokens.sql: its output, action and output row
-    of each token.
+    """One text of a run, a row of sql/report/sample_tokens.sql: its output, and the action and the
+    output row of each token.
     """
 
     number: int
@@ -65,14 +65,14 @@ class Logged(NamedTuple):
 
 
 def load_samples(params: Params, keys: Sequence[Key]) -> list[SampleText]:
-    """The texts that ``params`` asks for, the same for all runs.
+    """Load the sample texts that ``params`` asks for, the same texts for all runs.
 
     Args:
-        keys: of the runs.
+        keys: mechanism, strategy and epsilon or level of each run.
 
     Raises:
-        MissingArtifact: if a run is not there.
-        CheckFailed: if the token log of a run is not of its texts.
+        MissingArtifact: if the output of a run does not exist.
+        CheckFailed: if the token log of a run does not belong to its texts.
     """
     n = params.report.samples
     if n == 0:
@@ -121,7 +121,9 @@ def load_samples(params: Params, keys: Sequence[Key]) -> list[SampleText]:
 def _changes(
     key: Key, texts: Sequence[str], encoded: Encoded, lexicon: Lexicon, log: Sequence[Logged]
 ) -> list[TextChanges]:
-    """What one run made of some texts; ``encoded`` are their tokens, cut as the run cut them."""
+    """Return the changes that a run made to some texts; ``encoded`` has the tokens of the texts,
+    segmented as in the run.
+    """
     actions = np.array(
         [NUMBERS[action] for text in log for action in text.actions or ()], dtype=np.int8
     )

@@ -1,6 +1,4 @@
-"""What a section of the report is: what it shows, the words around it, and the figures and files it
-adds.
-"""
+"""Definition of a section of the report: its view, its template, its headings and its CSV files."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from lexveil.report.table import CsvFile
 
 
 def nothing(_: ReportData) -> Mapping[str, Any]:
-    """Default of what a section may leave out."""
+    """Return no files: the default for a section without CSV files."""
     return {}
 
 
@@ -22,12 +20,12 @@ class PageSection:
     """One section of the page.
 
     Attributes:
-        template: the file with its HTML; it has the macros ``render_table`` and ``render_chart``,
-            the names of ``view``, and ``params``.
-        title: its entry in the navigation.
-        heading: above it.
-        view: tables, charts and plain values, by the names that the template uses.
-        files: CSV files beside the page, by file name.
+        template: the file with the HTML of the section; it can use the macros ``render_table`` and
+            ``render_chart``, the names of ``view``, and ``params``.
+        title: entry in the navigation.
+        heading: heading above the section.
+        view: returns tables, charts and plain values, by the names that the template uses.
+        files: returns the CSV files beside the page, by file name.
     """
 
     template: str
@@ -38,5 +36,5 @@ class PageSection:
 
     @property
     def name(self) -> str:
-        """Its id, unique on the page."""
+        """Id of the section, unique on the page."""
         return self.template.partition(".")[0].replace("_", "-")

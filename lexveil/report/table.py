@@ -1,5 +1,5 @@
-"""A table: rows of raw values, and how each column is written. The page, its sorting and its CSV
-all come from it.
+"""Tables of the report: rows of raw values, and a format for each column. The page, its sorting and
+the CSV come from the same table.
 """
 
 from __future__ import annotations
@@ -23,14 +23,13 @@ CsvFile = tuple[Sequence[str], Iterable[Sequence[Any]]]  # header and rows
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column.
+    """One column of a table.
 
     Attributes:
-        key: of its values in the rows, and its name in CSV.
-        head: what the page calls it, with the unit if it has one.
-        show: how a value is written on the page; as it is unless told, and then aligned to the
-            left.
-        group: a heading over neighbouring columns of the same group.
+        key: key of the values in the rows, and name of the column in CSV.
+        head: heading on the page, with the unit if there is one.
+        show: formats a value for the page. The default shows text as it is, aligned to the left.
+        group: heading over neighbouring columns of the same group.
     """
 
     key: str
@@ -40,13 +39,13 @@ class Column:
 
     @property
     def numeric(self) -> bool:
-        """Whether its values are numbers."""
+        """Whether the values of the column are numbers."""
         return self.show is not str
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell: what is read, and what sorting compares."""
+    """One cell: the text that the page shows, and the raw value that sorting compares."""
 
     text: str
     raw: str
@@ -55,14 +54,14 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """One table; the first column names the row. A column of which no row has a value is left out.
+    """One table; the first column names the row. Columns without any value are left out.
 
     Attributes:
         name: a word for ids and file names, unique on the page.
-        every: all columns that it may have.
-        rows: None, or no value at all, stands for what is not known.
-        n_quiet: how many of the last rows are drawn aside from the others, as what they are
-            compared with.
+        every: all columns that the table may have.
+        rows: values by column key; a missing key or None is an unknown value.
+        n_quiet: number of last rows that are set apart, because the other rows are compared with
+            them.
     """
 
     name: str
@@ -72,7 +71,7 @@ class Table:
 
     @cached_property
     def columns(self) -> list[Column]:
-        """Those of which a row has a value; all of a table without rows."""
+        """Columns that have a value in some row; all columns if the table has no rows."""
         return [
             one
             for one in self.every
@@ -81,7 +80,9 @@ class Table:
 
     @property
     def groups(self) -> list[tuple[str, int]]:
-        """Headings over columns and how many columns each spans; empty if no column has one."""
+        """Group headings with the number of columns that each spans; empty if no column has a
+        group.
+        """
         groups = [
             (name, len(list(members)))
             for name, members in groupby(column.group for column in self.columns)
@@ -90,15 +91,15 @@ class Table:
 
     @property
     def cells(self) -> list[list[Cell]]:
-        """Rows as the page shows them."""
+        """Cells of all rows, formatted for the page."""
         return [
             [_cell(column, row.get(column.key)) for column in self.columns] for row in self.rows
         ]
 
     @property
     def csv(self) -> str:
-        """Raw values as CSV below one header, a mean and its deviation in two columns; empty where
-        there is none.
+        """Raw values as CSV with one header line; a mean and its deviation are two columns, and a
+        missing value is an empty field.
         """
         fields: dict[str, list[Any]] = {}
         for column in self.columns:
@@ -110,7 +111,7 @@ class Table:
 
     @property
     def csv_uri(self) -> str:
-        """The CSV inside a link, so that the page stays one file."""
+        """CSV as a data URI, so that the page stays one file."""
         return "data:text/csv;charset=utf-8," + quote(self.csv)
 
 
@@ -128,7 +129,7 @@ RUN = (
 
 
 def of_run(key: tuple[str, str, float]) -> dict[str, object]:
-    """What the columns ``RUN`` show of a run."""
+    """Return the values of the columns ``RUN`` for a run."""
     return dict(zip(("mechanism", "strategy", "epsilon"), key, strict=True))
 
 
@@ -138,7 +139,7 @@ def epsilon_columns(
     group: str = "Base ε",
     prefix: str = "epsilon",
 ) -> list[Column]:
-    """A column for each base epsilon, and for each level of recovery; see ``epsilon_key``."""
+    """Return a column for each base epsilon and for each level of recovery; see ``epsilon_key``."""
     return [
         Column(epsilon_key(epsilon), formatting.percent(epsilon.share), show, "Level of recovery")
         if isinstance(epsilon, Level)
@@ -148,7 +149,7 @@ def epsilon_columns(
 
 
 def epsilon_key(epsilon: float, prefix: str = "epsilon") -> str:
-    """What a row calls a value at a base epsilon, or at a level."""
+    """Return the row key of a value at a base epsilon, or at a level."""
     return f"{'level' if isinstance(epsilon, Level) else prefix}_{epsilon:g}"
 
 

@@ -1,1 +1,1 @@
-"""Processes, Dask, DuckDB sessions, atomic files, locks, checkpoints, progress."""
+"""Runtime support: processes, Dask, DuckDB sessions, atomic files, locks, checkpoints, progress."""

@@ -1,4 +1,4 @@
-"""Processes without pandas."""
+"""Processes in which PyArrow does not import pandas."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from lexveil.absent import absent
 
 
 def keep_pandas_out(*, of_process: bool = False) -> None:
-    """See that PyArrow does not import pandas, which it does for its first array if there is one:
-    half a second.
+    """Prevent PyArrow from importing pandas, which it does at its first array if pandas is
+    installed, and which takes half a second.
 
-    For a process of its own, since its conversions from and to pandas are off from here on.
+    Call this in a process of its own, because PyArrow's conversions from and to pandas are off
+    afterwards.
 
     Args:
-        of_process: no other library gets it either, scikit-learn for one, which takes it where it
-            is there.
+        of_process: whether other libraries of the process cannot import pandas either, for example
+            scikit-learn, which uses it if it is installed.
     """
     if "pandas" in sys.modules:
         return
     import pyarrow as pa
 
     with absent("pandas", for_good=of_process):
-        pa.array([None])  # it looks once
+        pa.array([None])  # it looks for pandas once

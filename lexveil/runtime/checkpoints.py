@@ -1,10 +1,9 @@
-"""Checkpoints of long stages: finished parts survive an interruption, and disk space is checked in
-advance.
+"""Checkpoints of long stages, so that finished parts survive an interruption, and a check of disk
+space in advance.
 
 DVC deletes the outputs of a stage before it runs it, so finished parts of an interrupted stage must
-lie elsewhere: in ``machine.temp_directory``, in a folder named by a hash of all they depend on.
-Another corpus, another parameter or other code therefore finds nothing there and starts from the
-beginning.
+be elsewhere: in ``machine.temp_directory``, in a folder named by a hash of all their inputs. With
+another corpus, parameter or code, a stage therefore finds no parts and starts from the beginning.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from lexveil.config import MachineParams
 from lexveil.errors import RequestError
 from lexveil.runtime.hashes import sha256
 
-SHOWN = 30.0  # seconds in which shared storage shows a file everywhere
+SHOWN = 30.0  # seconds until shared storage must show a file on every machine
 
 
 @contextmanager
@@ -35,18 +34,18 @@ def kept_work(
     inputs: Iterable[Path],
     *settings: object,
 ) -> Iterator[Path]:
-    """Give a folder for finished parts; it is removed when the block succeeds and kept when it does
-    not.
+    """Yield a folder for finished parts. The folder is removed if the block succeeds, and kept if
+    it fails.
 
-    Folders of the same stage made from anything else are removed first.
+    Folders of the same stage with other inputs are removed first.
 
     Args:
-        machine: where temporary work lies.
+        machine: settings with the folder of temporary work.
         stage: name of the stage.
-        code: what decides the content of the parts: modules (``tasks.count_ngrams``), packages
+        code: code that decides the content of the parts: modules (``tasks.count_ngrams``), packages
             (``lexveil.text``) and queries (``collocations/shard_totals``).
-        inputs: files the parts are made from, hashed by content.
-        settings: all other values that decide their content.
+        inputs: input files of the parts, hashed by content.
+        settings: all other values that decide the content of the parts.
     """
     key = hashlib.sha256()
     for source in sorted(file for name in code for file in _sources(name)):
@@ -67,21 +66,25 @@ def kept_work(
 
 @contextmanager
 def own_folder(parent: Path) -> Iterator[Path]:
-    """Give a folder beside the finished parts that no other process writes to; it is removed after
-    the block.
+    """Yield a folder beside the finished parts to which no other process writes; it is removed
+    after the block.
 
-    A part is written there and then renamed: several workers may try the same part, one of them
-    after it was given up.
+    A part is written there and then renamed, because several workers may try the same part, for
+    example after one of them was given up.
     """
     with tempfile.TemporaryDirectory(prefix=".own-", dir=parent) as folder:
         yield Path(folder)
 
 
 def expect_file(file: Path, who: str) -> None:
-    """Wait until ``who`` sees a file that exists: shared storage may show it late.
+    """Wait until an existing file is visible on this machine: shared storage may show it late.
+
+    Args:
+        file: the file.
+        who: name of this process in the message, for example "this worker".
 
     Raises:
-        RequestError: if it does not show within ``SHOWN`` seconds.
+        RequestError: if the file is not visible within ``SHOWN`` seconds.
     """
     deadline = time.monotonic() + SHOWN
     while not file.exists():
@@ -92,12 +95,12 @@ def expect_file(file: Path, who: str) -> None:
                 "(params.yaml) must lie on storage that all workers share, under the same path"
             )
         with suppress(OSError):
-            list(file.parent.iterdir())  # which makes some file systems look again
+            list(file.parent.iterdir())  # refreshes the cache of some file systems
         time.sleep(0.1)
 
 
 def _sources(name: str) -> list[Path]:
-    """The files of a module, package or query, wherever the library is installed."""
+    """Return the files of a module, package or query, wherever the library is installed."""
     if "/" in name:
         return [paths.query(name)]
     spec = importlib.util.find_spec(name)
@@ -107,13 +110,13 @@ def _sources(name: str) -> list[Path]:
 
 
 def check_disk(folder: Path, expected: float, most: float, what: str) -> None:
-    """Print how much disk space some work takes; refuse it if it cannot fit.
+    """Print the disk space that some work needs; raise an error if there is too little.
 
     Args:
-        folder: where the work lies; it exists.
-        expected: bytes it will probably take.
-        most: bytes it seldom exceeds; less than that free is worth a caution.
-        what: the work, for the message.
+        folder: existing folder of the work.
+        expected: bytes that the work will probably take.
+        most: bytes that the work rarely exceeds; if less is free, a caution is printed.
+        what: description of the work, for the message.
 
     Raises:
         RequestError: if less than ``expected`` is free.
@@ -132,7 +135,7 @@ def check_disk(folder: Path, expected: float, most: float, what: str) -> None:
 
 
 def size(n_bytes: float) -> str:
-    """Bytes as people read them: 1.5 GB."""
+    """Format bytes for people: 1.5 GB."""
     for unit in ("bytes", "kB", "MB"):
         if n_bytes < 1000:
             return f"{n_bytes:.0f} {unit}"

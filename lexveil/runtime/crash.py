@@ -1,5 +1,5 @@
-"""How a fault of the program is shown: where it was raised, never what the exception says, which
-may be a text.
+"""Reports of program faults: the place of an exception, never its message, which may quote
+a text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ HIDDEN = f"its message may quote a text and is not shown; {SHOWN}=1 shows it"
 
 
 def place_of(error: BaseException) -> str:
-    """Where an exception was raised: the last line of code that led to it."""
+    """Return the place of an exception: the last line of code that led to it."""
     frames = traceback.extract_tb(error.__traceback__)
     return (
         f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}"
@@ -30,15 +30,15 @@ def place_of(error: BaseException) -> str:
 
 
 def short_report(error: BaseException) -> str:
-    """What may be said of an exception elsewhere: where it was raised, and what the system says of
-    a disk.
+    """Return the facts about an exception that may be shown elsewhere: its place, and a known
+    system message about the disk.
     """
     known = [os.strerror(number) for number in ADVICE]
     return "; ".join([place_of(error), *(advice for advice in known if advice in str(error))])
 
 
 def crash_report(error: BaseException | None) -> str:
-    """A traceback without messages, notes and values; that of the exception which led to it
+    """Return a traceback without messages, notes and values; the traceback of its cause comes
     first.
     """
     parts: list[str] = []
@@ -57,7 +57,9 @@ def crash_report(error: BaseException | None) -> str:
 
 
 def hide_messages() -> None:
-    """Show faults of this process as ``crash_report`` does, unless ``SHOWN`` is set."""
+    """Report uncaught exceptions of this process by ``crash_report``, unless the variable ``SHOWN``
+    is set.
+    """
     if not os.environ.get(SHOWN):
         sys.excepthook = _hook
         sys.unraisablehook = lambda failed: _hook(
@@ -66,8 +68,8 @@ def hide_messages() -> None:
         threading.excepthook = lambda failed: _hook(
             failed.exc_type, failed.exc_value, failed.exc_traceback
         )
-        # A log handler that fails, its stream closed say, would print the exception being handled,
-        # with its message.
+        # A failing log handler (for example with a closed stream) would print the exception being
+        # handled, with its message.
         logging.raiseExceptions = False
 
 

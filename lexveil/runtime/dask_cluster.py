@@ -1,7 +1,7 @@
-"""Parts of a stage on the Dask cluster behind a scheduler.
+"""Parallel work of a stage on a Dask cluster, through its scheduler.
 
-Values are pickled by this process and its own workers only. A scheduler runs whatever code it is
-sent, and texts pass through it: docs/how-to/clusters.md says how to secure one.
+Only this process and its own workers pickle values. A scheduler runs any code that it receives, and
+texts pass through it: docs/how-to/clusters.md explains how to secure one.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from lexveil.runtime.hashes import code_hash
 A = TypeVar("A")
 B = TypeVar("B")
 
-# Dask's messages where this code is not installed, of a scheduler and of a worker.
+# Messages of a Dask scheduler and a worker on which this code is not installed.
 FOREIGN = re.compile(r"deserialization of the task graph|No module named '(lexveil|tasks)\b")
 ANSWER = 10.0  # seconds that a scheduler may take to answer
-WORKERS = 60.0  # seconds without any worker, at the start or later, after which none is waited for
-LOOK = 5.0  # seconds between two checks for workers while a result is awaited
+WORKERS = 60.0  # seconds to wait without any worker, at the start or later
+LOOK = 5.0  # seconds between two checks for workers while waiting for a result
 
-# Items may be large: they are batches of texts. Dask would warn that this is a mistake.
+# Items may be large, since they are batches of texts. Dask would print a warning.
 QUIET = {"distributed.admin.large-graph-warning-threshold": "1TB"}
 
 
 class PickledPayload:
-    """A value as bytes, which only a worker opens.
+    """A value as bytes, which only a worker unpickles.
 
-    Dask prints the arguments of a failed task, and its scheduler unpickles what it passes on: both
-    see only bytes.
+    Dask prints the arguments of a failed task, and its scheduler unpickles the values that it
+    passes on. Both see bytes only.
     """
 
     __slots__ = ("buffers", "pickled")
@@ -55,35 +55,39 @@ class PickledPayload:
         self.pickled: bytes = pickle.dumps(value, buffer_callback=self.buffers.append)
 
     def open(self) -> Any:
-        """The value again."""
+        """Unpickle the value."""
         return pickle.loads(self.pickled, buffers=self.buffers)
 
 
-_functions: dict[str, PickledPayload] = {}  # of a worker: what it was sent, by name
+_functions: dict[str, PickledPayload] = {}  # functions that this worker received, by name
 _opened: dict[str, Callable[[Any], Any]] = {}
 
 
 class FunctionPlugin(WorkerPlugin):  # type: ignore[misc]
-    """Sends a function to every worker, later ones too, so that a task can run on any of them."""
+    """Sends a function to every worker, later workers included, so that a task can run on any of
+    them.
+    """
 
     def __init__(self, name: str, function: PickledPayload) -> None:
         self.name = name
         self.function = function
 
     def setup(self, worker: Worker) -> None:  # noqa: ARG002
-        """Keep it. The first task opens it, where an error reaches the user."""
+        """Store the pickled function on the worker. The first task unpickles it, so that an error
+        reaches the user.
+        """
         _functions[self.name] = self.function
 
     def teardown(self, worker: Worker) -> None:  # noqa: ARG002
-        """Forget it."""
+        """Remove the function from the worker."""
         _functions.pop(self.name, None)
         _opened.pop(self.name, None)
 
 
 @cache
 def build_hash() -> str:
-    """What must be the same on every worker, or results could depend on who made them: code, Python
-    and NumPy.
+    """Return a text of code hash, Python version and NumPy version, which must be equal on all
+    workers, so that results do not depend on the worker.
     """
     return f"{code_hash()} {platform.python_version()} {np.__version__}"
 
@@ -101,26 +105,26 @@ def _call(name: str, item: PickledPayload, build: str) -> Any:
         return _opened[name](item.open())
     except (LexveilError, ImportError):
         raise
-    except Exception as error:  # workers log what it says, which may be a text
+    except Exception as error:  # workers log its message, which may be a text
         raise RuntimeError(f"{type(error).__name__} in {short_report(error)}") from None
 
 
 def cluster_map(
     function: Callable[[A], B], items: Iterable[A], machine: MachineParams
 ) -> Generator[B, None, None]:
-    """Yield ``function(item)`` in order, at most two items more under way than the cluster has
-    threads.
+    """Yield ``function(item)`` in order, with at most two items more in progress than the cluster
+    has threads.
 
-    ``function`` is sent to each worker once. Results of a worker that died, and its items under
-    way, are made again.
+    ``function`` is sent to each worker once. If a worker dies, its results and its items in
+    progress are computed again.
 
     Raises:
         RequestError: if the scheduler does not answer or has no workers, or a worker has other
             code.
         LexveilError: if an item killed several workers, or the scheduler or all workers were lost.
             A LexveilError of ``function`` is raised here.
-        RuntimeError: with name and place of another exception of ``function``; what it says stays
-            there.
+        RuntimeError: with name and place of another exception of ``function``; its message stays on
+            the worker.
     """
     name = f"lexveil-{uuid.uuid4().hex}"
     address = str(machine.dask_scheduler)
@@ -139,7 +143,7 @@ def cluster_map(
         except Exception as error:
             raise _explained(error, client, address) from None
         finally:
-            # The cluster keeps what it was sent until that is cancelled, which must neither delay
+            # The cluster keeps items until they are cancelled. Cancelling must neither delay
             # Ctrl-C nor hide another error.
             if client.status == "running":
                 with suppress(Exception):
@@ -152,17 +156,18 @@ def cluster_map(
 
 
 def _result(future: Future, client: Client) -> Any:
-    """The result of ``future``, awaited as long as there are workers or one may soon be back.
+    """Return the result of ``future``, waiting as long as there are workers or one may soon be
+    back.
 
     Raises:
-        LexveilError: if there was none for ``WORKERS`` seconds.
+        LexveilError: if there was no worker for ``WORKERS`` seconds.
     """
     alone = 0.0
     while alone < WORKERS:
         try:
             return future.result(timeout=LOOK)
         except TimeoutError:
-            if future.done():  # and was in time for the error to be its own
+            if future.done():  # the TimeoutError may be its own error
                 return future.result()
         alone = 0.0 if client.nthreads() else alone + LOOK
     raise LexveilError(
@@ -173,7 +178,7 @@ def _result(future: Future, client: Client) -> Any:
 
 
 def _explained(error: Exception, client: Client, address: str) -> Exception:
-    """The error to raise: one with advice where the cause is known."""
+    """Return the error to raise, with advice if the cause is known."""
     if isinstance(error, KilledWorker):
         return LexveilError(
             "a Dask worker was killed, and so were those that tried the same again; if "
@@ -194,10 +199,10 @@ def _explained(error: Exception, client: Client, address: str) -> Exception:
 
 
 async def _identity(address: str) -> str:
-    """The type that the server at an address reports of itself.
+    """Return the type that the server at an address reports about itself.
 
     Dask's client would wait forever for a server that accepts a connection and then stays silent,
-    as one that expects TLS does. Whether and how TLS is used is set in Dask's own configuration.
+    such as one that expects TLS. Dask's own configuration decides about TLS.
     """
     with dask.config.set({"distributed.comm.timeouts.connect": ANSWER}):
         async with rpc(address, connection_args=Security().get_connection_args("client")) as server:
@@ -206,7 +211,7 @@ async def _identity(address: str) -> str:
 
 @contextmanager
 def _connected(address: str) -> Iterator[Client]:
-    """A client of the scheduler at an address, which has a worker."""
+    """Yield a client of the scheduler at an address, after checking that it has a worker."""
     if address.startswith("tls:") and not Security().get_connection_args("client").get(
         "ssl_context"
     ):
@@ -220,7 +225,7 @@ def _connected(address: str) -> Iterator[Client]:
         if (what := asyncio.run(_identity(address))) != "Scheduler":
             raise ValueError(what)
         client = Client(address, timeout=ANSWER, set_as_default=False)
-    # the last by what speaks something else
+    # MemoryError: a server of another protocol
     except (OSError, TimeoutError, ValueError, MemoryError) as error:
         raise RequestError(
             f"params.yaml: machine.dask_scheduler is {address}, where no Dask scheduler answers "

@@ -1,4 +1,6 @@
-"""DuckDB: bounded sessions, and running a file of sql/ with named parameters."""
+"""DuckDB sessions with limited resources, and functions that run a file of sql/ with named
+parameters.
+"""
 
 from __future__ import annotations
 
@@ -31,18 +33,18 @@ def session(machine: MachineParams | None = None) -> Iterator[duckdb.DuckDBPyCon
     temporary folder.
 
     Args:
-        machine: its memory limit, threads and temporary folder; without it DuckDB's own limits and
-            the system's folder.
+        machine: settings with memory limit, threads and temporary folder; None takes DuckDB's own
+            limits and the system's folder.
 
     Raises:
-        ParameterError: if the memory limit is not one that DuckDB understands, or the folder cannot
-            be made.
+        ParameterError: if DuckDB does not understand the memory limit, or the folder cannot be
+            created.
         LexveilError: if memory and folder are full.
     """
     with _spill_folder(machine) as spill:
         config: dict[str, Any] = {
             "temp_directory": spill,
-            "autoinstall_known_extensions": False,  # nothing is fetched behind the user's back
+            "autoinstall_known_extensions": False,  # download nothing without the user's knowledge
             "autoload_known_extensions": False,
         }
         if machine is not None:
@@ -63,8 +65,8 @@ def session(machine: MachineParams | None = None) -> Iterator[duckdb.DuckDBPyCon
 
 @contextmanager
 def _spill_folder(machine: MachineParams | None) -> Iterator[str]:
-    """A folder of this session's own; those of processes of this machine that were killed are
-    removed first.
+    """Yield a folder for this session, after removing folders of killed processes of this
+    machine.
     """
     parent = None
     host = re.sub(r"\W", "_", platform.node())  # the parent may be shared with other machines
@@ -87,7 +89,9 @@ def _spill_folder(machine: MachineParams | None) -> Iterator[str]:
 
 
 def share(machine: MachineParams) -> MachineParams:
-    """What each of ``machine.workers`` may use when all of them work at the same time."""
+    """Return the settings for each of ``machine.workers`` when all of them work at the same
+    time.
+    """
     memory = max(memory_bytes(machine) // (1000 * machine.workers), 1)
     return machine.model_copy(
         update={
@@ -98,10 +102,10 @@ def share(machine: MachineParams) -> MachineParams:
 
 
 def memory_bytes(machine: MachineParams) -> int:
-    """``machine.memory_limit`` in bytes.
+    """Return ``machine.memory_limit`` in bytes.
 
     Raises:
-        ParameterError: if it is not one that DuckDB understands.
+        ParameterError: if DuckDB does not understand the limit.
     """
     written = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT])(i?)B", machine.memory_limit)
     if not written:
@@ -113,7 +117,7 @@ def memory_bytes(machine: MachineParams) -> int:
 
 
 def text(name: str) -> str:
-    """The SQL of sql/NAME.sql."""
+    """Return the SQL of sql/NAME.sql."""
     return paths.query(name).read_text(encoding="utf-8")
 
 
@@ -125,7 +129,7 @@ def run(
 
 
 def create(con: duckdb.DuckDBPyConnection, table: str, name: str, **parameters: object) -> None:
-    """Keep the result of sql/NAME.sql as a temporary table of this session."""
+    """Store the result of sql/NAME.sql as a temporary table of this session."""
     con.execute(f'create or replace temp table "{table}" as {text(name)}', parameters)
 
 
@@ -137,10 +141,10 @@ def materialize(
     group_rows: int = 122_880,
     **parameters: object,
 ) -> int:
-    """Write the result of sql/NAME.sql to a Parquet file and return its number of rows.
+    """Write the result of sql/NAME.sql to a Parquet file and return the number of rows.
 
     Args:
-        group_rows: rows of a row group; a reader holds one at a time, so rows of text need small
+        group_rows: rows per row group. A reader has one group in memory, so rows of text need small
             groups.
     """
     with atomic_file(out) as partial:
@@ -160,16 +164,16 @@ def materialize_parts(
     *,
     group_rows: int,
 ) -> int:
-    """Write the results of sql/NAME.sql for several parameters, one after another, to one Parquet
-    file.
+    """Write the results of sql/NAME.sql for several sets of parameters, one after another, to one
+    Parquet file.
 
     Args:
-        parts: parameters of each result, at least one; where results are cut changes no byte of the
-            file.
-        group_rows: rows of a row group.
+        parts: parameters of each result, at least one. The division into results changes no byte of
+            the file.
+        group_rows: rows per row group.
 
     Returns:
-        How many rows there are.
+        Number of rows.
     """
     rows = 0
     with atomic_file(out) as partial, ExitStack() as stack:
@@ -191,12 +195,12 @@ def materialize_parts(
 
 
 def view(con: duckdb.DuckDBPyConnection, name: str, *files: Path) -> None:
-    """Make Parquet files readable under ``name``."""
+    """Create a view of Parquet files with a name."""
     con.execute(
         f'create or replace temp view "{name}" as select * from read_parquet({file_list(files)})'
     )
 
 
 def file_list(files: Iterable[Path]) -> str:
-    """Paths as a list literal of SQL, for what takes no parameter there."""
+    """Return paths as an SQL list literal, for statements that accept no parameter there."""
     return "[" + ", ".join("'" + str(file).replace("'", "''") + "'" for file in files) + "]"

@@ -1,4 +1,6 @@
-"""The graph as DVC reads it: stages in order, what they need, what they make, which are stale."""
+"""The graph as DVC reads it: stages in order, their needs, their outputs, and whether they are
+stale.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +18,12 @@ if TYPE_CHECKING:
     from dvc.repo import Repo
 
 DVC_YAML, LOCKFILE = Path("dvc.yaml"), Path("dvc.lock")
-CODE_STAGE = "code"  # writes code.json, on which all others depend; a run does it while it plans
+CODE_STAGE = "code"  # writes code.json, on which all other stages depend; a run does so first
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One stage of dvc.yaml, or one data source (data.dvc), named as DVC names it:
+    """One stage of dvc.yaml, or one data source (data.dvc), with its name in DVC:
     ``privatize@madlib-S1-1.0``.
     """
 
@@ -34,14 +36,14 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class StageGraph:
-    """Every stage that `dvc repro` would visit, in the order in which it would."""
+    """All stages that `dvc repro` would visit, in its order."""
 
     stages: dict[str, Stage]
     stale: dict[str, str] = field(default_factory=dict)  # name -> why
 
     def wanted(self, until: str | None) -> list[Stage]:
-        """The stages that a run brings up to date: stage ``until`` with all that it needs; None for
-        all.
+        """Return the stages that a run brings up to date: stage ``until`` with all stages that it
+        needs, or all stages for None.
 
         Raises:
             RequestError: if there is no such stage.
@@ -62,11 +64,11 @@ class StageGraph:
 
 @contextlib.contextmanager
 def open_repo() -> Iterator[Repo]:
-    """Open the DVC project here.
+    """Open the DVC project in the current folder.
 
     Raises:
-        RequestError: if it is not one, or dvc.yaml, dvc.lock or data.dvc cannot be read; in one
-            line.
+        RequestError: in one line, if the folder is not a DVC project, or dvc.yaml, dvc.lock or
+            data.dvc cannot be read.
     """
     from dvc.exceptions import DvcException
     from dvc.repo import Repo
@@ -84,7 +86,7 @@ def read_graph(repo: Repo) -> StageGraph:
     """Read stages and edges, without the stage that writes code.json; nothing is hashed."""
     from dvc.repo.reproduce import collect_stages, get_active_graph, plan_repro
 
-    # The very functions that `dvc repro` plans with, so that order and edges are its own.
+    # Use the planning functions of `dvc repro`, so that order and edges are the same.
     edges = get_active_graph(repo.index.graph)
     every = plan_repro(edges, collect_stages(repo, [DVC_YAML.name]))
     planned = [stage for stage in every if name_of(repo, stage) != CODE_STAGE]
@@ -107,7 +109,7 @@ def read_graph(repo: Repo) -> StageGraph:
 
 
 def name_of(repo: Repo, stage: Any) -> str:
-    """Return DVC's name of a stage; its own ``addressing`` is wrong where ``repo`` was switched to
+    """Return DVC's name of a stage. DVC's own ``addressing`` is wrong if ``repo`` was switched to
     another revision.
     """
     file = str(repo.fs.relpath(stage.path))
@@ -116,14 +118,16 @@ def name_of(repo: Repo, stage: Any) -> str:
 
 
 def with_status(repo: Repo, graph: StageGraph) -> StageGraph:
-    """Ask DVC once what is stale; this hashes whatever changed since the last time."""
+    """Return the graph with the stale stages, by asking DVC once; this hashes every file that
+    changed since the last time.
+    """
     changed = repo.status()
     stale = {name: _why(changes) for name, changes in changed.items() if name in graph.stages}
     return StageGraph(graph.stages, stale)
 
 
 def _why(changes: list[Any]) -> str:
-    """Turn DVC's list of changes into one line of paths; a new stage has no entry in dvc.lock at
+    """Turn DVC's list of changes into one line of paths. A new stage has no entry in dvc.lock at
     all.
     """
     changed = {

@@ -1,4 +1,4 @@
-"""Estimates of long stages from counts that are known in advance; a stage that would take too long
+"""Estimates of long stages from counts that are known in advance. A stage that would take too long
 is refused.
 """
 
@@ -12,42 +12,45 @@ from lexveil.errors import RequestError
 
 
 class Rate(NamedTuple):
-    """What a unit of work takes: seconds of a core, and bytes of memory while the stage runs."""
+    """Cost of a unit of work: seconds of a core, and bytes of memory while the stage runs."""
 
     seconds: float
     bytes: float = 0.0
 
 
-# Measured on servers of 2025 (docs/reference/benchmarks.md). Estimates, which a machine may miss by
-# a factor of two.
+# Measured on servers of 2025 (docs/reference/benchmarks.md). On other machines they may be wrong
+# by a factor of two.
 RATES = {
     "tokens counted": Rate(1.1e-6),
-    # in each epoch, by a window of 5 and 5 negative samples
+    # per epoch, with a window of 5 and 5 negative samples
     "token dimensions trained": Rate(7.7e-8),
     "vector dimensions trained": Rate(0.0, 19.0),
-    "distances listed": Rate(4.5e-11),  # of each dimension, as the next two
+    "distances listed": Rate(4.5e-11),  # per dimension, as the next two rates
     "distances ordered": Rate(1e-10),
     "distances searched": Rate(2e-11),  # half of that by 8-bit products
     "words listed": Rate(0.0, 1e4),
     "tokens rewritten": Rate(1e-5),
-    "texts scored": Rate(2e-4),  # in each training of a linear classifier
-    "tokens named": Rate(2e-4),  # by who knows the output
+    "texts scored": Rate(2e-4),  # per training of a linear classifier
+    "tokens named": Rate(2e-4),  # by an adversary who sees the output
 }
-LIBRARIES = 0.5e9  # bytes of a process before it does anything
+LIBRARIES = 0.5e9  # bytes of memory of a process after its imports
 
 
 def foresee(
     what: str, work: Mapping[str, float], way_out: str, machine: MachineParams, cores: int = 1
 ) -> None:
-    """Say what a stage takes, if that is a minute or more, before it begins.
+    """Print the estimated time and memory of a stage before it begins, if it takes a minute or
+    more.
 
     Args:
-        what: is done, with its counts.
-        work: units by the names of ``RATES``.
-        way_out: parameters by which it is less.
+        what: description of the work, with its counts.
+        work: number of units by the names of ``RATES``.
+        way_out: advice about parameters that reduce the work.
+        machine: settings with the limit.
+        cores: number of cores that share the work.
 
     Raises:
-        RequestError: if it is estimated to take more than ``machine.stage_minutes``.
+        RequestError: if the estimate is above ``machine.stage_minutes``.
     """
     minutes = sum(n * RATES[kind].seconds for kind, n in work.items()) / 60 / cores
     gigabytes = (LIBRARIES + sum(n * RATES[kind].bytes for kind, n in work.items())) / 1e9

@@ -1,5 +1,5 @@
-"""The libraries of the extra ``graph``: what a project needs and privatizing by a packaged model
-does not.
+"""Libraries of the extra ``graph``, which projects need. Privatizing with a packaged model does not
+need them.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ import importlib.util
 
 from lexveil.errors import RequestError
 
-# The packages of the extra in pyproject.toml by which they are imported, and those that are
-# installed by another name.
+# Import names of the packages of the extra in pyproject.toml, and the install names that differ
+# from them.
 PACKAGES = frozenset(
     "prefect dvc duckdb gensim pandas pynndescent great_expectations sklearn threadpoolctl floret "
     "fsspec httpx openlineage fastapi sqlalchemy".split()
@@ -22,7 +22,9 @@ INSTALLED_AS = {
 
 
 def lacking(package: str | None) -> RequestError | None:
-    """What to say where ``package`` cannot be imported; None if it is none of the extra."""
+    """Return an error about a package that cannot be imported; None if it does not belong to the
+    extra.
+    """
     if package not in PACKAGES:
         return None
     return RequestError(
@@ -33,11 +35,11 @@ def lacking(package: str | None) -> RequestError | None:
 
 
 def require(*packages: str) -> None:
-    """See that packages of the extra are there, without importing them: before anything is changed
-    or started.
+    """Check that packages of the extra are installed, without importing them, before anything is
+    changed or started.
 
     Raises:
-        RequestError: naming the command that installs them, if one is not.
+        RequestError: with the command that installs them, if one is missing.
     """
     for package in packages:
         if importlib.util.find_spec(package) is None and (error := lacking(package)):

@@ -1,4 +1,4 @@
-"""Hashes of files, and the version and hash of the code that makes an output."""
+"""Hashes of files, and version and hash of the code that makes an output."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from lexveil import paths
 
 
 def sha256(file: Path) -> str:
-    """The sha256 of a file, in hex."""
+    """Return the sha256 of a file, in hex."""
     with file.open("rb") as source:
         return hashlib.file_digest(source, "sha256").hexdigest()
 
 
 @cache
 def version() -> str:
-    """The version of Lexveil."""
+    """Return the version of Lexveil."""
     return installed("lexveil")
 
 
 @cache
 def code_hash() -> str:
-    """The sha256 of all code that makes an output: ``lexveil``, ``sql`` and, in a project,
+    """Return the sha256 of all code that makes an output: ``lexveil``, ``sql`` and, in a project,
     ``tasks``.
     """
     tasks = importlib.util.find_spec("tasks")
@@ -36,7 +36,7 @@ def code_hash() -> str:
 
 @cache
 def library_hash() -> str:
-    """The sha256 of the code of ``lexveil`` alone, which is the same in every folder."""
+    """Return the sha256 of the code of ``lexveil`` alone, which is the same in every folder."""
     return _hash_of(paths.LIBRARY)
 
 

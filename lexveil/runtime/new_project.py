@@ -1,5 +1,5 @@
-"""A project outside the library's own repository: the same files, which use the installed
-library.
+"""Creation of a project outside the library's own repository, with the same files, which use the
+installed library.
 """
 
 from __future__ import annotations
@@ -13,19 +13,18 @@ from pathlib import Path
 from lexveil import paths
 from lexveil.errors import LexveilError, RequestError
 
-# What a project consists of; the wheel has it in lexveil/_project (.ci/wheel.py).
+# The files of a project; the wheel has them in lexveil/_project (.ci/wheel.py).
 FOLDERS = ("flows", "tasks", "sql")
 DVC_FILES = (".dvc/.gitignore", ".dvc/config", ".dvcignore", "data.dvc", "dvc.yaml")
 FILES = (*DVC_FILES, ".gitignore", "params.yaml", "prefect.yaml")
 
 
 def create(folder: Path) -> None:
-    """Make a project in ``folder``: all of it or nothing.
+    """Create a project in ``folder``, completely or not at all.
 
     Raises:
-        RequestError: if something is in the folder already, the folder above it is missing, or git
-            is not installed.
-        LexveilError: if git cannot make a repository there.
+        RequestError: if the folder is not empty, its parent is missing, or git is not installed.
+        LexveilError: if git cannot create a repository there.
     """
     folder = folder.absolute()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

@@ -1,10 +1,10 @@
-"""Object storage: addresses as paths, read and written by the file systems that Arrow brings along.
+"""Object storage: addresses as paths, read and written by the file systems of Arrow.
 
-An ``ObjectPath`` answers what the library asks of paths, so that files and folders are found and
-opened in one way wherever they lie. Nothing is renamed there: what is written waits in a local
-file, and appears by one upload. Credentials come from where the tools of each provider look for
-them, never from an address; what a library says of an error is not repeated, for it could quote
-them.
+An ``ObjectPath`` has the methods of paths that the library uses, so that files and objects are
+found and opened in the same way. Objects cannot be renamed: an output waits in a local file and
+appears by one upload. Credentials come from the places where the tools of each provider look, never
+from an address. Messages do not repeat the error text of a library, because it could quote
+credentials.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from lexveil.errors import RequestError
 
 ADDRESS = re.compile(r"(s3|gs|abfss?)://", re.IGNORECASE)
 FORMS = "s3://BUCKET/NAME, gs://BUCKET/NAME or abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/NAME"
-READ = 4 * 2**20  # bytes asked for at a time: some tenths of a second of a fast line
-WRITTEN = 32 * 2**20  # bytes of an upload that are under way at a time, in parts
-FOLDER = -1  # in place of a size
+READ = 4 * 2**20  # bytes per read request: some tenths of a second on a fast line
+WRITTEN = 32 * 2**20  # bytes of an upload in progress at once, in parts
+FOLDER = -1  # stands for the size of a folder
 DENIED = re.compile(
     r"AWS Error "
     r"(ACCESS_DENIED|INVALID_(ACCESS|CLIENT|SIGNATURE)|SIGNATURE|UNRECOGNIZED|MISSING_AUTH)"
@@ -35,12 +35,12 @@ DENIED = re.compile(
 
 
 class ObjectPath(PosixPath):
-    """An object, or what stands before the / in names of objects: a folder, made with the first
-    object in it.
+    """Path of an object, or of a folder: a prefix of object names up to a /. A folder exists when
+    the first object in it does.
     """
 
     __slots__ = ("_known",)
-    _known: int  # its size, or FOLDER, where a listing told it
+    _known: int  # size, or FOLDER, from a listing
 
     def __str__(self) -> str:
         return super().__str__().replace(":/", "://", 1)
@@ -50,16 +50,16 @@ class ObjectPath(PosixPath):
 
     @property
     def is_bucket(self) -> bool:
-        """Whether it is a bucket, which has nothing beside it."""
+        """Whether the path is a bucket, which has no siblings."""
         return len(self.parts) < 3
 
     def _place(self) -> tuple[Any, str]:
-        """Its file system, and what that calls it."""
+        """Return the file system of the path, and the key of the path in it."""
         scheme, bucket, *names = self.parts
         return _filesystem(scheme, bucket), "/".join([bucket.partition("@")[0], *names])
 
     def _size(self) -> int | None:
-        """Bytes, or FOLDER; None if there is nothing."""
+        """Return the size in bytes, or FOLDER; None if nothing exists at the path."""
         if (known := getattr(self, "_known", None)) is not None:
             return cast(int, known)
         with _told(self):
@@ -67,23 +67,23 @@ class ObjectPath(PosixPath):
             return _size_of(filesystem.get_file_info(key))
 
     def exists(self) -> bool:
-        """Whether there is an object of this name, or one below it."""
+        """Return whether there is an object with this name, or one below it."""
         return self._size() is not None
 
     def is_dir(self) -> bool:
-        """Whether there are objects below it."""
+        """Return whether there are objects below the path."""
         return self._size() == FOLDER
 
     def is_file(self) -> bool:
-        """Whether it is an object."""
+        """Return whether the path is an object."""
         return self._size() not in (None, FOLDER)
 
     def is_symlink(self) -> bool:
-        """There are no links."""
+        """Return False: object storage has no links."""
         return False
 
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:  # noqa: ARG002
-        """Its size, and whether it is a folder."""
+        """Return the size of the object, and whether the path is a folder."""
         if (size := self._size()) is None:
             raise FileNotFoundError(errno.ENOENT, "there is no such object", self)
         return os.stat_result(
@@ -91,24 +91,26 @@ class ObjectPath(PosixPath):
         )
 
     def samefile(self, other: Path | str) -> bool:  # type: ignore[override]
-        """Whether it is the same object."""
+        """Return whether another path is the same object."""
         return self == other
 
     def absolute(self) -> Self:
-        """Itself."""
+        """Return this path: addresses are absolute."""
         return self
 
     def resolve(self, strict: bool = False) -> Self:  # noqa: ARG002
-        """Itself."""
+        """Return this path: object storage has no links."""
         return self
 
     def iterdir(self) -> Generator[Self, None, None]:
-        """What is directly below it; of each is known what it is, without asking again."""
+        """Yield the paths directly below this one. The listing already tells their sizes, so no
+        further request is needed for them.
+        """
         from pyarrow.fs import FileSelector
 
         with _told(self):
             filesystem, key = self._place()
-            # Of one level, Arrow does not list Google's folders that have no object of their own.
+            # In a listing of one level, Arrow omits Google's folders without their own object.
             found = filesystem.get_file_info(
                 FileSelector(key, recursive=filesystem.type_name == "gcs")
             )
@@ -122,12 +124,12 @@ class ObjectPath(PosixPath):
             yield child
 
     def open(self, *_: Any, **__: Any) -> Any:
-        """Its bytes, to read and to search."""
+        """Open the object for reading and seeking."""
         return io.BufferedReader(_Content(self), READ)
 
     def mkdir(self, *_: Any, **__: Any) -> None:
-        """Make an empty object that stands for the folder, and for those above it: so missing
-        rights show early.
+        """Create an empty object for the folder and for its parents, so that missing permissions
+        are noticed early.
         """
         with _told(self):
             filesystem, key = self._place()
@@ -140,9 +142,9 @@ class ObjectPath(PosixPath):
             filesystem.delete_file(key)
 
     def upload(self, file: Path) -> None:
-        """Let the content of a file appear as this object: not there until all of it is.
+        """Upload a file as this object, which appears when the upload is complete.
 
-        What is interrupted may leave a truncated object, for Arrow cannot abort an upload;
+        An interrupted upload may leave a truncated object, because Arrow cannot abort an upload;
         ``unlink`` it then.
         """
         with file.open("rb") as content, _told(self):
@@ -151,17 +153,17 @@ class ObjectPath(PosixPath):
                 while block := content.read(WRITTEN):
                     stream.write(block)
                     if filesystem.type_name == "s3":
-                        # waits for the parts, which would else wait in memory; elsewhere they do
-                        # not
+                        # wait for the parts, which would pile up in memory; other stores do not
+                        # need this
                         stream.flush()
 
 
 def as_path(path: Path | str) -> Path:
-    """A path, or an address of object storage as one.
+    """Return a path, or an ``ObjectPath`` for an address of object storage.
 
     Raises:
-        RequestError: if an address is none, or has credentials or options in it; it is not quoted
-            then.
+        RequestError: if an address is malformed, or contains credentials or options; the message
+            then does not quote it.
     """
     if isinstance(path, Path) or (found := ADDRESS.match(path)) is None:
         return path if isinstance(path, Path) else Path(path)
@@ -180,10 +182,10 @@ def as_path(path: Path | str) -> Path:
 
 @cache
 def _filesystem(scheme: str, bucket: str) -> Any:
-    """The file system of a bucket, with the credentials of the environment."""
+    """Return the file system of a bucket, with the credentials of the environment."""
     from pyarrow.fs import FileSystem
 
-    # A small object takes one request and not three; parts of Azure do not wait in memory.
+    # A small object needs one request, not three; parts for Azure do not wait in memory.
     options = {"s3:": "?allow_delayed_open=true", "gs:": ""}.get(scheme, "?background_writes=false")
     return FileSystem.from_uri(f"{scheme}//{bucket}{options}")[0]
 
@@ -196,7 +198,7 @@ def _size_of(info: Any) -> int | None:
 
 @contextmanager
 def _told(path: ObjectPath) -> Iterator[None]:
-    """Say what fails in words of ours.
+    """Replace errors of Arrow by errors with our own message.
 
     Raises:
         OSError: without the message of the library.
@@ -217,8 +219,8 @@ def _told(path: ObjectPath) -> Iterator[None]:
 
 
 class _Content(io.RawIOBase):
-    """The bytes of an object; each read is a request of its own, so that none has to stay open for
-    hours.
+    """Content of an object as a raw file. Each read is a separate request, so that no connection
+    stays open for hours.
     """
 
     def __init__(self, path: ObjectPath) -> None:
@@ -237,7 +239,7 @@ class _Content(io.RawIOBase):
         try:
             with _told(self.path):
                 return int(self.file.readinto(buffer))
-        except OSError as error:  # not what a damaged file raises
+        except OSError as error:  # raise an error other than that of a damaged file
             raise RequestError(
                 f"{self.path}: cannot be read any more ({error.strerror}); try again"
             ) from None

@@ -25,26 +25,26 @@ from lexveil.runtime.process_start import ONE_THREAD, starting_workers
 A = TypeVar("A")
 B = TypeVar("B")
 
-ALIGNMENT = 64  # bytes, of every array in a shared file: a cache line
+ALIGNMENT = 64  # bytes; arrays in a shared file start at cache lines
 
 
 def ordered_map(
     function: Callable[[A], B], items: Iterable[A], where: MachineParams | int
 ) -> Generator[B, None, None]:
-    """Yield ``function(item)`` in order, at most ``workers + 2`` items under way.
+    """Yield ``function(item)`` in order, with at most ``workers + 2`` items in progress.
 
-    Whatever ends this generator (an error, Ctrl-C) ends the workers at once, on a cluster the work
-    of this process. ``function`` must not depend on where it runs.
+    If this generator ends for any reason (an error, Ctrl-C), the workers end at once; on a cluster,
+    the work of this process ends. ``function`` must not depend on where it runs.
 
     Args:
         function: picklable.
         items: picklable.
-        where: a machine whose dask_scheduler names a cluster, or else has so many workers; a number
-            is that many processes of this machine, one is this process.
+        where: a machine, whose dask_scheduler names a cluster, or which has a number of workers; or
+            a number of processes of this machine, where 1 is this process.
 
     Raises:
-        LexveilError: if a worker was killed. What ``function`` raises is raised here.
-        RequestError: if Dask is not installed, or there is no cluster where one is named.
+        LexveilError: if a worker was killed. Errors of ``function`` are raised here.
+        RequestError: if Dask is not installed, or the named cluster does not exist.
     """
     if isinstance(where, int) or where.dask_scheduler is None:
         return process_map(function, items, where if isinstance(where, int) else where.workers)
@@ -61,10 +61,10 @@ def ordered_map(
 def process_map(
     function: Callable[[A], B], items: Iterable[A], workers: int
 ) -> Generator[B, None, None]:
-    """As ``ordered_map``, by processes of this machine; one worker means this process.
+    """Do the work of ``ordered_map`` with processes of this machine; one worker means this process.
 
     Raises:
-        LexveilError: if a worker was killed. What ``function`` raises is raised here.
+        LexveilError: if a worker was killed. Errors of ``function`` are raised here.
     """
     if workers <= 1:
         yield from map(function, items)
@@ -75,11 +75,11 @@ def process_map(
 
 @contextmanager
 def prepared_workers(module: str) -> Iterator[None]:
-    """Fork workers that begin in this block from a process that imports a module once.
+    """Fork workers that start in this block from a server process that imports a module once.
 
-    It imports while this process does other things, has one thread of Python, and stays until this
-    process ends, for the next block. It draws nothing: whatever a worker draws must not come from a
-    generator that existed there.
+    The server process imports the module while this process does other things. It has one Python
+    thread, and stays for the next block until this process ends. It draws no random numbers: a
+    worker must not draw from a generator that existed in the server process.
     """
     global _is_prepared  # noqa: PLW0603
     with starting_workers():
@@ -100,12 +100,12 @@ _starting = threading.local()
 
 
 def _preparation(name: str) -> dict[str, object]:
-    """What a child of ``multiprocessing`` is told; where ``_starting`` says so, without the
-    program's script.
+    """Return the preparation data of a ``multiprocessing`` child; without the program's script if
+    ``_starting`` says so.
 
     A child runs that script again, to find functions of ``__main__``. A script that calls
-    ``lexveil.privatize`` without asking for its own ``__name__`` would so start itself in each
-    worker, and all its imports with it.
+    ``lexveil.privatize`` without checking its ``__name__`` would start itself in each worker, with
+    all its imports.
     """
     data = _prepare(name)
     if getattr(_starting, "without_main", False):
@@ -113,30 +113,31 @@ def _preparation(name: str) -> dict[str, object]:
     return data
 
 
-# Once and for all: processes that other threads start are prepared as ever.
+# Replace it once: processes that other threads start are prepared as usual.
 spawn.get_preparation_data = _preparation
 
 
 class Workers(Generic[A, B]):
-    """Processes of this machine that do one function, for as many maps as there are while they
-    last.
+    """Processes of this machine that run one function, for any number of maps until this context is
+    left.
 
-    Each worker is a process with single-threaded BLAS and gets ``function`` once, pickled. If that
-    is an object that holds arrays, all workers map their bytes from one file: pages that none of
-    them writes to take memory once. A worker starts when there is an item for it, and ends when
-    this is left, or when this process dies.
+    Each worker is a process with single-threaded BLAS and gets ``function`` once, pickled. If
+    ``function`` holds arrays, all workers map the bytes of the arrays from one file, so that
+    unmodified pages are in memory once. A worker starts when there is an item for it, and ends with
+    this context or when this process dies.
 
     Args:
-        function: picklable; must not depend on where it runs. Where it is of the program's own
-            script, workers run that again; else they do not, and no item may be of it.
-        workers: how many, at most.
+        function: picklable; must not depend on where it runs. If it comes from the program's own
+            script, workers run that script again. Otherwise they do not, and no item may come from
+            it.
+        workers: largest number of workers.
     """
 
     def __init__(self, function: Callable[[A], B], workers: int) -> None:
         self.workers = workers
         with ExitStack() as stack:
-            # Not forked from this process: DuckDB and Arrow run threads that a child would inherit
-            # half-dead.
+            # Do not fork this process: DuckDB and Arrow run threads, which a child would inherit in
+            # a broken state.
             file = stack.enter_context(tempfile.TemporaryFile())
             shared = Shared(function, file)
             self._without_main = b"__main__" not in shared.pickled
@@ -168,16 +169,16 @@ class Workers(Generic[A, B]):
         self._executor.shutdown(cancel_futures=True)
 
     def map(self, items: Iterable[A]) -> Generator[B, None, None]:
-        """Yield what the function makes of each item, in order, at most ``workers + 2`` of them
-        under way.
+        """Yield the results of the function in the order of the items, with at most ``workers + 2``
+        items in progress.
 
-        Whatever ends this generator before its end (an error, Ctrl-C) ends the workers at once.
+        If this generator ends early for any reason (an error, Ctrl-C), the workers end at once.
 
         Args:
             items: picklable.
 
         Raises:
-            LexveilError: if a worker was killed. What the function raises is raised here.
+            LexveilError: if a worker was killed. Errors of the function are raised here.
         """
         try:
             pending: deque[Future[B]] = deque()
@@ -203,15 +204,15 @@ class Workers(Generic[A, B]):
 
 
 class Shared:
-    """A picklable value on its way to other processes, with the bytes of its arrays in a file that
-    they map.
+    """A picklable value for other processes, with the bytes of its arrays in a file that they map
+    into memory.
 
     The mapping is private: a process that writes to an array gets its own copies of those pages.
     """
 
     def __init__(self, value: object, file: BinaryIO) -> None:
-        """Write the arrays of ``value`` into ``file``, which stays open until all processes have
-        begun.
+        """Write the arrays of ``value`` into ``file``, which must stay open until all processes
+        have started.
         """
         self.file = file
         self.bounds: list[tuple[int, int]] = []
@@ -232,16 +233,16 @@ class Shared:
 def _open_shared(descriptor: Any, pickled: bytes, bounds: list[tuple[int, int]]) -> object:
     number = descriptor.detach()
     view = memoryview(mmap.mmap(number, 0, access=mmap.ACCESS_COPY))
-    os.close(number)  # the mapping has its own
+    os.close(number)  # the mapping has its own descriptor
     return pickle.loads(pickled, buffers=[view[start:end] for start, end in bounds])
 
 
-_function: Callable[[Any], Any]  # of this worker
+_function: Callable[[Any], Any]  # the function of this worker
 
 
 def _begin(function: Any, watched: Connection, environment: dict[str, str]) -> None:
-    """Make this process a worker that lives no longer than the other end of ``watched`` is open."""
-    # that of the process it was forked from, which may be older
+    """Turn this process into a worker, which ends when the other end of ``watched`` is closed."""
+    # a forked worker has the environment of its server process, which may be older
     if dict(os.environ) != environment:
         os.environ.clear()
         os.environ.update(environment)

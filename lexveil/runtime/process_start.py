@@ -1,4 +1,4 @@
-"""How worker processes start: with single-threaded BLAS and blocked SIGINT."""
+"""Start of worker processes, with single-threaded BLAS and blocked SIGINT."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from contextlib import contextmanager
 
 from lexveil.runtime.project import THREADS
 
-# N workers share the machine as N processes; threads of a library inside each would only compete
-# for the cores.
+# N workers share the machine as N processes; more threads in each would only compete for cores.
 ONE_THREAD = dict.fromkeys(THREADS, "1")
 
 _starting = threading.RLock()
@@ -19,12 +18,13 @@ _starting = threading.RLock()
 
 @contextmanager
 def starting_workers() -> Iterator[None]:
-    """Let processes that start in this block inherit single-threaded BLAS and blocked SIGINT.
+    """Make processes that start in this block inherit single-threaded BLAS and blocked SIGINT.
 
-    A terminal sends Ctrl-C to the whole group. Only this process handles it, by ending the others;
-    but not while one is being started, which would be left without its instructions and complain.
+    A terminal sends Ctrl-C to the whole process group. Only this process handles it, by ending the
+    others. It does not handle it while another process starts, which would otherwise lack its
+    instructions and print an error.
     """
-    with _starting:  # or one of two threads would put back what the other one has set
+    with _starting:  # otherwise one of two threads would undo the changes of the other
         before = {name: os.environ.get(name) for name in ONE_THREAD}
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         os.environ.update(ONE_THREAD)

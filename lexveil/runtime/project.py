@@ -1,6 +1,4 @@
-"""The project that a command works in: its folder, the environment of its processes, and the lock
-of a run.
-"""
+"""The project of a command: its folder, the environment of its processes, and the lock of a run."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ LOGS = STATE / "logs"
 SCRATCH = STATE / "tmp"
 LOCK = STATE / "build.lock"
 
-# How many threads matrix products have.
+# Variables that set the number of threads of matrix products.
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
@@ -46,18 +44,20 @@ def find_root(start: Path) -> Path:
 
 
 def prepare(root: Path) -> None:
-    """Make this process and its children work in ``root``; call it before Prefect is imported."""
+    """Set up this process and its children for the project in ``root``; call this before Prefect is
+    imported.
+    """
     os.chdir(root)
-    # Flows and stages are the project's own, wherever the library is installed.
+    # Import flows and stages from the project, wherever the library is installed.
     if sys.path[0] != str(root):
         sys.path.insert(0, str(root))
     state = root / STATE
     state.mkdir(exist_ok=True)
-    # The project's own Prefect database: nothing of the user's home is read or written.
+    # Use a Prefect database of the project: do not read or write the user's home.
     os.environ.setdefault("PREFECT_HOME", str(state / "prefect"))
-    # No block types are used here; registering them takes two seconds of every server start.
+    # Do not register block types, which are not used: that takes two seconds at every server start.
     os.environ.setdefault("PREFECT_API_BLOCKS_REGISTER_ON_START", "false")
-    # Lines appear when they are printed, not when a stage ends.
+    # Show lines when they are printed, not when a stage ends.
     os.environ["PYTHONUNBUFFERED"] = "1"
     # `python -m tasks.NAME` in dvc.yaml means the interpreter that runs this.
     interpreter = str(Path(sys.executable).parent)
@@ -66,12 +66,12 @@ def prepare(root: Path) -> None:
 
 
 def stage_environment(at_once: int = 1) -> dict[str, str]:
-    """Return the environment of a DVC process; but for a number of threads it does not depend on
-    the user's shell.
+    """Return the environment of a DVC process. Except for a number of threads, it does not depend
+    on the user's shell.
 
     Args:
-        at_once: processes side by side, which share the cores: more threads of matrix products than
-            that leaves to each would wait for each other, and take a quarter more processor time.
+        at_once: number of processes that share the cores. With more BLAS threads than cores per
+            process, threads would wait for each other and take a quarter more processor time.
     """
     environment = {**os.environ, "SHELL": "/bin/sh"}
     if at_once > 1:
@@ -80,9 +80,9 @@ def stage_environment(at_once: int = 1) -> dict[str, str]:
         )
     scratch = Path.cwd() / SCRATCH
     scratch.mkdir(parents=True, exist_ok=True)
-    # Spilled rows of a killed stage must not stay behind in /tmp: the next run empties this folder.
-    # A long path would not leave room for the sockets that multiprocessing makes there (108 bytes
-    # in all).
+    # Spilled rows of a killed stage must not stay in /tmp: the next run empties this folder.
+    # A long path would leave no space for the socket names of multiprocessing there (at most
+    # 108 bytes).
     if len(str(scratch)) < 60:
         environment["TMPDIR"] = str(scratch)
     return environment
@@ -90,11 +90,11 @@ def stage_environment(at_once: int = 1) -> dict[str, str]:
 
 @contextlib.contextmanager
 def build_lock(wait: bool = False, say: Callable[[str], None] = print) -> Iterator[None]:
-    """Keep every other run out of this project; the kernel frees the lock when this process ends,
+    """Lock this project against other runs. The kernel frees the lock when this process ends,
     however it ends.
 
     Raises:
-        RequestError: if another run is at work and ``wait`` is false.
+        RequestError: if another run is in progress and ``wait`` is false.
     """
     path = Path.cwd() / LOCK
     path.parent.mkdir(exist_ok=True)

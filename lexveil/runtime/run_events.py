@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class StageResult:
-    """How one stage ended: ran, restored (DVC knew the result), cached, failed, stopped or "not
+    """Result of one stage: ran, restored (DVC knew the result), cached, failed, stopped or "not
     run".
     """
 
@@ -23,19 +23,19 @@ class RunObserver:
     """Observer of run events, called from several threads; this base class does nothing."""
 
     def say(self, text: str) -> None:
-        """Take a line about the run as a whole."""
+        """Receive a line about the run as a whole."""
 
     def begin(self, total: int) -> None:
-        """The graph is known: it has ``total`` stages."""
+        """Receive the number of stages, when the graph is known."""
 
     def start(self, stage: str) -> None:
-        """A stage was handed to DVC."""
+        """Receive the name of a stage, when it is handed to DVC."""
 
     def output(self, stage: str, line: str) -> None:
-        """A stage printed a line."""
+        """Receive a line that a stage printed."""
 
     def end(self, result: StageResult) -> None:
-        """A stage ended, or will not run."""
+        """Receive the result of a stage that ended or will not run."""
 
     def close(self) -> None:
-        """Stop drawing; lines may still come."""
+        """Stop drawing; lines may still follow."""

@@ -1,5 +1,5 @@
-"""Stage entry point: arguments, errors and progress. What a stage that fails prints last says
-why.
+"""Stage entry point: arguments, errors and progress. The last line of a failed stage tells the
+reason.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from lexveil.runtime.crash import hide_messages
 
 
 def stage_main(main: Callable[[], None], *, pandas: bool = True) -> None:
-    """Run a stage; a known error becomes one line on stderr and its exit code.
+    """Run a stage; a known error becomes one line on stderr and an exit code.
 
     Args:
-        pandas: whether the stage works with it. Else no library that it uses gets it, which takes
-            half a second to import; for a process of its own.
+        pandas: whether the stage uses pandas. If not, no library of the process imports it, which
+            would take half a second; call this in a process of its own.
     """
-    os.environ.setdefault("DO_NOT_TRACK", "1")  # no telemetry of libraries
+    os.environ.setdefault("DO_NOT_TRACK", "1")  # turn off telemetry of libraries
     hide_messages()
     try:
         if not pandas:
@@ -35,11 +35,11 @@ def stage_main(main: Callable[[], None], *, pandas: bool = True) -> None:
 
 
 def named_run(usage: str) -> tuple[str, str, float]:
-    """Mechanism, strategy and base epsilon, or level, of a run, as the command line names it.
+    """Return mechanism, strategy and base epsilon, or level, of a run from the command line.
 
     Raises:
-        RequestError: with ``usage``, if there are other than three words, or the last is no number
-            and no level.
+        RequestError: with ``usage``, if there are not three words, or the last is neither a number
+            nor a level.
     """
     try:
         mechanism, strategy, epsilon = sys.argv[1:]
@@ -49,34 +49,34 @@ def named_run(usage: str) -> tuple[str, str, float]:
 
 
 def named_segmentation(stage: str) -> str:
-    """The segmentation that the command line of a stage names.
+    """Return the segmentation from the command line of a stage.
 
     Raises:
-        RequestError: if it does not name one.
+        RequestError: if the command line does not have one.
     """
     if len(sys.argv) != 2:
         raise RequestError(f"usage: python -m tasks.{stage} word|gst|mst")
     return sys.argv[1]
 
 
-# is told how many units are done, and of how many, where that is known
+# called with the number of finished units, and their total if it is known
 Watch = Callable[[int, int | None], object]
 
 
 class Progress:
-    """Reports how far a long loop is, at most once in ``every`` seconds, by a line on ``stream`` or
-    stdout.
+    """Reports the progress of a long loop, at most once in ``every`` seconds, by a line on
+    ``stream`` or stdout.
 
-    What is left is estimated by what was done since the first units were: before them libraries,
-    lists and compiled code are loaded, and work that a stopped run had done is there at once.
+    The remaining time is estimated from the work after the first units. Before the first units,
+    libraries, lists and compiled code are loaded, and results of a stopped run appear at once.
 
     Args:
-        label: of the loop.
+        label: name of the loop.
         total: units of work; 0 if not known.
-        unit: in the plural.
+        unit: name of the unit, in the plural.
         every: seconds between two reports.
-        stream: where lines go.
-        watch: is told each step, in place of lines.
+        stream: stream for the lines.
+        watch: called at each step, instead of printing lines.
     """
 
     def __init__(
@@ -100,13 +100,11 @@ class Progress:
         self.done = 0
         self.work = 0
         self.note = ""
-        # when the first units were done, and how many these were
+        # time at which the first units were done, and their number
         self._begun: tuple[float, int] | None = None
 
     def advance(self, done: int, work: int = 0, note: str = "") -> None:
-        """Add ``done`` units, in which ``work`` tokens were handled; ``note`` stands in the reports
-        from now on.
-        """
+        """Add ``done`` units with ``work`` tokens; from now on reports contain ``note``."""
         self.done += done
         self.work += work
         self.note = note or self.note
@@ -117,13 +115,13 @@ class Progress:
         is_due = now - self.last >= self.every
         if self._begun is None:
             self._begun = now, self.done
-            self.last = now  # so that the next report has seen work of ``every`` seconds
+            self.last = now  # so that the next report is based on ``every`` seconds of work
         if is_due:
             self.last = now
             self._report(now)
 
     def finish(self) -> None:
-        """Report the end."""
+        """Report the end of the loop."""
         self._report(time.monotonic())
 
     def _report(self, now: float) -> None:

@@ -1,10 +1,10 @@
-"""What each stage of the graph runs of the library: one hash a stage, in code.json, on which
-dvc.yaml depends.
+"""Hashes of the library's code that each stage of the graph runs: one hash per stage, in code.json,
+on which dvc.yaml depends.
 
-A stage is stale when one of the library's files that it imports has changed, directly or not,
-lazily or not. dvc.yaml names one value a stage for that (``params: [code.json: [STAGE]]``). The
-stage ``code`` writes these values; in projects of `lexveil init` they are those of the installed
-library.
+A stage is stale if one of the library's files that it imports has changed, whether the import is
+direct, indirect or lazy. dvc.yaml names one value per stage for that (``params: [code.json:
+[STAGE]]``). The stage ``code`` writes these values; in projects of `lexveil init` they are those of
+the installed library.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from lexveil.runtime.hashes import sha256
 
 CODE = Path("code.json")
 
-# Imports that decide no byte of an output, cut with the reason. What a stage needs behind them it
-# imports itself.
+# Imports that decide no byte of an output, with the reason. They are not followed; a stage that
+# needs modules behind them imports these itself.
 _CUT = {
     (
         "lexveil.runtime.pool",
         "lexveil.runtime.dask_cluster",
     ): "results do not depend on who computes them",
     **{
-        # Parameters decide by their values, which a stage declares; their names, ranges and
-        # defaults are only checked.
+        # Only the values of parameters matter, and a stage declares them; their names, ranges
+        # and defaults are only checked.
         (
             f"lexveil.config.{section}",
             f"lexveil.{registry}",
@@ -45,18 +45,18 @@ _CUT = {
         )
     },
 }
-_REGISTRY = "lexveil.mechanisms.registry"  # finds the modules of its folder that register something
+_REGISTRY = "lexveil.mechanisms.registry"  # imports all modules that register a mechanism
 _REGISTERS = "@register"
-# A stage that reads the base of a training depends on the cards of the models that ship: they have
-# all other hashes.
+# A stage that reads the base model of a training depends on the cards of the models that ship. The
+# cards have the hashes of all other files.
 _READS_BASE = "lexveil.artifacts.base_model"
-_PUBLIC_NAMES = "lexveil"  # its names are imported when they are used, and none in a stage
+_PUBLIC_NAMES = "lexveil"  # its public names are imported lazily, and no stage uses them
 _BESIDE = re.compile(r'"([\w.]+\.(?:css|csv|j2|js|txt))"')  # a file beside a module that names it
 
 
 def code_hashes() -> dict[str, str]:
-    """One hash for each module of ``tasks``, over the names and contents of the library's files
-    that it runs.
+    """Return one hash for each module of ``tasks``, over the names and contents of the library's
+    files that it runs.
     """
     tasks = find_spec("tasks")
     folder = Path(tasks.origin or "").parent if tasks else paths.TEMPLATE / "tasks"
@@ -68,8 +68,8 @@ def code_hashes() -> dict[str, str]:
 
 
 def refresh_code() -> bool:
-    """Bring code.json of the project here in line with the library; return whether it had to
-    change.
+    """Update code.json of the project in the current folder from the library; return whether it
+    changed.
     """
     content = json.dumps(code_hashes(), indent=2) + "\n"
     if CODE.exists() and CODE.read_text(encoding="utf-8") == content:
@@ -81,8 +81,8 @@ def refresh_code() -> bool:
 
 
 def modules_of(file: Path) -> set[str]:
-    """Modules of the library that a file imports, directly or not, with the packages that they are
-    in.
+    """Return the modules of the library that a file imports, directly or indirectly, with their
+    packages.
     """
     modules: set[str] = set()
     waiting = list(_imports(file))
@@ -102,7 +102,7 @@ def modules_of(file: Path) -> set[str]:
 
 @cache
 def _registered() -> list[str]:
-    """The modules that register a mechanism."""
+    """Return the modules that register a mechanism."""
     folder = paths.LIBRARY / "mechanisms"
     files = [
         file
@@ -114,14 +114,14 @@ def _registered() -> list[str]:
 
 @cache
 def source_of(module: str) -> Path:
-    """The file of a module of the library."""
+    """Return the file of a module of the library."""
     path = paths.LIBRARY.parent.joinpath(*module.split("."))
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
 def files_of(task: Path) -> set[Path]:
-    """The files of the library that a stage runs: modules, files beside them that they name, cards
-    of models.
+    """Return the files of the library that a stage runs: modules, files beside them that they name,
+    cards of models.
     """
     files = {source_of(module) for module in modules_of(task)}
     cards = set(paths.MODELS.glob("*/model.json")) if _READS_BASE in _imports(task) else set()
@@ -146,7 +146,7 @@ _content = cache(sha256)
 
 @cache
 def _imports(file: Path) -> frozenset[str]:
-    """The modules of the library that a file imports anywhere, but for type checkers."""
+    """Return the modules of the library that a file imports anywhere, except for type checkers."""
     names: list[str] = []
     for statement in _statements(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(statement, ast.Import):
@@ -158,7 +158,7 @@ def _imports(file: Path) -> frozenset[str]:
 
 
 def _statements(block: ast.AST) -> Iterator[ast.AST]:
-    """Statements at any depth. Not expressions, which import nothing and are nearly all of a
+    """Yield statements at any depth. Expressions are skipped: they import nothing and are most of a
     tree.
     """
     for name in ("body", "orelse", "finalbody", "handlers", "cases"):

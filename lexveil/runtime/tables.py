@@ -1,5 +1,5 @@
-"""Readers and writers of small artifacts. Every output appears by atomic rename, whole or not at
-all.
+"""Readers and writers of small artifacts. Every output appears by an atomic rename, completely or
+not at all.
 """
 
 from __future__ import annotations
@@ -17,18 +17,20 @@ import pyarrow.parquet as pq
 
 from lexveil.errors import MissingArtifact
 
-# The same in every writer, so that the same rows give the same bytes.
+# All writers use these options, so that the same rows give the same bytes.
 PARQUET = {"compression": "zstd", "compression_level": 3}
 
 
 def _partial(path: Path) -> Path:
-    # A fixed name: what a killed run left behind is overwritten by the next one, never piled up.
+    # Use a fixed name, so that the next run overwrites the remains of a killed one.
     return path.with_name(f".{path.name}.partial")
 
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
-    """Give a path to write to; rename it to ``path`` if the block succeeds, remove it if not."""
+    """Yield a path to write to; it is renamed to ``path`` if the block succeeds, and removed if
+    not.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = _partial(path)
     try:
@@ -42,7 +44,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def atomic_directory(path: Path) -> Iterator[Path]:
-    """Give an empty directory to fill; it replaces ``path`` if the block succeeds."""
+    """Yield an empty directory to fill; it replaces ``path`` if the block succeeds."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = _partial(path)
     shutil.rmtree(partial, ignore_errors=True)
@@ -62,13 +64,13 @@ def write_table(table: pa.Table, path: Path) -> None:
 
 
 def read_table(path: Path, made_by: str, columns: list[str] | None = None) -> pa.Table:
-    """Read one Parquet file that stage ``made_by`` writes."""
+    """Read a Parquet file that stage ``made_by`` writes."""
     return pq.read_table(require(path, made_by), columns=columns)
 
 
 def write_json(value: Any, path: Path) -> None:
-    """Write JSON a person can read and a hash can compare: sorted keys, two spaces, a final line
-    feed.
+    """Write JSON that a person can read and a hash can compare: sorted keys, two spaces, a final
+    line feed.
     """
     with atomic_file(path) as partial:
         partial.write_text(
@@ -82,7 +84,7 @@ def read_json(path: Path, made_by: str) -> Any:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """Read a JSON object; empty if the file is not there, or holds none."""
+    """Read a JSON object; empty if the file does not exist, or is not a JSON object."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -91,7 +93,7 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def require(path: Path, made_by: str) -> Path:
-    """Return ``path``, or say which command makes it.
+    """Return ``path``, or raise an error with the command that makes it.
 
     Raises:
         MissingArtifact: if it does not exist.

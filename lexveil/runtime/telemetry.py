@@ -1,5 +1,5 @@
-"""Import this before any library that sends usage data: telemetry is off unless the user has set
-it.
+"""Turns telemetry off unless the user has set it. Import this before any library that sends usage
+data.
 """
 
 import os

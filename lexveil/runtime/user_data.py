@@ -1,4 +1,4 @@
-"""The folder of what belongs to this user and to no project."""
+"""The user's data folder, for files that belong to no project."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from lexveil.errors import RequestError
 
 
 def is_of_user(path: Path | str) -> bool:
-    """Whether a path lies in the folder."""
+    """Return whether a path lies in the user's data folder."""
     return Path(path).is_relative_to(paths.user_data())
 
 
 def make_user_data() -> Path:
-    """Make the folder, which nobody else may read, if it is not there.
+    """Create the user's data folder if it does not exist; nobody else may read it.
 
     Raises:
-        RequestError: if it cannot be made.
+        RequestError: if it cannot be created.
     """
     folder = paths.user_data()
     try:

@@ -1,4 +1,4 @@
-"""What became of each token: by hand, and against the engine for every strategy and layout."""
+"""Changes of tokens, compared by hand and with the engine for every strategy and layout."""
 
 from dataclasses import replace
 from pathlib import Path

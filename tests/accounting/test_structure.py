@@ -1,4 +1,6 @@
-"""What one other word changes: against a comparison of each text with its copy, one by one."""
+"""Sensitivity of the disclosed structure, against a comparison of each text with its copy, one by
+one.
+"""
 
 import itertools
 

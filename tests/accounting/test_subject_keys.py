@@ -1,4 +1,4 @@
-"""Who is who: spellings that are one subject, and those that are not."""
+"""Subject keys: spellings that are one subject, and spellings that are not."""
 
 import unicodedata
 

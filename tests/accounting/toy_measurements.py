@@ -94,13 +94,13 @@ def toy_engine(mechanism: str, strategy: str, **more: Any) -> Engine:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Structure:
-    """What of a text is not hidden: its disclosed structure. n tokens, those of all text columns
-    one after the other.
+    """Disclosed structure of a text, which is not hidden; n tokens, those of all text columns one
+    after the other.
 
     Attributes:
         action: (n,) ``Action`` of each token: its fate.
         epsilon: (n,) ε_i; 0 where nothing is spent on the token.
-        others: what else neighbours share, by its name.
+        others: other values that neighbours share, by name.
     """
 
     action: npt.NDArray[np.int8]
@@ -108,7 +108,7 @@ class Structure:
     others: dict[str, list[Any]]
 
     def differences(self, other: Structure) -> list[str]:
-        """In what two texts differ that neighbours share."""
+        """Return the differences of two texts in values that neighbours must share."""
         if len(self.action) != len(other.action):
             return ["the number of tokens"]
         one, two = (

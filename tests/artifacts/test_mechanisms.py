@@ -34,7 +34,7 @@ OTHERS = [name for name in MECHANISMS if name not in ("madlib", "truncated_gumbe
 
 @pytest.fixture
 def few(listed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the documents."""
+    """Limit the documents to a few."""
     documents = load_documents().slice(180, 40)
     monkeypatch.setattr(stage_adapter, "load_documents", lambda: documents)
 

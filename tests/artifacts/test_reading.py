@@ -1,5 +1,6 @@
-"""What is read of a project and of models: embeddings, models by name, bases, the one that ships,
-checkpoints."""
+"""Reading of a project and of models: embeddings, models by name, base models, the model that
+ships, checkpoints.
+"""
 
 from pathlib import Path
 

@@ -1,5 +1,6 @@
-"""What the attacks share: the command line of whatever Lexveil is installed, and the files that
-anybody may read."""
+"""Shared parts of the attacks: the command line of the installed Lexveil, and the files that
+anybody may read.
+"""
 
 import contextlib
 import io

@@ -31,7 +31,7 @@ class Observer:
         self.vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-300)
 
     def statistics(self, source: str, output: str) -> dict[str, float | None]:
-        """What compares a source with an output of the same length."""
+        """Return statistics that compare a source with an output of the same length."""
         before, after = (
             np.array([self.row[word] for word in text.lower().split()]) for text in (source, output)
         )
@@ -52,7 +52,9 @@ class Observer:
 
 
 def _agrees(computed: dict[str, float | None], said: dict[str, Any]) -> bool:
-    """What is not said rules nothing out."""
+    """Return whether statistics agree with a record; a statistic that the record lacks rules
+    nothing out.
+    """
     return {name: said.get(name, value) for name, value in computed.items()} == pytest.approx(
         computed, abs=2 * ROUNDED
     )

@@ -22,8 +22,9 @@ SMALL = "--mechanism madlib --epsilon 10 --words 12 --samples 1000 --confidence 
 
 
 def audit(*arguments: Any, **fields: Any) -> task.AuditResult:
-    """Of one toy; all of them are in the audit of the command, and in those without a planted
-    fault."""
+    """Audit one toy only. The audit of the command has all toys, and so have the audits without a
+    planted fault.
+    """
     mechanism, epsilon = arguments
     given = {"workers": 1, "confidence": 1 - 1e-6, "samples": 400} | fields
     with pytest.MonkeyPatch.context() as patch:
@@ -39,7 +40,7 @@ def root(_built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_json_of_an_audit(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With worker processes, from the operating system's entropy: the defaults."""
+    """The audit runs with the defaults: worker processes, and entropy from the operating system."""
     assert main(["audit", *SMALL, "--strategy", "S3", "--json", "--out", "audit.json"]) == 0
     shown = capsys.readouterr()
     made = json.loads(shown.out)  # progress is not in it
@@ -95,8 +96,9 @@ def test_a_violation_is_exit_code_1(
 
 @pytest.mark.parametrize(("mechanism", "contexts"), [("tem", 1), ("tem_context", 2)])
 def test_a_known_law_on_the_built_vocabulary(root: Path, mechanism: str, contexts: int) -> None:
-    """On a toy, on the vocabulary and in releases; the other mechanisms are audited with the
-    planted faults."""
+    """The audit covers a toy, the vocabulary and releases; the other mechanisms are audited with
+    the planted faults.
+    """
     result = audit(mechanism, 5.0, words=40, strategy="S3")
     assert result.verdict == "no violation found"
     exact = [row.place for row in result.audits if row.method == "exact"]
@@ -107,10 +109,10 @@ def test_a_known_law_on_the_built_vocabulary(root: Path, mechanism: str, context
 
 
 def test_truncated_gumbel_on_the_built_vocabulary(root: Path) -> None:
-    """At an ε that its paper's calibration allows, the number of neighbours alone breaks the claim,
-    no sampling needed.
+    """Just above the smallest ε of the paper's calibration, the number of neighbours alone breaks
+    the claim, without sampling.
 
-    Below, the mechanism refuses, and so does the audit.
+    Below that ε, the mechanism refuses, and so does the audit.
     """
     space = load_embedding("word")
     vectors = Vocabulary.of(space.tokens, space.vectors, Policy("keep", "keep", "keep")).vectors

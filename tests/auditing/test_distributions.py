@@ -80,7 +80,7 @@ def test_draws_follow_what_is_claimed(name: str, own: dict[str, int], shape: str
 
 @pytest.mark.parametrize("name", ["madlib", "tem", "diffractor_geometric"])
 def test_the_power_is_what_it_says(name: str) -> None:
-    """At twice the factor that the audit says it sees, draws of so much more ε are seen."""
+    """The audit detects draws whose ε is too large by twice the margin that it claims to detect."""
     made, one = built(name, "plane")
     rng = np.random.default_rng(3)
     result = fit(drawn(made, one, (1.0,), 2_000), made.claim, 1.0, ERROR, rng, with_power=True)

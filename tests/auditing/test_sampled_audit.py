@@ -80,8 +80,9 @@ def test_false_alarms_are_as_rare_as_stated(stale: bool) -> None:
 
 
 def test_power_is_what_it_says_and_grows_with_samples() -> None:
-    """At the loss that ``power_at`` names 9 of 10 audits or more find it; 6 standard deviations of
-    slack."""
+    """At least 9 of 10 audits find the loss that ``power_at`` names; the test allows 6 standard
+    deviations of slack.
+    """
     allowed, samples = np.array([[0.0, 1.0], [1.0, 0.0]]), 2000
     loss = power_at(1.0, 0.5, samples // 2, 2, 0.999)
     assert loss is not None and 1 < loss < 2
@@ -144,8 +145,9 @@ def test_a_function_of_the_word_is_caught() -> None:
 
 
 def test_words_at_one_place() -> None:
-    """Nothing is allowed between them: equal distributions pass, different ones show an infinite
-    loss per distance."""
+    """No loss is allowed between words at one place: equal distributions pass, different ones show
+    an infinite loss per distance.
+    """
     vectors = np.array([[0.0], [0.0], [1.0]], dtype=np.float32)
     assert not sampled(Madlib(vectors)).violation
 

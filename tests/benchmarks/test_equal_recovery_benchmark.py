@@ -20,7 +20,9 @@ WORDS = ("house", "garden", "river", "music", "doctor", "winter")
 
 
 def recovered(epsilon: float) -> float:
-    """By context some words are named whatever the output says."""
+    """Return a toy recovery curve, which has a floor: context alone names some words, whatever the
+    output says.
+    """
     return 0.07 + 0.93 / (1 + (12 / epsilon) ** 4)
 
 

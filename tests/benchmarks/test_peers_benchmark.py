@@ -1,4 +1,4 @@
-"""What is said of the public peers follows from their output, and a faulty one is found out."""
+"""Statements about the public peers follow from their output, and a faulty output is detected."""
 
 import argparse
 import sys

@@ -107,19 +107,19 @@ def fault(
 
 
 def rules_of(suite: Any) -> set[str]:
-    """What the rules of a suite judge."""
+    """Return the columns that the rules of a suite check."""
     return {",".join(judged(rule)) or "rows" for rule in suite.expectations} - {"n_missing"}
 
 
 def put(frame: pd.DataFrame, column: str, value: object, row: int = 0) -> pd.DataFrame:
-    """The same with another value."""
+    """Return a copy of a frame with one value replaced."""
     frame = frame.copy()
     frame.at[row, column] = value
     return frame
 
 
 def add(frame: pd.DataFrame, *values: object) -> pd.DataFrame:
-    """The same with one more row."""
+    """Return a frame with one more row."""
     return pd.concat(
         [frame, pd.DataFrame([values], columns=frame.columns, dtype=object)], ignore_index=True
     )

@@ -63,7 +63,7 @@ def check(write, docs, out, machine, tmp_path, monkeypatch):
 
 
 def test_sound_tables_pass(check, out):
-    """With a blank document, which has no token."""
+    """Sound tables pass, even with a blank document, which has no token."""
     summary = check(sample(), sentences())
     assert summary == {"n_documents": 3, "n_blank_documents": 1, "n_sentences": 3, "n_tokens": 7}
     content = out.read_text(encoding="utf-8")

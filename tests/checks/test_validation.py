@@ -123,7 +123,7 @@ def links(root: Path) -> list[str]:
 
 
 def test_the_index_has_what_is_there(tmp_path):
-    """Not what was forgotten, nor results that a power cut tore."""
+    """The index omits results that were removed or that a power cut truncated."""
     docs = DataDocs(tmp_path)
     for name, content in (("torn", b'{"name": "to'), ("zeros", bytes(512))):
         (tmp_path / name).mkdir()

@@ -38,7 +38,7 @@ DOCUMENTS = (
 
 
 def words_only(segmentation: str) -> Lexicon:
-    """The same words for every segmentation; ``mst`` knows one more."""
+    """Return a lexicon with the same words for every segmentation; ``mst`` has one more."""
     return Lexicon.build(
         "word", ["fine", "a", ",", *(["day"] if segmentation == "mst" else [])], None
     )

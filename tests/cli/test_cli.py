@@ -77,7 +77,7 @@ def test_a_taken_port_is_said(project: Project, cli: Any) -> None:
 def test_files_are_those_of_the_folder_the_command_was_given_in(
     project: Project, monkeypatch: Any, cli: Any
 ) -> None:
-    """And not of the project's."""
+    """Relative paths start from the current folder, not from the project's folder."""
     asked: list[Any] = []
 
     def privatize_file(*arguments: Any, **_: object) -> types.SimpleNamespace:

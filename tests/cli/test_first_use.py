@@ -1,4 +1,4 @@
-"""What somebody meets who has no project yet, and a command that is shown and can be given back."""
+"""First use by somebody without a project, and commands that are shown and can be run again."""
 
 import shlex
 from pathlib import Path
@@ -44,7 +44,7 @@ def test_parameters_without_a_project_are_said_to_be_ignored(outside: Path, cli)
 
 
 def test_a_command_that_is_shown_makes_the_request_that_it_is_of() -> None:
-    """With every option; only the input and the model are no part of it."""
+    """A shown command has every option of the request except the input and the model."""
     assert set(Request.model_fields) - set(SHOWN) == {
         *(
             "document_budget",

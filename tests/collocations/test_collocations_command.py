@@ -1,5 +1,6 @@
-"""What `lexveil collocations` finds and how it cuts a text, by hand and against all collocations at
-once."""
+"""`lexveil collocations`: its look-ups and its segmentation of a text, by hand and against all
+collocations at once.
+"""
 
 import io
 import shutil
@@ -32,7 +33,7 @@ TEXT = "Old harbor storm signal\nRed wine glass factory"
 def write(
     table: dict[str, tuple[float, ...]], measures: tuple[str, ...] = ("count", "pmi_bits", "npmi")
 ) -> None:
-    """Both files as the stage writes them."""
+    """Write both collocation files in the form of the stage."""
     paths.COLLOCATIONS.mkdir(parents=True, exist_ok=True)
     for name, size in (("bigrams", 2), ("trigrams", 3)):
         rows = [
@@ -120,7 +121,7 @@ def test_the_best_are_those_by_hand(
 
 
 def test_words_limits_and_what_is_printed(small: Path) -> None:
-    """What came from a crawl must not steer the terminal."""
+    """Control characters from a crawled text must not reach the terminal."""
     table = {f"don't w{number}": (2, 3.0 + number, 0.5) for number in range(LIMIT + 5)}
     write(table | {"know don't": (1200, 90.0, 0.0625), "red http://a\x1b[2j": (2, 3.0, 0.5)})
     best = [f"don't w{number}" for number in range(LIMIT + 4, -1, -1)]
@@ -177,7 +178,9 @@ def test_what_makes_no_sense_is_refused(
 
 
 def test_collocations_of_the_base_are_found_and_named(small: Path) -> None:
-    """They cut a text as well; a measure that the base does not bring is left open."""
+    """Collocations of the base model segment a text as well; measures that the base model lacks are
+    left empty.
+    """
     columns = {
         "first_word": ["wine"],
         "second_word": ["factory"],

@@ -68,7 +68,9 @@ def test_order_and_sharding_do_not_matter(tmp_path: Path) -> None:
 
 
 def test_many_small_shards_fit_into_the_default_memory(tmp_path: Path) -> None:
-    """With buffers for the longest allowed document in each, a few of them do not."""
+    """With buffers for the longest allowed document in each shard, even a few shards would
+    not fit.
+    """
     folder = shards(
         tmp_path / "c", *([f"{n} {i} " + "abc " * 400 for i in range(150)] for n in range(60))
     )

@@ -106,8 +106,9 @@ def test_mistakes_are_named(path: str, value: Any, message: str) -> None:
 
 
 def test_the_committed_file_has_the_defaults() -> None:
-    """What may be left out is what the file says; of each mechanism it has a section, or DVC runs
-    no stage of it."""
+    """Sections that may be missing have their defaults in the committed file. It has a section for
+    each mechanism, because DVC would otherwise run no stage with the mechanism.
+    """
     assert parse_params({"seed": GOOD["seed"]}) == parse_params(GOOD)
     assert GOOD["mechanisms"].keys() == {*mechanism_names(), "rank_remap"}
 

@@ -79,7 +79,7 @@ class Contents:
     folders: dict[int, dict[str, int]] = field(default_factory=lambda: {ROOT: {}})
 
     def tree(self) -> Tree:
-        """What a process would find."""
+        """Return the files that a process would find, by path."""
         tree: Tree = {}
         todo = [("", ROOT)]
         while todo:
@@ -114,7 +114,7 @@ class Contents:
 
 
 def snapshot(root: Path) -> Contents:
-    """What is on the disk below a folder, numbered in the order of the paths."""
+    """Return the contents of a folder on the disk, numbered in the order of paths."""
     contents, numbers = Contents(), {root: ROOT}
     for number, path in enumerate(sorted(root.rglob("*")), 1):
         numbers[path] = number

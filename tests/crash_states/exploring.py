@@ -123,8 +123,9 @@ def lay(root: Path, tree: Tree) -> None:
 
 
 def work_folder() -> tempfile.TemporaryDirectory[str]:
-    """Where to work: in memory where there is such a folder, because a disk's syncs take most of
-    the time."""
+    """Return a temporary folder, in memory if there is such a folder, because syncs of a disk take
+    most of the time.
+    """
     memory = Path("/dev/shm")
     return tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None)
 

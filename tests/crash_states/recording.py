@@ -1,8 +1,8 @@
-"""What a process asks the kernel to do with the files of a folder, recorded by strace.
+"""Recording of a process's system calls on the files of a folder, by strace.
 
-strace sees what any library writes, SQLite's journal included, and asks nothing of the code it
-watches. That nothing was missed (a mapped file that was written, a call not known here) is checked:
-replayed in full, a recording must give what is on the disk.
+strace sees the writes of every library, including SQLite's journal, and needs no change of the code
+that it watches. A check ensures that nothing was missed (a written mapped file, an unknown call): a
+recording that is replayed completely must give the contents of the disk.
 """
 
 import re

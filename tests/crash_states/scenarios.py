@@ -1,5 +1,5 @@
-"""What is recorded: releases of a few lines each, in a process that says what has left it, with
-faults on demand.
+"""Scenarios to record: releases of a few lines each, in a process that reports the output that has
+left it, with faults on demand.
 
 python -m tests.crash_states.scenarios ROOT MARKS before|during NAME[:FAULT]...
 """

@@ -187,7 +187,9 @@ def test_the_other_side_stays_or_is_the_default(root: Path, tmp_path: Path) -> N
 def test_it_says_how_many_of_new_texts_the_report_will_show(
     root: Path, tmp_path: Path, samples: str
 ) -> None:
-    """Only a number in params.yaml shows any, and it was perhaps written for other documents."""
+    """The report shows texts only if params.yaml has a number, which may have been chosen for other
+    documents.
+    """
     params = (ROOT / "params.yaml").read_text(encoding="utf-8")
     (root / "params.yaml").write_text(
         params.replace("samples: null", f"samples: {samples}"), encoding="utf-8"
@@ -309,7 +311,7 @@ def test_when_dvc_fails_the_old_data_comes_back(
 
 @pytest.mark.parametrize("moment", ["while building", "between the renames", "before dvc add"])
 def test_a_killed_use_can_be_repeated(root: Path, tmp_path: Path, moment: str) -> None:
-    """What SIGKILL leaves behind at each moment, made by hand."""
+    """The test creates by hand the files that SIGKILL leaves behind at each moment."""
     data_store.use_default(root)
     kept = tree(root / "data/documents")
     write(root / data_store.PARTIAL / "corpus/00000.partial", ROWS)

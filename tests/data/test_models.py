@@ -140,8 +140,9 @@ def linked(folder: Path) -> None:
     ],
 )
 def test_every_fault_is_refused(folder: Path, damage: Change, says: str) -> None:
-    """Each with hashes that fit, as who makes a model can write them; and each without, as damage
-    on the way is."""
+    """Each fault is tried with matching hashes, as a malicious author could write them, and with
+    other hashes, as after damage in transit.
+    """
     damage(folder)
     if (folder / "model.json").exists():
         with pytest.raises(

@@ -20,7 +20,7 @@ NONE: dict[str, Any] = {"mechanism": "none", "strategy": "none", "mode": "experi
 
 @pytest.fixture(scope="session")
 def port() -> Iterator[int]:
-    """Of a PostgreSQL on loopback; passwords are asked for."""
+    """Port of a PostgreSQL server on loopback, which asks for passwords."""
     programs = sorted(
         Path("/usr/lib/postgresql").glob("*/bin"), key=lambda folder: int(folder.parent.name)
     )

@@ -246,7 +246,7 @@ def test_a_table_that_cannot_be_written_leaves_what_was_spent_and_nothing_else(
 def test_a_table_is_never_without_its_record(
     outside: Path, crm: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the files fail after the rows are committed, the record in the database is there."""
+    """If writing the files fails after the rows are committed, the record is in the database."""
 
     def full(self: Outputs) -> None:
         raise LexveilError("the disk is full")

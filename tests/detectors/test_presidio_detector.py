@@ -55,7 +55,7 @@ def test_only_what_is_asked_for_is_found() -> None:
 
 
 def configure(project: Path, model: str | Path, **presidio: object) -> None:
-    """Let a project, which has a file in.jsonl, look for names by a model."""
+    """Configure a project to detect names by a spaCy model, and write its in.jsonl."""
     params = yaml.safe_load((project / "params.yaml").read_text(encoding="utf-8"))
     params["policy"]["detector"] = "presidio"
     params["policy"]["presidio"] |= {"spacy_model": str(model), **presidio}
@@ -113,8 +113,9 @@ def test_a_model_that_is_not_there_is_refused_before_anything_is_read_or_charged
 def test_a_request_names_its_own_model(
     outside: Path, ruled: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Beside the detector that uses it; of one that is not there it is said what to do, and nothing
-    is written."""
+    """A model needs a detector that uses it. For a missing model the message gives advice, and
+    nothing is written.
+    """
     asked = HOW | {"model": "toy", "seed": 1}
     done = lexveil.privatize([TEXT], detector="presidio", spacy_model=ruled, **asked)
     assert done.values[0].count("[PERSON]") == 1
@@ -143,7 +144,7 @@ def test_a_request_names_its_own_model(
 
 
 def test_what_presidio_cannot_look_for_is_refused(ruled: Path, tmp_path: Path) -> None:
-    """Else names would be taken for looked for."""
+    """Otherwise users would believe that names were searched for."""
     import spacy
 
     nlp = spacy.blank("en")

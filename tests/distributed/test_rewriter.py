@@ -101,11 +101,11 @@ KILLS = [
 
 @contextmanager
 def killing(job: type, kill: tuple[str, int] | None, words: str) -> Iterator[None]:
-    """At some time of a step of a release kill a process with these words in its command; an idle
-    one if all are.
+    """Kill a process with these words in its command at a random time during a step of a release;
+    an idle one if all are idle.
 
-    ``spend`` is between the passes. An agent of Ray is none: its node ends with it, and the driver
-    with the node.
+    ``spend`` is between the passes. An agent of Ray is not a victim: its node ends with it, and the
+    driver ends with the node.
     """
     if kill is None:
         yield
@@ -136,7 +136,7 @@ def killing(job: type, kill: tuple[str, int] | None, words: str) -> Iterator[Non
 
 
 def charged() -> tuple[dict[str, float], list[str]]:
-    """What each subject has spent, and the states of all transactions."""
+    """Return the spending of each subject, and the states of all transactions."""
     with Ledger.open(
         paths.user_data() / "ledger", anchor=paths.user_data() / "ledger-anchor.json"
     ) as ledger:
@@ -145,7 +145,9 @@ def charged() -> tuple[dict[str, float], list[str]]:
 
 
 def test_a_table_is_charged_once_for_the_output_that_is_published(checked: Checked) -> None:
-    """Of ann two rows come out; of many none, since they cost more than the cap together."""
+    """Two rows of ann are published, and no row of many, because together they cost more than the
+    cap.
+    """
     engine = PlayedEngine()
     done = release_table(checked, made(checked), engine)
     assert [row["id"] for row in engine.rows] == [0, 1, 2]

@@ -169,7 +169,7 @@ def test_who_is_refused_spends_nothing_and_spark_shows_no_text(
     build: str | None,
     said: str,
 ) -> None:
-    """Neither in the logs of its processes nor on its pages."""
+    """Neither the logs of Spark's processes nor its pages show a text."""
     (spark, root), of_here = cluster, rewriters.build()
     monkeypatch.setattr(rewriters, "build", lambda: build or of_here)
     with pytest.raises(RequestError, match=said):

@@ -37,7 +37,7 @@ def pairs(some: Bigrams) -> dict[tuple[str, str], int]:
 
 
 def counted(tmp_path: Path, lines: list[list[str]], **limits: int) -> Bigrams:
-    """By the query."""
+    """Count bigrams by the query."""
     file = tmp_path / "lines.txt"
     file.write_text("".join(" ".join(line) + "\n" for line in lines), encoding="utf-8")
     return count_bigrams(file, TOKENS, MachineParams(), **limits)
@@ -49,8 +49,9 @@ def plainly(lines: list[list[str]]) -> Counter[tuple[str, str]]:
 
 
 def test_the_query_counts_pairs_inside_sentences(tmp_path: Path) -> None:
-    """Each pair of known tokens that is there twice, the most frequent where there is a limit; and
-    so from disk."""
+    """Pairs of known tokens that occur at least twice are counted; a limit keeps the most frequent
+    ones. A round trip through the disk changes nothing.
+    """
     expected = {pair: n for pair, n in plainly(sentences()).items() if n > 1}
     found = counted(tmp_path, sentences())
     assert pairs(found) == expected
@@ -62,7 +63,7 @@ def test_the_query_counts_pairs_inside_sentences(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("most", [30, 2**62])
 def test_numbers_are_ordered(most: int) -> None:
-    """Also those that leave no room for their places."""
+    """Numbers are ordered even if they leave no bits for their positions."""
     numbers = np.random.default_rng(1).integers(most, size=1000)
     assert (numbers[_order(numbers)] == np.sort(numbers)).all() and len(
         {*_order(numbers).tolist()}
@@ -70,7 +71,9 @@ def test_numbers_are_ordered(most: int) -> None:
 
 
 def test_single_words_are_counted_as_in_text_cut_into_them(tmp_path: Path) -> None:
-    """Of collocations the ends count with their neighbours, and their words with each other."""
+    """The end words of collocations count with their neighbours, and the words of a collocation
+    with each other.
+    """
     lines = sentences()
     found = counted(tmp_path, [*lines, *lines])  # so that no pair is there once
     counts = Counter(token for line in lines for token in line)
@@ -91,8 +94,9 @@ def test_single_words_are_counted_as_in_text_cut_into_them(tmp_path: Path) -> No
 def test_a_model_with_unsound_counts_is_refused(
     packaged: PackagedModel, tmp_path: Path, name: str, wrong: list[int]
 ) -> None:
-    """Twice the same token after another, one that the model does not have, a pair never seen, too
-    few tokens."""
+    """The faults are a repeated pair, a token that the model lacks, a pair with count 0, and too
+    few tokens.
+    """
     folder = tmp_path / "toy"
     shutil.copytree(packaged.folder, folder)
     sound = Bigrams(

@@ -168,7 +168,9 @@ def test_the_base_keeps_its_vectors_or_adapts(few_words: Path, keep: bool) -> No
 def test_a_resumed_training_ends_with_the_same_bytes(
     corpus: Path, few_words: Path, skip_gram: bool, keep: Any
 ) -> None:
-    """After every epoch, the last one too; from a copy of the state, as from disk."""
+    """Training is resumed after every epoch, even the last one, from a copy of the state, as from
+    disk.
+    """
     file, base = (corpus, None) if keep is None else (few_words, Base(BASE, keep))
     settings = replace(WITH_BASE if base else SETTINGS, skip_gram=skip_gram)
     words = file.read_text().split()

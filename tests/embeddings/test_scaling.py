@@ -68,7 +68,9 @@ def test_lengths_by_hand() -> None:
 
 
 def test_the_mean_length_of_an_occurrence_stays() -> None:
-    """So that an epsilon is of the same order; by hand: 1,023 × 5 + 15 × 1e-30."""
+    """The mean length stays, so that an epsilon has the same order of magnitude; by hand: 1,023 × 5
+    + 15 × 1e-30.
+    """
     counts = space().counts
     after = counts @ np.linalg.norm(scaled(space(), "frequency").vectors.astype(np.float64), axis=1)
     assert after == pytest.approx(1023 * 5, rel=1e-6)
@@ -77,7 +79,9 @@ def test_the_mean_length_of_an_occurrence_stays() -> None:
 
 
 def test_a_collocation_has_the_smallest_factor_of_its_words() -> None:
-    """Or a listed name would stand unprotected in a longer one; its own entry comes first."""
+    """Otherwise a listed name would be unprotected inside a collocation. A collocation's own entry
+    takes precedence.
+    """
     assert listed_factors(TOKENS, {"york": 0.0, "new": 0.5, "anne": 2.0}).tolist() == [1, 0, 0, 2]
     assert listed_factors(TOKENS, {"york": 0.0, "new_york": 0.25}).tolist() == [1, 0.25, 0, 1]
     assert listed_factors(TOKENS, {}).tolist() == [1, 1, 1, 1]

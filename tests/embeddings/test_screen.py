@@ -15,7 +15,7 @@ here = pytest.mark.skipif(KIND < 0, reason="this processor has no such instructi
 
 
 def spikes() -> np.ndarray:
-    """All of a vector in one coordinate, so that rounding has one step for 127 and for nothing."""
+    """Vectors with a single non-zero coordinate, so that rounding gives only 0 and ±127."""
     words = np.zeros((260, 130), dtype=np.float32)
     words[np.arange(260), np.arange(260) % 130] = np.where(np.arange(260) < 130, 3, -3)
     return words
@@ -95,8 +95,9 @@ def test_queries_and_words_of_any_length(at_once: None) -> None:
 
 @here
 def test_most_queries_are_answered_and_bounds_that_are_too_small_show() -> None:
-    """Only where more words than there is room for are too near to tell apart another search has to
-    help."""
+    """Another search has to help only if more words are too near to distinguish than the screen has
+    room for.
+    """
     made = Screen(wide_words(1003), KIND)
     assert made.nearest_k(far_queries(made.vectors, 300, 5.0), 2)[2].all()
     equal = Screen(np.ascontiguousarray(VECTORS["all equal"]), KIND)
@@ -110,7 +111,9 @@ def test_most_queries_are_answered_and_bounds_that_are_too_small_show() -> None:
 @pytest.mark.parametrize("kind", range(len(dot.KINDS)))
 @pytest.mark.parametrize("name", VECTORS)
 def test_no_sum_overflows_and_no_error_leaves_its_bound(name: str, kind: int) -> None:
-    """Of the numbers as they are packed, for every instruction, whichever this processor has."""
+    """The bounds hold for the packed numbers with every instruction set, whichever this processor
+    has.
+    """
     vectors = np.ascontiguousarray(VECTORS[name], dtype=np.float32)
     made, queries = Screen(vectors, kind), queries_of(vectors)[:-1]
     packed, offset, sums = made.packed(queries), made.chosen.offset, made.chosen.sums

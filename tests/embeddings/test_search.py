@@ -78,7 +78,9 @@ def wide_words(n: int) -> np.ndarray:
 
 @pytest.mark.parametrize("k", [1, 8, 9])
 def test_rounding_that_is_not_allowed_for_shows(monkeypatch: pytest.MonkeyPatch, k: int) -> None:
-    """Without its slack the search loses words among near ties: the tests above see that too."""
+    """Without its slack, the search loses words among near ties; the tests above would
+    detect this.
+    """
     vectors = near_ties(3)
     queries = far_queries(vectors, 40, 1.0)
     assert (ExactSearch(vectors).nearest_k(queries, k)[0] == scan_k(vectors, queries, k)[0]).all()
@@ -91,8 +93,9 @@ def test_rounding_that_is_not_allowed_for_shows(monkeypatch: pytest.MonkeyPatch,
 def test_queries_far_away_have_the_answer_of_a_float64_scan(
     monkeypatch, length: float, screens: bool
 ) -> None:
-    """Where float64 itself tells words apart only by how it rounds: every word is measured that
-    could be nearest."""
+    """Float64 distinguishes these words only by its rounding, so every word that could be nearest
+    is measured.
+    """
     monkeypatch.setattr(exact_search, "SCREEN_QUERIES", 0)
     monkeypatch.setattr(exact_search, "SCREEN_WORK", 0)
     vectors = wide_words(2003)

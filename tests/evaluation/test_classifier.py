@@ -134,8 +134,7 @@ def random_texts(seed: int, n: int = 60) -> list[str]:
 
 
 def library(learnt: list[str], asked: list[str]) -> np.ndarray:
-    """The same features, columns in the order of the sum over both; they have other orders of
-    columns."""
+    """Return scikit-learn's features of the same texts; their columns may be in another order."""
     vectorizer = TfidfVectorizer(
         lowercase=True,
         token_pattern=r"\w+|[^\w\s]",

@@ -1,4 +1,4 @@
-"""Which runs stand, with and without uncertainty, and which is recommended."""
+"""Standing of runs on the frontier, with and without uncertainty, and the recommended run."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,9 @@ def test_uncertain_points_are_undecided(gap: float, standing: str) -> None:
     ("utility", "attack", "same"), [(0.03, 0.03, True), (0.0303, 0, False), (0, -0.0303, False)]
 )
 def test_differences_that_chance_explains(utility: float, attack: float, same: bool) -> None:
-    """As above: the margin is 0.03015. A difference in either is enough."""
+    """The margin is 0.03015, as in the test above. A larger difference in utility or attack is
+    enough.
+    """
     points = [point("a", 0.8, 0.4, 0.01), point("b", 0.8 - utility, 0.4 + attack, 0.01)]
     assert indistinguishable(points).tolist() == [[True, same], [same, True]]
     assert indistinguishable([]).shape == (0, 0)

@@ -58,8 +58,10 @@ def test_drawn_agrees_with_exact(scale: float, agrees: bool) -> None:
 
 
 def test_few_draws_flatter_neither_the_adversary_nor_the_mechanism() -> None:
-    """Of 400 words that become any other, 1 in 400 is guessed; an adversary who saw the draw would
-    guess 1 in 10. Outputs that only one word has give it away, also those that came up once."""
+    """If each of 400 words becomes any other word, the adversary guesses 1 in 400; one who saw the
+    draw would guess 1 in 10. An output that only one word can have reveals the word, even if the
+    output occurred once.
+    """
     n = 400
     blind = measure(Loaded(np.full((n, n), 1 / n)), 1.0, np.zeros(n), np.full(n, 1 / n), RNG, 10)
     assert 1 - blind.inference_error < 2 / n

@@ -101,8 +101,9 @@ def test_members_are_found_of_training_in_clear_and_not_where_rewriting_kept_not
 def test_the_target_learns_from_rewritten_members_and_everything_else_is_in_clear(
     monkeypatch: Any,
 ) -> None:
-    """What is seen of the parts: trainings of shadow and target, and outputs that attack models
-    learn from or judge."""
+    """The test records the parts that are used: trainings of shadow and target model, and outputs
+    from which attack models learn or on which they decide.
+    """
     texts, labels = letters(64)
     labels[3] = labels[40] = None
     clean, private = CountedTexts.each(texts, [text.upper() + " x x" for text in texts])

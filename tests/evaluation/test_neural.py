@@ -118,7 +118,7 @@ def deberta(saved_deberta: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Of a GPT-2."""
+    """Folder of a toy GPT-2."""
     pytest.importorskip("transformers")
     made = save_gpt2(tmp_path / "gpt2", NUMBERED, WINDOW)
     no_network(monkeypatch)
@@ -265,7 +265,9 @@ def test_without_its_libraries_it_names_the_command(
 def test_a_transformer_learns_the_word_that_decides_and_no_class_that_nothing_decides(
     deberta: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At a rate and a number of epochs at which a model of random weights learns."""
+    """The learning rate and the number of epochs are large enough for a model with random
+    weights.
+    """
     monkeypatch.setattr(transformer, "RATE", 1e-2)
     monkeypatch.setattr(transformer, "EPOCHS", 15)
     model = Transformer(0, deberta).fit(GOOD + BAD, CLASSES)
@@ -285,7 +287,9 @@ def test_a_transformer_repeats_by_its_seed_and_leaves_nothing_behind(
     (tmp_path / "temporary").mkdir()
 
     def scores(threads: int) -> np.ndarray:
-        """Of a seed; what others drew before decides nothing."""
+        """Return scores of a model with seed 3, which must depend neither on earlier draws nor on
+        the number of threads.
+        """
         torch.set_num_threads(threads)
         torch.manual_seed(threads)
         model = Transformer(3, deberta).fit(GOOD + BAD, CLASSES)

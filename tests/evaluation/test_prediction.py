@@ -50,7 +50,7 @@ def rngs(n: int = 3) -> list[np.random.Generator]:
 def measure(
     metric: str, private: list[str], shuffles: list[Shuffle], make: Any, of: Problem
 ) -> Any:
-    """As the metric does, with a classifier and shuffles of the test."""
+    """Measure as the metric does, with the classifier and the shuffles of the test."""
     measured: dict[str, Any] = {}
     texts = {"clean": TOLD, "private": private}
     for setting, (trained_on, scored) in SETTINGS[metric].items():

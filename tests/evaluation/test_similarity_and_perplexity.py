@@ -34,7 +34,9 @@ def test_weights_and_means_by_hand() -> None:
 
 
 def test_cosines_by_hand() -> None:
-    """Same, orthogonal, opposite; unknown before, after, and both."""
+    """The pairs are equal, orthogonal and opposite texts, then texts that are unknown before,
+    after, or both.
+    """
     original = ["red", "red", "red", "zebra", "green", "zebra"]
     private = ["red red", "green", "blue", "red", "okapi", ""]
     cosine, *unknown = cosines(TfidfMean(WORDS, VECTORS, np.ones(3)), original, private)

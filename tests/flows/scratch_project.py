@@ -152,8 +152,9 @@ class Project:
         return [line.split()[0] for line in lines if " start " in line]
 
     def times(self) -> dict[tuple[str, str], float]:
-        """When each stage began and ended: (stage, "start" | "end") -> seconds on a clock that only
-        goes up."""
+        """Return start and end of each stage: (stage, "start" | "end") -> seconds on a monotonic
+        clock.
+        """
         lines = (line.split() for line in (self.root / "ran.log").read_text().splitlines())
         return {(stage, what): float(when) for stage, what, when in lines}
 

@@ -60,8 +60,9 @@ def test_flow_gives_the_bytes_and_the_lock_of_a_serial_repro(
 
 
 def test_what_runs_again_with_the_same_result_stops_there(built: Project, run: RunFlow) -> None:
-    """And only what DVC was asked about is a task run, with the stage's lines in its log, without
-    DVC's hints."""
+    """Only stages that DVC was asked about are task runs. Their logs have the lines of the stage
+    without DVC's hints.
+    """
     built.set_params("count:\n  min_count: 2 ", "count:\n  min_count: 1 ")
     again = run()
     assert sorted(built.ran()) == ["count@a", "count@b"]
@@ -179,8 +180,9 @@ def test_the_report_is_named_by_a_run_that_made_sure_of_it(built: Project) -> No
 
 
 def test_hashes_of_code_are_computed_in_every_run() -> None:
-    """Else DVC would not see that a library file has changed: code.json is all that stages declare
-    of them."""
+    """Otherwise DVC would not notice that a library file has changed, because stages depend on
+    library files only through code.json.
+    """
     assert yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]["code"][
         "always_changed"
     ]
@@ -198,7 +200,7 @@ def overwrite(file: Path, change: Callable[[bytes], bytes]) -> None:
 def test_a_killed_stage_is_said_and_the_next_run_makes_it(
     built: Project, run: RunFlow, built_template: Path
 ) -> None:
-    """Beside locks of a DVC that is dead, which hold nothing up."""
+    """Locks of a dead DVC do not block the next run."""
     built.set_params("min_coverage: 0.5", "min_coverage: 0.6")
     built.behave("check die")
     failed = run()

@@ -1,5 +1,6 @@
-"""What an artifact or a release was made from, at which time, by which run, and what was altered
-since."""
+"""Lineage of artifacts and releases: the inputs, the time and the run of each, and later
+alterations.
+"""
 
 import hashlib
 import json
@@ -63,7 +64,9 @@ def test_at_a_revision_it_tells_of_that_time_and_leaves_the_work_tree(built: Pro
 
 
 def test_inputs_are_compared_with_what_their_makers_made(built: Project) -> None:
-    """After one output of a folder was made anew."""
+    """One output of a folder is made anew, and the inputs from this folder are reported as made
+    again.
+    """
     (built.root / "src.txt").write_text("another source\n")
     built.dvc("repro", "--single-item", "first", "count@a")
     (counts, _) = lineage(PRIVATE)["chain"][0]["inputs"]
@@ -72,7 +75,9 @@ def test_inputs_are_compared_with_what_their_makers_made(built: Project) -> None
 
 
 def test_the_chain_ends_at_the_files_of_the_data(built: Project) -> None:
-    """Only those that the chain reads, from DVC's cache where the work tree has others."""
+    """The chain lists only the files that it reads, from DVC's cache if the work tree has
+    others.
+    """
     for name in ("corpus/a.txt", "corpus/more/b.txt", "documents/c.txt"):
         (built.root / "data" / name).parent.mkdir(parents=True, exist_ok=True)
         (built.root / "data" / name).write_text(name)
@@ -100,7 +105,9 @@ def test_the_chain_ends_at_the_files_of_the_data(built: Project) -> None:
 
 
 def test_the_privacy_record_of_the_time_is_shown(built: Project) -> None:
-    """From the run's own folder, and from DVC's cache where the folder holds another one by now."""
+    """The record comes from the run's own folder, or from DVC's cache if the folder has another one
+    by now.
+    """
     record = {
         "mode": "experiment",
         "guarantee": {"formula": "none", "statement": "Not private.", "because": []},
@@ -154,7 +161,7 @@ def test_a_chain_that_nobody_touched_holds(built: Project) -> None:
 
 
 def alter(built: Project) -> None:
-    """In the middle, so that the size is the old one."""
+    """Alter a byte in the middle of a file, so that its size stays the same."""
     content = (built.root / PRIVATE).read_bytes()
     replace(built.root / PRIVATE, content[:-2] + b"X" + content[-1:])
 
@@ -306,7 +313,7 @@ def made(at: str | None = None) -> dict:
 
 
 def make_stale(project: Project, to: float) -> None:
-    """Let `check` run again."""
+    """Make the stage `check` stale."""
     params = project.root / "params.yaml"
     params.write_text(re.sub(r"min_coverage: 0\.\d", f"min_coverage: {to}", params.read_text()))
 

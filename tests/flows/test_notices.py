@@ -1,5 +1,6 @@
-"""What a run tells others, OpenLineage events and a webhook: what goes out, and that a dead end is
-a warning only."""
+"""Notifications of a run: the contents of OpenLineage events and webhook posts. An endpoint that
+does not answer causes a warning only.
+"""
 
 import json
 import logging

@@ -13,7 +13,7 @@ from flows.process import Command, interrupt
 
 @pytest.mark.parametrize("how", ["ends", "killed"])
 def test_what_a_command_leaves_behind_ends_with_it(how: str) -> None:
-    """It would hold the output open for ever."""
+    """A remaining child process would hold the output open forever."""
     last = "os.kill(os.getpid(), 9)" if how == "killed" else ""
     code = (
         f"import os, subprocess; print(subprocess.Popen(['sleep', '600']).pid, flush=True); {last}"

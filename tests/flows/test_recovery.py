@@ -68,7 +68,7 @@ def finished(process: subprocess.Popen[str]) -> tuple[int, str, str]:
 
 
 def make_stale(project: Project, *behaviour: str) -> None:
-    """Let `check` run again, to the same result."""
+    """Make the stage `check` stale, so that it runs again with the same result."""
     project.set_params("min_coverage: 0.5", "min_coverage: 0.6")
     project.behave(*behaviour)
 
@@ -76,8 +76,9 @@ def make_stale(project: Project, *behaviour: str) -> None:
 def test_sigkill_leaves_nothing_running_and_the_last_run_gives_the_same_bytes(
     project: Project, lexveil: Start, built: Project
 ) -> None:
-    """Of siblings in the middle of their work; meanwhile other runs are refused, or wait and then
-    go on."""
+    """A run is killed while sibling stages are working. Meanwhile other runs are refused, or wait
+    and then continue.
+    """
     undisturbed = built.artifacts(), built.lock()
     project.set_params("count:\n  min_count: 2 ", "count:\n  min_count: 1 ")
     project.behave("count@a wait 600", "count@b wait 600")
@@ -166,7 +167,7 @@ def test_an_unreachable_prefect_server_is_said_before_anything_runs(
 def test_without_any_server_a_run_keeps_its_own_records_in_the_project(
     built: Project, lexveil: Start
 ) -> None:
-    """Where nothing is stale it starts none; nothing is written to the user's home."""
+    """A run without stale stages starts no server. Nothing is written to the user's home."""
     home, records = built.root / "home", built.root / ".lexveil/prefect"
     home.mkdir()
     own = {"HOME": str(home), "PREFECT_API_URL": "", "PREFECT_HOME": str(records)}

@@ -160,7 +160,9 @@ def test_a_violated_claim_and_an_audit_that_cannot_be_made_fail_the_run(
 def test_what_the_nightly_release_runs_is_audited(
     params: dict[str, Any], audited: list[tuple[str, str, float]], monkeypatch
 ) -> None:
-    """At its base epsilon, also where its recovery or its document budget is given."""
+    """The audit takes the base epsilon of the release, even if its recovery or its document budget
+    is given.
+    """
     monkeypatch.setattr(audit_flow.Model, "load", lambda *_: None)
     resolved = {(0.2, "content"): SimpleNamespace(base_epsilon=4.5)}
     monkeypatch.setattr(

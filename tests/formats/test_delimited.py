@@ -127,7 +127,7 @@ def test_the_header_says_where_a_file_is_cut(
 
 
 def test_private_rows_do_not_choose_the_delimiter(tmp_path: Path) -> None:
-    """But where the header could be cut in two ways."""
+    """Rows decide about the delimiter only if the header could be split in two ways."""
     for text in ("a b", "a;b", "a|b", "a\tb", '"a,b"', '"a;b"'):
         content = f"id,text\n1,{text}\n2,{text}\n"
         assert rewritten(tmp_path, "f.csv", content.encode()) == b"id,text\n1,NEW\n2,NEW\n"
@@ -242,7 +242,7 @@ def test_null_and_nothing_stay_apart(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("new", ["plain", "with, comma", 'with "quotes"', "with\nbreak"])
 def test_whether_a_text_is_quoted_follows_from_it_alone(tmp_path: Path, new: str) -> None:
-    """And not from the source, whose commas would show."""
+    """The quotes must not follow from the source text, because they would reveal its commas."""
     sources = [b"text,b\nplain,1\n", b'text,b\n"plain",1\n', b'text,b\n"a, ""b""\n",1\n']
     written = {rewritten(tmp_path, "f.csv", source, new=new) for source in sources}
     assert len(written) == 1

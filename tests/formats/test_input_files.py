@@ -1,4 +1,4 @@
-"""Which files a path stands for."""
+"""Input files of a path."""
 
 from pathlib import Path
 

@@ -1,5 +1,6 @@
-"""What an output has of its source: columns and types, no metadata, the same bytes wherever texts
-are cut."""
+"""Properties that an output shares with its source: columns and types, no metadata. Its bytes do
+not depend on the chunks.
+"""
 
 import bz2
 import gzip
@@ -53,7 +54,7 @@ def written(table: pa.Table, folder: Path, withheld: int | None = None) -> Path:
 
 
 def test_metadata_is_not_passed_on(tmp_path: Path) -> None:
-    """Of the file, of fields and of fields in fields."""
+    """Metadata of the file, of fields and of nested fields is dropped."""
     inner = pa.field("l", pa.list_(pa.field("element", pa.string(), metadata={"k": CANARY})))
     table = pa.table(
         {

@@ -28,7 +28,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def logical(file: Path) -> list[str]:
-    """What the file says of the types of its columns."""
+    """Return the logical types of a Parquet file's columns."""
     schema = pq.ParquetFile(file).schema
     return [schema.column(number).logical_type.to_json() for number in range(len(schema))]
 
@@ -63,7 +63,7 @@ def test_columns_that_arrow_writes(tmp_path: Path, shape: str, options: str) -> 
 
 
 def test_dates_that_nanoseconds_cannot_hold_are_kept(tmp_path: Path) -> None:
-    """Of the old timestamps, which Spark writes; Arrow by itself lets them wrap around."""
+    """The file has the old timestamps that Spark writes. Arrow alone lets them wrap around."""
     days = [datetime.datetime(1, 1, 1), datetime.datetime(9999, 12, 31, 23, 59, 59, 999_999), None]
     table = pa.table({"text": ["x"] * 3, "other": pa.array(days, pa.timestamp("us"))})
     pq.write_table(table, tmp_path / "in.parquet", use_deprecated_int96_timestamps=True)

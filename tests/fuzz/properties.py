@@ -1,4 +1,4 @@
-"""What must hold of any bytes that are given as a file, and of any text that is tokenized."""
+"""Properties that must hold for any bytes of a file, and for any text that is tokenized."""
 
 import io
 import re
@@ -68,7 +68,9 @@ def _without_names(error: RequestError) -> str:
 
 
 def check_message(message: str, content: bytes) -> None:
-    """See that a message is one line and has no word of a file that it might not have by itself."""
+    """Check that a message is one line and quotes no word of a file; words of the library's own
+    sources are allowed.
+    """
     assert "\n" not in message
     ours = {*re.findall(r"\w+", _SOURCE)}
     quoted = {word for word in re.findall(r"\w{3,}", message) if not word.isdigit()} - ours
@@ -76,11 +78,11 @@ def check_message(message: str, content: bytes) -> None:
 
 
 def check_file(content: bytes, ending: str) -> bool:
-    """See that a file is read or refused, twice alike, and that what is written back holds the
-    same.
+    """Check that a file is read or refused, with the same result twice, and that writing it back
+    gives the same content.
 
     Returns:
-        Whether it was read.
+        Whether the file was read.
     """
     source = as_source(Path(f"f.{ending}"))
     assert source is not None

@@ -1,4 +1,4 @@
-"""What becomes of documents that are new, repeated, changed, late, withdrawn, or collide."""
+"""Treatment of documents that are new, repeated, changed, late, withdrawn, or in conflict."""
 
 from __future__ import annotations
 
@@ -121,8 +121,9 @@ def test_withdrawn_documents_are_taken_out_and_never_come_back(inbox: Inbox, how
 
 
 def test_without_a_subject_column_texts_are_the_subjects(inbox: Inbox) -> None:
-    """By the key that `lexveil privatize` gives them; and a changed version, which would be
-    another, is refused."""
+    """Subjects have the keys that `lexveil privatize` gives to texts. A changed version, which
+    would be another subject, is refused.
+    """
     inbox.configure(subject_column=None, cap=50.0)
     inbox.put("a.jsonl", ("1", WORDS), ("2", f"  {WORDS.upper()}"))
     assert (inbox.run().released, inbox.spent() <= 50.0) == (1, True)
@@ -211,7 +212,7 @@ def test_without_a_guarantee_nothing_is_released_unless_its_name_says_so(
 def test_what_does_not_pass_the_gate_leaves_nothing_and_is_paid_for_once_noise_is_drawn(
     inbox: Inbox, gate: dict[str, float], says: str, state: str
 ) -> None:
-    """What counts the source is judged before."""
+    """Rules about counts of the source are checked before the noise is drawn."""
     inbox.configure(gate=gate)
     inbox.put("a.jsonl", ("1", f"{WORDS}, then"))
     with pytest.raises(CheckFailed, match=f"(?s){says}") as caught:

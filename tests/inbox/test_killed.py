@@ -70,7 +70,7 @@ def killed(forks: Forks, module: str, name: str, call: int, after: str = "") -> 
 
 
 def sound(inbox: Inbox) -> None:
-    """Nothing is left that is half written, and the ledger holds."""
+    """Check that nothing is half-written, and that the ledger verifies."""
     for folder in (inbox.archive, inbox.memory, inbox.root / ".lexveil/work"):
         assert not [file for file in files(folder) if "partial" in file.name]
     assert not (inbox.root / ".lexveil/work/release").exists()
@@ -154,8 +154,9 @@ reservation.write_sealed = lambda con: None
 
 
 def inspected(inbox: Inbox) -> None:
-    """Each release pays for each of its documents; balances are the sum of that; nobody is above
-    the cap."""
+    """Check that each release pays for each of its documents, that balances are the sums of the
+    payments, and that no subject is above the cap.
+    """
     paid: dict[str, Counter[bytes]] = {}
     with Ledger.open(".lexveil/ledger", anchor=".ledger-anchor.json") as ledger:
         assert ledger.refusal is None and not [one for one in ledger.recovered if one.notes]
@@ -212,7 +213,7 @@ def kill(
 def test_releases_killed_at_any_moment(
     inbox: Inbox, forks: Forks, before: str, n_runs: int
 ) -> None:
-    """Where what subjects have spent is not remembered, it says so."""
+    """A run that forgets the spending of subjects on purpose is detected."""
     inbox.configure(cap=CAP * 40.0, subject_column="who", columns=["also"])
     rng, seconds = random.Random(7), 0.0
     with pytest.raises(AssertionError) if before else nullcontext():

@@ -34,7 +34,7 @@ def spend(
 
 
 def balance(ledger: Ledger, key: str) -> int:
-    """What a subject has spent, nano-epsilon."""
+    """Return the spending of a subject in nano-epsilon."""
     rows = ledger.database.rows(
         "select nano from balances where subject = ?", (ledger.hasher.one(key),)
     )

@@ -63,8 +63,9 @@ def test_the_anchor_follows_the_chain(used: Path, anchor: Path) -> None:
 def test_an_anchor_behind_a_link_is_written_where_the_link_leads(
     folder: Path, anchor: Path, tmp_path: Path
 ) -> None:
-    """Else the other disk would keep an old one, to which an older copy of the ledger is as
-    good."""
+    """Otherwise the other disk would keep an old anchor, which an older copy of the ledger would
+    match.
+    """
     disk = tmp_path / "disk"
     disk.mkdir()
     anchor.symlink_to(disk / "anchor.json")
@@ -139,7 +140,7 @@ def test_a_ledger_that_is_not_the_one_of_its_anchor_is_refused_until_it_is_accep
 
 
 def test_an_anchor_that_disappears_on_the_way_stops_the_release(used: Path, anchor: Path) -> None:
-    """What was reserved stays reserved until the operator has said something."""
+    """The reservation stays until the operator accepts the ledger."""
     with Ledger.open(used, anchor=anchor) as ledger:
         with pytest.raises(RequestError, match="is missing"), ledger.begin({}) as release:
             asked(release, "ana")

@@ -57,7 +57,7 @@ with Ledger.open(folder, address=address) as ledger:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def address(request: pytest.FixtureRequest) -> str | None:
-    """Of a new database of a server; None is a file in the folder."""
+    """Address of a new database on a server; None is a file in the folder."""
     return None if request.param == "sqlite" else request.getfixturevalue("database")
 
 
@@ -70,8 +70,9 @@ def forks() -> Iterator[Forks]:
 
 
 def inspected(folder: Path, address: str | None, n_drawn: int) -> tuple[int, Counter[str]]:
-    """What all subjects have spent, in documents: at least what noise was drawn for, none above the
-    cap; and what was put right, by the state in which it was found."""
+    """Return the spending of all subjects in documents, and the number of recovered releases by
+    their state. Check that spending covers all drawn noise, and that no subject is above the cap.
+    """
     with Ledger.open(folder, address=address) as ledger:
         assert not [one for one in ledger.recovered if one.notes]
         assert set(states(ledger)) <= {"committed", "failed", "aborted"}

@@ -169,7 +169,7 @@ def test_who_begins_first_puts_right_what_died_since(
 
 
 def together(forks: Forks, code: str, *arguments: list[object]) -> list[str]:
-    """What processes print that are all there and waiting before the first begins."""
+    """Return the outputs of processes that all wait at a barrier before the first one begins."""
     barrier, start = os.pipe()
     started = [forks.start(code, *given, stdin=barrier) for given in arguments]
     os.close(start)
@@ -182,7 +182,9 @@ def together(forks: Forks, code: str, *arguments: list[object]) -> list[str]:
 def test_a_release_whose_ledger_was_replaced_publishes_nothing(
     folder: Path, tmp_path: Path
 ) -> None:
-    """As if locks did not work, and another process had taken a living one for dead."""
+    """The test simulates locks that do not work, so that another process aborts the release of a
+    living one.
+    """
     said = pytest.raises(RequestError, match="is aborted in the ledger")
     with Ledger.open(folder) as ledger, said, ledger.begin({}, [tmp_path / ".f"]) as release:
         asked(release, "ana")

@@ -1,4 +1,4 @@
-"""What can be wrong with the folder: each is said in words, and what to do."""
+"""Errors about the ledger's folder: each has a message in words, with advice."""
 
 import os
 import sqlite3
@@ -77,7 +77,9 @@ def test_a_file_in_place_of_the_folder(folder: Path) -> None:
 
 @pytest.mark.parametrize("limit", ["main", "temp"])
 def test_a_full_disk(used: Path, limit: str) -> None:
-    """Of the ledger while it reserves, and of temporary files before."""
+    """The disk of the ledger fills up during the reservation, or the disk of temporary files before
+    it.
+    """
     with Ledger.open(used) as ledger:
         ((pages,),) = ledger.database.rows("pragma page_count")
         with (

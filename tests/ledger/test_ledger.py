@@ -84,7 +84,7 @@ def test_nothing_leaves_before_it_is_reserved_and_spent(
 
 
 def test_two_releases_never_write_one_file(ledger: Ledger, tmp_path: Path) -> None:
-    """Else putting right the one would remove what the other writes."""
+    """Otherwise recovery of one release would remove the file that the other one writes."""
     partial = tmp_path / "p"
     with ledger.begin({}, [partial]) as first:
         with pytest.raises(

@@ -106,7 +106,7 @@ def test_export(here: Path, cli, keys: str) -> None:
     ],
 )
 def test_wrong_requests(here: Path, cli, arguments: tuple[str, ...], says: str) -> None:
-    """None is made where there is none."""
+    """Wrong requests do not create a ledger."""
     (here / "params.csv").write_text("")
     (here / "other.json").write_text('{"entries": 1, "head": "0", "salt": "0"}')
     if "has no ledger" in says:

@@ -41,7 +41,7 @@ def used(folder: Path, tmp_path: Path) -> Path:
 
 
 def rehash(folder: Path, first: int) -> None:
-    """What a forger does who knows how the chain is made."""
+    """Recompute the hashes of the chain, as a forger does who knows its construction."""
     with closing(sqlite3.connect(folder / "ledger.sqlite")) as con, con:
         previous = START
         for row in con.execute("select * from entries order by seq").fetchall():
@@ -71,7 +71,7 @@ def anchored(folder: Path, seq: int) -> Path:
 
 
 def test_what_nobody_changed_holds(used: Path, tmp_path: Path) -> None:
-    """Without the salt, and nothing is written."""
+    """Verification needs no salt and writes nothing."""
     (used / "salt").unlink()
     before = {path: path.stat().st_mtime_ns for path in used.rglob("*")}
     checked = verify(used, [tmp_path / "out.record.json"])
@@ -221,7 +221,7 @@ def test_a_record_that_was_changed(used: Path, tmp_path: Path) -> None:
 
 
 def test_a_cap_that_was_broken_is_found(folder: Path) -> None:
-    """As if the rule of withholding were wrong: everything fits together but the cap."""
+    """The test simulates a wrong rule of withholding: everything is consistent except the cap."""
     with Ledger.open(folder) as ledger:
         spend(ledger, "ana", "ana", cap=2.0)
         spend(ledger, "ana")

@@ -195,7 +195,9 @@ def test_texts_side_by_side_change_nothing_and_long_ones_begin_anew(
 def test_the_adversary_reads_what_was_written(
     most: int, rel: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its normalisers over all words, and over two and such as are drawn by their weight."""
+    """The normalizers are sums over all words, or over two words and some words drawn by their
+    weight.
+    """
     monkeypatch.setattr(tem_context, "MOST", most)
     monkeypatch.setattr(tem_context, "SUMMED", 20_000)
     mechanism, prior = toy(), (COUNTS + 1.0) / (COUNTS + 1.0).sum()

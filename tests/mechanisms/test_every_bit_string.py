@@ -46,7 +46,7 @@ def within(law: dict[int, Decimal], found: dict[int, Interval]) -> bool:
 def index_intervals(
     mechanism: OnLists, index: int, epsilon: float, bits: int
 ) -> dict[int, Interval]:
-    """How much of the strings gives each index, and how much may."""
+    """Return for each index the share of strings that certainly give it, and the share that may."""
     shift, has_sign = np.uint64(64 - bits), isinstance(mechanism, DiffractorGeometric)
     starts = np.arange(2**bits, dtype=np.uint64) << shift
     rest = (np.uint64(1) << shift) - np.uint64(1)
@@ -114,7 +114,7 @@ def law_of(mechanism: OnLists, index: int, epsilon: float) -> dict[int, Decimal]
 def test_positions_of_every_string(
     kind: type[OnLists], index: int, epsilon: float, bits: int
 ) -> None:
-    """Of noise that is 3 % off (3 ‰ by longer strings) the test sees that it is."""
+    """The test detects noise that is 3 % off (3 ‰ with longer strings)."""
     mechanism, off = kind(np.arange(6)[None]), 1.03 if bits == BITS else 1.003
     with localcontext() as context:
         context.prec = DIGITS
@@ -153,11 +153,12 @@ def accepted(
     parts: int,
     patch: pytest.MonkeyPatch,
 ) -> dict[int, Interval]:
-    """Of the real positions of each proposed word, how many are accepted, and how many may be.
+    """Return for each proposed word the number of its real positions that are certainly accepted,
+    and the number that may be.
 
     Args:
-        tried: of every proposal the word that it gives, PENDING, or UNDECIDED with the doubt, which
-            the first byte of the fraction settles, in so many ``parts``.
+        tried: for every proposal its result: a word, PENDING, or UNDECIDED with the doubt, which
+            the first byte of the fraction settles, in ``parts`` parts.
     """
     low, open_parts, width = [Decimal(0)] * tem.size, [Decimal(0)] * tem.size, 256 // parts
     for out, (proposed, position, _) in tried:
@@ -178,8 +179,9 @@ def accepted(
 def tem_intervals(
     tem: Tem, word: int, epsilon: float, way: str, patch: pytest.MonkeyPatch
 ) -> dict[int, Interval]:
-    """Of the real positions below 2^bits of each proposed word, how many are accepted, and how many
-    may be."""
+    """Return for each proposed word the number of its real positions below 2^bits that are
+    certainly accepted, and the number that may be.
+    """
     budgets, none = np.array([epsilon]), np.zeros((1, 4), dtype=np.uint64)
     space = kernels.Space(tem.vectors, tem.halvings, tem.sketch.rows, tem.sketch.step)
     points, total = list[int](), [1]
@@ -231,7 +233,9 @@ def tem_law(tem: Tem, word: int, epsilon: float) -> dict[int, Decimal]:
 
 
 def _short_envelope(patch: pytest.MonkeyPatch) -> None:
-    """Of a thousandth: words beside the nearest of a shell are never accepted where it misses."""
+    """Shorten the envelope by a thousandth, so that words beside the nearest word of a shell are
+    never accepted where it is too short.
+    """
     short = SimpleNamespace(**{name: getattr(math, name) for name in ("sqrt", "log", "inf")})
     short.exp = lambda x: math.exp(x) * (1 - 1e-3)
     patch.setattr(kernels, "math", short)
@@ -264,7 +268,7 @@ def test_tem_of_every_string(
     fault: Callable[[Any], None] | None,
     monkeypatch: Any,
 ) -> None:
-    """By lists of four words, so that others are proposed among all."""
+    """Lists have four words, so that others are proposed among all words."""
     monkeypatch.setattr("lexveil.embeddings.neighborhoods.LISTED", 4)
     tem = Tem(vectors(6))
     tem.bits = bits

@@ -1,4 +1,4 @@
-"""What every mechanism keeps to because it is registered."""
+"""Properties that hold for every registered mechanism."""
 
 import numpy as np
 import pytest

@@ -24,8 +24,9 @@ Noise = Callable[[np.random.Generator], np.ndarray]  # (BLOCK, P)
 
 @cache
 def embedding() -> np.ndarray:
-    """It spreads 30 times as far along its first axis as along its last, and its axes are
-    turned."""
+    """Return an embedding that spreads 30 times as far along its first axis as along its last, with
+    rotated axes.
+    """
     rng = np.random.default_rng(12)
     turned, _ = np.linalg.qr(rng.standard_normal((P, P)))
     return ((rng.standard_normal((700, P)) * np.geomspace(6, 0.2, P)) @ turned + 1).astype(
@@ -34,12 +35,12 @@ def embedding() -> np.ndarray:
 
 
 def misfits(noise: Noise, name: str, blocks: int = BLOCKS) -> set[str]:
-    """What of the draws does not fit density ∝ exp(-ε|z|): radius Gamma(p, 1/ε), direction uniform
-    on the sphere.
+    """Return the statistics of the draws that do not fit the density ∝ exp(-ε|z|): radius Gamma(p,
+    1/ε), direction uniform on the sphere.
 
-    The square of a uniform direction's coordinate, along any fixed axis, has law Beta(1/2,
-    (p-1)/2), its sign is fair, and the squares of a half of its coordinates sum to Beta(p/4, p/4);
-    none of them depends on the radius.
+    The square of a uniform direction's coordinate, along any fixed axis, is distributed as
+    Beta(1/2, (p-1)/2), its sign is fair, and the squares of a half of its coordinates sum to
+    Beta(p/4, p/4); none of them depends on the radius.
     """
     rng = stream(17, "noise law", name)
     axis = np.random.default_rng(1).standard_normal(P)

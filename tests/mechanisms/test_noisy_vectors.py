@@ -72,7 +72,7 @@ def test_choice_of_many(wrong: float, follows: bool) -> None:
 
 
 def test_excluding_the_input_never_returns_it() -> None:
-    """And so voids the guarantee; without the exclusion the word does come out."""
+    """The exclusion voids the guarantee; without it, the word does come out."""
     for exclude in (True, False):
         vickrey = Vickrey(vectors(), t=0.5, exclude_input=exclude)
         assert (draw(vickrey, 3, 20.0, samples=2000) == 3).any() != exclude
@@ -129,7 +129,7 @@ def test_it_wraps_what_comes_from_a_noisy_vector(name: str) -> None:
 
 @pytest.mark.parametrize("ranks", [6, 64])
 def test_lists_that_were_made_before_change_nothing(ranks: int) -> None:
-    """Both are what a scan of all words gives."""
+    """With and without lists, the result is that of a scan of all words."""
     some = np.random.default_rng(5).standard_normal((80, 5)).astype(np.float32)
     given = {"rank_remap": {"enabled": True, "c": 0.01, "ranks": ranks}}
     alone = build_mechanism("madlib", some, given)

@@ -26,8 +26,9 @@ def generator(words: Sequence[int]) -> np.random.Generator:
 
 
 def tail(k: int) -> float:
-    """How far beyond the ziggurat's last layer a normal number lies, from a uniform number k /
-    2^53."""
+    """Return the distance of a normal number beyond the ziggurat's last layer, from a uniform
+    number k / 2^53.
+    """
     return -INVERSE * math.log1p(-k * 2.0**-53)
 
 
@@ -45,8 +46,9 @@ def farthest() -> int:
 
 
 def words(k: int, positive: bool) -> list[int]:
-    """What makes the ziggurat go to its tail and take k there: its first layer beyond the edge,
-    then two uniforms."""
+    """Return random words that lead the ziggurat to its tail with k there: first its layer beyond
+    the edge, then two uniforms.
+    """
     magnitude = 2**52 - 1 if not positive else (2**52 - 1) ^ (1 << 8)
     return [magnitude << 9, k << 11, MOST << 11]
 

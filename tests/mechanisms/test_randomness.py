@@ -28,7 +28,7 @@ def test_stream_of_a_zero_key() -> None:
 
 
 def test_blocks_made_together_are_those_made_one_by_one() -> None:
-    """Each block with its own counter; also where the counter's upper half begins."""
+    """Each block has its own counter, even where the upper half of the counter begins."""
     rng = np.random.default_rng(0)
     state = rng.integers(2**32, size=16, dtype=np.uint32)
     state[12] = 2**32 - BLOCKS

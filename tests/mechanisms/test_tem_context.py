@@ -67,8 +67,9 @@ def test_the_base_measure_is_that_of_the_bigrams() -> None:
 
 @pytest.mark.parametrize("epsilon", [0.4, 3.0, 9.0])
 def test_draws_are_distributed_as_claimed_after_each_word(epsilon: float) -> None:
-    """After a kept word, after none, and of an unknown word; the rows of a table of z are all
-    small."""
+    """The draws are for a word without context, for a word after a kept word, and for an unknown
+    word; all z statistics must be small.
+    """
     mechanism, n, rng = toy(), 40_000, np.random.default_rng(8)
     budgets, keys = np.full(n, epsilon), rng.integers(0, 2**63, (3, n, 4)).astype(np.uint64)
     unknown, after = mechanism.mass.of(5) / mechanism.mass.of(5).sum(), np.full(n, 5)
@@ -100,8 +101,9 @@ def walk(
 
 
 def test_what_a_draw_depends_on() -> None:
-    """Its own word and key, and what is written just before in the same text: nothing else, before
-    or after."""
+    """A draw depends on its own word and key, and on the word written just before in the same text;
+    nothing else before or after matters.
+    """
     mechanism = toy()
     keys = np.random.default_rng(1).integers(0, 2**63, (5, 4)).astype(np.uint64)
     kind, about = (
@@ -134,8 +136,9 @@ def test_what_a_draw_depends_on() -> None:
 def intervals(
     mechanism: TemContext, word: int, before: int, epsilon: float, patch: Any
 ) -> dict[int, Any]:
-    """Of the positions of each proposed word, how many are accepted, and how many may be; every
-    proposal is tried."""
+    """Return for each proposed word the number of its positions that are certainly accepted, and
+    the number that may be; every proposal is tried.
+    """
     budgets, points, asked = np.array([epsilon]), list[int](), [1, 0]
 
     def next_point(_state: Any, _stream: Any, at: int, total: Any, _mask: Any) -> tuple[Any, int]:

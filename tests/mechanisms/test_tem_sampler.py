@@ -71,8 +71,9 @@ def test_lists_are_those_of_a_float64_scan(n: int, p: int) -> None:
 
 
 def test_bounds_of_the_distance_decide_as_the_distance_does() -> None:
-    """Also for positions just beside the limit, bounds that are the distance itself, and those of
-    the sketch."""
+    """The positions include some just beside the limit; the bounds include the distance itself and
+    those of the sketch.
+    """
     some, rng = vectors(200), np.random.default_rng(5)
     sketch, bits, n_unsure = Tem(some).sketch, 40, 0
     for _ in range(1000):
@@ -131,8 +132,9 @@ def test_rounding_is_bounded_by_what_is_stated() -> None:
 
 @pytest.mark.parametrize("bits", [None, 2], ids=["all bits", "undecided"])
 def test_batches_lists_and_neighbours_change_nothing(bits: int | None) -> None:
-    """Each token alone, or all at once with other epsilons beside it, by lists made before or now:
-    the same words."""
+    """Tokens give the same words alone or all at once with other epsilons, and with lists made
+    before or now.
+    """
     some, ids, budgets = vectors(50), np.arange(50), np.geomspace(0.05, 80, 50)
     tem, fresh, listed = (
         Tem(some),

@@ -32,7 +32,7 @@ class Loaded:
 
 
 class Known(Loaded):
-    """It also says what it draws from."""
+    """A loaded mechanism that also states its distribution."""
 
     def log_pmf(self, ids: Any, epsilon: Any) -> Any:
         with np.errstate(divide="ignore"):

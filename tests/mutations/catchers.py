@@ -1,5 +1,6 @@
-"""Who catches a fault: the audit, on a toy project of its own, and named tests, called as they
-stand."""
+"""Detectors of planted faults: the audit, on its own toy project, and named tests, called
+unchanged.
+"""
 
 import contextlib
 import inspect
@@ -74,7 +75,7 @@ def audited(
 
 
 def complaints(**how: Any) -> list[str]:
-    """What an audit finds to be wrong, or why the product itself refuses."""
+    """Return the violations that an audit finds, or the reason why the product itself refuses."""
     try:
         return why(audited(**how))
     except LexveilError as error:
@@ -118,7 +119,7 @@ def caught_by_audit(kind: str, **how: Any) -> bool:
 
 
 def why(result: AuditResult) -> list[str]:
-    """What an audit found to be wrong."""
+    """Return the violations in the result of an audit."""
     return [
         f"{finding.place}: {finding.method}: {finding.detail}"
         for finding in result.audits

@@ -285,7 +285,9 @@ def _exclude_unsaid(original: Any, self: Any, *arguments: Any, **named: Any) -> 
 
 
 def _late(original: Any, self: Any) -> None:
-    """What was reserved is spent when the output is there, and not before the noise."""
+    """Do not spend the reservation before the noise; ``_at_the_end`` spends it when the output
+    exists.
+    """
 
 
 def _at_the_end(original: Any, self: Any, outputs: Any) -> None:

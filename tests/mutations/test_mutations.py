@@ -47,8 +47,9 @@ def test_a_planted_fault_is_caught(fault: Fault, request: pytest.FixtureRequest)
     "fault", [fault for fault in FAULTS if fault.audit], ids=lambda fault: fault.name
 )
 def test_the_audit_at_its_defaults_catches_a_planted_fault(fault: Fault) -> None:
-    """With the strategy, parameters and mode that the fault needs; for some faults a named test is
-    there as well."""
+    """The audit has the strategy, parameters and mode that the fault needs; some faults have a
+    named test as well.
+    """
     with pytest.MonkeyPatch.context() as patch:
         fault.plant(patch)
         found = complaints(

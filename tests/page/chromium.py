@@ -83,7 +83,7 @@ class Chromium:
         return done["result"].get("value")
 
     def text(self, selector: str) -> str:
-        """What is to be read in an element; nothing where there is none."""
+        """Return the visible text of an element; empty if there is none."""
         return str(self.ask(f"document.querySelector({selector!r})?.innerText ?? ''"))
 
     def fill(self, selector: str, value: str) -> None:

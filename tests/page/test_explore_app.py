@@ -96,7 +96,7 @@ def test_a_text_is_cut_and_drawn(client: TestClient) -> None:
 
 
 def test_the_page_says_of_its_draws_what_inspect_says_of_texts(client: TestClient) -> None:
-    """Without the budget of short texts where a level gives each token its epsilon."""
+    """The page omits the budget of short texts if a level gives each token its epsilon."""
     text = "The police said the government was there."
     fields = HOUSE | {"text": text, "budget": "epsilon", "epsilon": "200", "draws": "4"}
     shown = client.post("/api/draws", data=fields).text
@@ -179,7 +179,7 @@ SEED = 7
 
 @pytest.fixture(autouse=True)
 def _forget() -> None:
-    """Let each test ask a process of its own, which knows no other test's project."""
+    """Clear the caches of the readers, so that each test knows no other test's project."""
     for function in vars(readers).values():
         if hasattr(function, "cache_clear"):
             function.cache_clear()
@@ -198,7 +198,7 @@ def draw(client: TestClient, fields: dict[str, str], text: str = TEXT) -> str:
 
 
 def parts_of(shown: str) -> list[str]:
-    """What the command that is shown says, after `lexveil`."""
+    """Return the words of the shown command, after `lexveil`."""
     (command,) = re.findall(r'<pre id="command"[^>]*>(.*?)</pre>', shown, re.DOTALL)
     program, *parts = shlex.split(command)
     assert program == "lexveil"

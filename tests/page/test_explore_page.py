@@ -26,7 +26,7 @@ CONTROLS = (
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of a user without a project."""
+    """Home folder of a user without a project."""
     return tmp_path_factory.mktemp("explorer")
 
 
@@ -145,7 +145,7 @@ def test_keys_alone_lead_to_what_a_token_becomes_and_nothing_leaves_the_loopback
 
 
 def test_the_accessibility_tree_names_controls_tokens_status_and_headings(page: Chromium) -> None:
-    """As a screen reader gets it from the browser, with what can be opened open."""
+    """The test reads the tree that a browser gives to a screen reader, with all details open."""
     write(page, PRIVATE, "zanzibarsecret")
     page.fill("#strategy", "S3")
     until(lambda: "--strategy S3" in page.text("#command"))

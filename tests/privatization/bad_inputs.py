@@ -84,7 +84,7 @@ def texts(*values: Any, kind: pa.DataType | None = None) -> pa.Table:
 
 
 def spoiled(content: bytes) -> bytes:
-    """The same with other bytes in the middle."""
+    """Return a content with other bytes in the middle."""
     middle = len(content) // 2
     return (
         content[:middle]

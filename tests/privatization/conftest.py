@@ -30,7 +30,8 @@ def ready(_built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 
 @pytest.fixture
 def own_figures(monkeypatch: pytest.MonkeyPatch, project: Path) -> None:
-    """What an epsilon means is not that of all other tests, so that each test keeps its own
-    figures."""
+    """Keep the figures about the meaning of an epsilon in the test's own project, because they
+    differ from those of all other tests.
+    """
     monkeypatch.setattr("lexveil.recovery.public_words.WORDS", 300)
     monkeypatch.setattr("lexveil.artifacts.project.Project.recovery", project / ".lexveil/recovery")

@@ -185,7 +185,7 @@ def served(call: Callable[[], object]) -> bool:
 
 
 def changed(values: Any, data: st.DataObject) -> Any:
-    """The same values of JSON, some of them others."""
+    """Return a copy of JSON values with some of them changed."""
     made = json.loads(json.dumps(values))
     for _ in range(data.draw(st.integers(0, 3))):
         part = made
@@ -224,7 +224,7 @@ def test_any_arguments(built: Path, values: Any, subjects: Any, how: dict[str, A
 @REQUESTS
 @given(st.data())
 def test_any_record(ready: Path, name: str, data: st.DataObject) -> None:
-    """What is read of records, audits and anchors that lie beside outputs and ledgers."""
+    """Readers survive any content of records, audits and anchors beside outputs and ledgers."""
     model = Model.load(ready)
     record = {
         "mode": "release",

@@ -123,7 +123,9 @@ def test_nothing_is_released_on_a_violation_however_old(built: Path) -> None:
 def test_a_release_relies_on_an_audit_of_what_it_runs(
     built: Path, monkeypatch: Any, capsys: Any
 ) -> None:
-    """Also where the document budget is given: the base epsilon is that over the public average."""
+    """A release with a document budget relies on an audit too: its base epsilon is the budget over
+    the public average.
+    """
     paths.AUDITS.mkdir(parents=True)
     monkeypatch.setattr("lexveil.auditing.audit.SHAPES", ())
     monkeypatch.setattr("lexveil.auditing.audit.audit_releases", lambda *_: [])

@@ -1,5 +1,6 @@
-"""What `lexveil privatize` refuses: one line with where and what, no text, no output, nothing spent
-but for noise."""
+"""Refusals of `lexveil privatize`: one line with place and fault, no text, no output, and no
+spending unless noise was drawn.
+"""
 
 import os
 import re
@@ -39,7 +40,7 @@ def documented() -> dict[str, tuple[int, str]]:
 
 
 def spends() -> list[object]:
-    """What the ledger holds, beside the names of releases that came to nothing."""
+    """Return the contents of the ledger, without the names of releases that published nothing."""
     with Ledger.open(".lexveil/ledger") as ledger:
         assert ledger.recovered == []
         rows = ledger.database.rows

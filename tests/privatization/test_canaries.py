@@ -135,7 +135,7 @@ def test_files_that_are_rewritten(watch: Watch, tmp_path: Path) -> None:
 
 
 def test_rows_that_are_withheld(watch: Watch, tmp_path: Path) -> None:
-    """Only the operator's list names them."""
+    """Only the operator's list names withheld rows."""
     change_params(ledger={"cap": 0.5})
     rows = [{"id": f"{SUBJECT}", "text": SENTENCE, "more": OTHER}] * 2 + [
         {"id": "1", "text": "the", "more": ""}

@@ -1,5 +1,6 @@
-"""What detectors find, from a request to the record: fates, outputs, counts, statement, and what is
-refused."""
+"""Findings of detectors from a request to the record: fates, outputs, counts, statement, and
+refusals.
+"""
 
 import json
 import string
@@ -206,8 +207,9 @@ def test_the_users_list_and_what_it_may_not_claim(built: Path, tmp_path: Path) -
 def test_a_column_of_spans_is_read_and_comes_out_empty(
     built: Path, tmp_path: Path, form: str, capsys: Any
 ) -> None:
-    """Else it would tell how long words were; of a column that cannot be null, as DuckDB writes it,
-    too."""
+    """Otherwise the column would reveal the lengths of words. The test includes a column that
+    cannot be null, as DuckDB writes it.
+    """
     file = tmp_path / f"in.{form.replace('not null', 'parquet')}"
     rows = [{"text": TEXT, "found": SPANS}, {"text": "Police said no.", "found": []}]
     if form in ("csv", "not null"):

@@ -137,7 +137,9 @@ def batch_of_rows(rows: Texts) -> Batch:
 
 @pytest.mark.parametrize("width", [1, 3])
 def test_a_text_has_one_key_in_whatever_form_it_comes(width: int) -> None:
-    """As lists or as Arrow, from any part of an array, and in any of its columns."""
+    """A text has the same key in lists and in Arrow, in any part of an array, and in any of its
+    columns.
+    """
     glued = [
         None if first is None else first + (last or "")
         for first, last in itertools.product(PIECES, repeat=2)
@@ -168,7 +170,9 @@ NUMBERS = st.lists(
 
 @given(NUMBERS, st.integers(1, 5))
 def test_a_sum_is_exact_in_whatever_parts_it_comes(numbers: list[float], n_parts: int) -> None:
-    """Against math.fsum, which rounds once; subnormal numbers and cancellation among them."""
+    """The sum equals that of math.fsum, which rounds once, even with subnormal numbers and
+    cancellation.
+    """
     whole, parts = ExactSum(), ExactSum()
     whole.add(np.array(numbers, dtype=np.float64))
     for part in np.array_split(np.array(numbers, dtype=np.float64)[::-1], n_parts):
@@ -185,7 +189,7 @@ def test_many_equal_numbers_do_not_overflow() -> None:
 
 
 def test_shares_of_documents() -> None:
-    """By hand: of 20 documents 17 keep nothing, one a third, one nearly all, one all."""
+    """There are 20 documents: 17 keep nothing, one a third, one nearly all, and one all."""
     tally = Tally()
     assert tally.document_shares() is None
     for percent, n in ((0, 17), (34, 1), (95, 1), (100, 1)):

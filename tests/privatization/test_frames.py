@@ -27,7 +27,7 @@ ROWS = {
 
 @pytest.fixture
 def texts(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What the rows become as a list; the current folder is no project."""
+    """Rewritten rows as a list; the current folder is not a project."""
     monkeypatch.chdir(tmp_path)
     return lexveil.privatize(
         ROWS["body"], subjects=ROWS["who"], seed=7, project=built, **HOW
@@ -193,7 +193,7 @@ def test_what_no_row_has_is_not_passed_on() -> None:
 
 
 class UserText(str):
-    """What no other process knows."""
+    """A type of text that no other process knows."""
 
     __slots__ = ()
 

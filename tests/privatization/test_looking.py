@@ -150,7 +150,7 @@ def test_it_is_the_experiment_of_the_same_seed(
 
 
 def contents(root: Path) -> dict[str, bytes]:
-    """Of every file, those of the ledger among them."""
+    """Return the contents of every file, including those of the ledger."""
     return {
         str(file): file.read_bytes()
         for file in root.rglob("*")

@@ -1,8 +1,8 @@
-"""What is published is a function of output, parameters and disclosed structure: every verb, format
+"""Published files are a function of output, parameters and disclosed structure: every verb, format
 and option.
 
-Two sources of the same disclosed structure are rewritten by a mechanism that answers both alike, as
-tests/same_noise.py has it.
+Two sources with the same disclosed structure are rewritten by a mechanism that gives both the same
+answers, see tests/same_noise.py.
 """
 
 import io
@@ -85,8 +85,9 @@ def write(texts: Sequence[str], folder: Path, form: str, *more: str) -> Path:
 
 
 def options(mechanism: str, strategy: str, more: dict[str, Any]) -> list[str]:
-    """Of the command line; None leaves one out, True stands for a flag, and a tuple for an option
-    given twice."""
+    """Return options of the command line; None omits an option, True stands for a flag, and a tuple
+    for an option given twice.
+    """
     given = ["--mechanism", mechanism, "--strategy", strategy]
     for name, value in (BASE | more).items():
         for one in value if isinstance(value, tuple) else (value,):

@@ -55,8 +55,7 @@ def test_the_record_names_the_model_and_its_files(
 
 
 def test_a_file_in_no_project(outside: Path, home: Path, cli: Any) -> None:
-    """As a newcomer does it: one command; the ledger is the user's, private, and says where it
-    lies."""
+    """A newcomer needs one command; the ledger is the user's, private, and its path is printed."""
     (outside / "in.csv").write_text(f"id,text\n1,{TEXT}\n")
     said = cli("privatize", "in.csv", "-o", "out.csv", "--model", "toy", *OPTIONS)
     assert f"the ledger is your own outside of projects, {home / 'ledger'}" in said.err

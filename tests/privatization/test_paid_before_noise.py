@@ -68,8 +68,9 @@ def test_no_entropy_is_asked_for_before_it_is_spent(
 def test_nothing_is_drawn_for_what_the_first_pass_has_not_seen(
     source: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: Any, before: str, after: str
 ) -> None:
-    """Else who changes a file between the passes has texts rewritten on standard output that nobody
-    has paid for."""
+    """Otherwise somebody who changes a file between the passes would get rewritten texts on
+    standard output that nobody has paid for.
+    """
 
     def write(*texts: str) -> None:
         source.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
@@ -125,7 +126,9 @@ def _written_by_another_run(outputs: Outputs, hidden: Path) -> None:
 
 @pytest.mark.parametrize("tamper", [_linked, _moved, _written_by_another_run])
 def test_what_has_another_name_is_not_published(source: Path, tamper: Any) -> None:
-    """Who may write into the folder could keep what is refused, or change what is published."""
+    """A user who may write into the folder could keep refused output, or change published
+    output.
+    """
 
     class Tampers(ReleaseHooks):
         def written(self, outputs: Outputs, record: Any, operator: Any) -> Any:

@@ -144,8 +144,9 @@ def test_words_that_did_not_pass_a_check_are_not_released_with(
 def test_a_release_that_withholds_all_rows_ends_with_1(
     ready: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And says whom it charged: of three subjects first two, for one has no words; then none,
-    twice."""
+    """The message gives the number of charged subjects: first two of three, because one has no
+    words; then none, twice.
+    """
     rows = [
         {"text": text, "who": who}
         for who, text in (("ana", "no fire"), ("ben", "police"), ("cem", ""))

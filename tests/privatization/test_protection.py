@@ -1,5 +1,6 @@
-"""With the model that ships: levels of protection, one command without a number; and words that do
-not come out."""
+"""Levels of protection with the model that ships, one command without a number, and words that do
+not come out.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -99,8 +100,9 @@ def test_a_limit_of_the_operator_and_another_policy_hold(outside: Path) -> None:
 def test_a_model_without_figures_is_calibrated(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_bigrams: bool
 ) -> None:
-    """In context, where the model counts which words follow each other; else at less by single
-    words, and says so."""
+    """The calibration is in context if the model has bigram counts; otherwise it is by single words
+    at a lower level, with a message.
+    """
     monkeypatch.setattr(public_recovery, "WORDS", 300)
     if not has_bigrams:
         monkeypatch.setattr("lexveil.artifacts.model.bigram_files", lambda *_: {})
@@ -149,10 +151,10 @@ def test_a_mechanism_that_context_sees_through_is_refused_where_no_epsilon_helps
 
 
 def test_what_is_expected_is_by_the_strongest_reader(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the word alone .07 is named of the content words of the diffractor here, and .198 of
-    public texts in context.
+    """By the word alone, an adversary names .07 of the content words after the diffractor here, and
+    .198 of public texts in context.
 
-    300 words of each band: the standard error is .02.
+    There are 300 words in each band: the standard error is .02.
     """
     monkeypatch.setattr(public_recovery, "WORDS", 300)
     policy = Policy("keep", "keep", "sample")
@@ -161,7 +163,9 @@ def test_what_is_expected_is_by_the_strongest_reader(monkeypatch: pytest.MonkeyP
 
 
 def test_the_figures_that_ship_are_those_that_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the default at its levels: nobody computes them, a service neither."""
+    """The figures of the default at its levels ship, so nobody computes them, not even a
+    service.
+    """
     monkeypatch.setattr(public_recovery, "WORDS", 1_000)  # as outside of tests
     model = replace(Model.load(name="en"), cache_only=True)
     for name in LEVELS:
@@ -201,7 +205,7 @@ def test_the_column_of_texts_is_found(
 def test_a_row_in_place_of_a_header_is_taken_for_no_column(
     outside: Path, cli: Any, first: str
 ) -> None:
-    """It would be published as it is."""
+    """A row that is taken for a header would be published unchanged."""
     (outside / "in.csv").write_text(f"1,{first}\n2,{SHORT}\n", encoding="utf-8")
     said = cli("privatize", "in.csv", "-o", "out.csv", code=2, told=r"using the model.*\n").err
     assert "its first line looks like a row and no header" in said
@@ -230,7 +234,9 @@ def test_the_nearest_of_the_others_takes_the_place_by_hand() -> None:
 def test_no_word_of_the_list_comes_out_whatever_goes_in(
     tmp_path: Path, mechanism: str, strategy: str
 ) -> None:
-    """At an epsilon at which all words are likely, and of texts that are made of such words."""
+    """The test uses an epsilon at which all words are likely, and texts that consist of listed
+    words.
+    """
     listed = sorted(screened_words().words)
     (tmp_path / "in.txt").write_text(f"{TEXT}{' '.join(listed[:300])}\n", encoding="utf-8")
     how = {

@@ -1,5 +1,6 @@
-"""What goes through `lexveil privatize` unharmed: every form and packing, and all that is not
-text."""
+"""Forms and packings that pass through `lexveil privatize` unharmed, with everything that is not
+text.
+"""
 
 import bz2
 import csv
@@ -49,7 +50,7 @@ def unpacked(file: Path) -> bytes:
 
 
 def rewritten(ready: Path, content: bytes, ending: str, how: dict[str, Any] = EXPERIMENT) -> bytes:
-    """What comes out, unpacked, for what goes in, packed as the ending says."""
+    """Rewrite a content that is packed by its ending, and return the unpacked output."""
     folder = ready / how["mechanism"]
     folder.mkdir(exist_ok=True)
     source, out = folder / f"in.{ending}", folder / f"out.{ending}"
@@ -153,7 +154,9 @@ def test_equal_texts_of_a_dictionary_become_different(ready: Path) -> None:
 
 
 def test_workers_change_no_byte(ready: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a folder of three forms, cut into chunks of three rows; nor does another cut."""
+    """A folder of three forms is read in chunks of three rows; another size of chunks changes no
+    byte either.
+    """
     folder = ready / "in"
     (folder / "deep").mkdir(parents=True)
     (folder / "a.csv").write_text(
@@ -224,8 +227,9 @@ def test_cells_that_a_spreadsheet_would_compute(
 
 
 def test_a_text_that_becomes_empty_is_still_a_row(ready: Path) -> None:
-    """Where all tokens are dropped; but in TSV of one column it would be a blank line, which is no
-    row."""
+    """A text is still a row if all of its tokens are dropped. In a TSV with one column it would be
+    a blank line, which is not a row.
+    """
     written = {
         "csv": "text\n!!!\nfire\n",
         "tsv": "n\ttext\n\t!!!\n\tfire\n",

@@ -73,8 +73,8 @@ def test_batches_change_no_byte(
 def test_workers_share_no_noise(
     built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: str, module: str | None
 ) -> None:
-    """Those of much input are forked from a process that has loaded kernels; a generator made there
-    would be caught.
+    """Workers for much input are forked from a process that has loaded kernels; the test would
+    detect a generator made there.
 
     Two texts are the same by chance once in 10^35: twelve draws of some 2,000 words.
     """
@@ -111,8 +111,9 @@ def test_workers_share_no_noise(
 def test_a_stopped_command_leaves_nothing(
     number: signal.Signals, built: Path, tmp_path: Path
 ) -> None:
-    """By Ctrl-C, which a terminal sends to workers too, or by SIGTERM, as they start or work: no
-    file, no process."""
+    """Ctrl-C, which a terminal sends to workers too, or SIGTERM stops the command while workers
+    start or work. No file and no process is left.
+    """
     source, out = tmp_path / "in.txt", tmp_path / "out.txt"
     source.write_text("the government said no to the fire services and to the police\n" * 20_000)
     command = [sys.executable, "-m", "lexveil.cli", "privatize", str(source), "-o", str(out)]

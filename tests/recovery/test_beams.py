@@ -63,7 +63,9 @@ def adversary(weight: float, share: float, n_beams: int) -> BeamAdversary:
 
 
 def p_after(last: int) -> Floats:
-    """Of each token, given that one of them comes: the first piece, shared by public frequency."""
+    """Return the probability of each token, given that one of them comes: that of its first piece,
+    shared by public frequency.
+    """
     of_first = np.bincount(FIRST, PRIOR)
     p = AFTER[last][FIRST] * PRIOR / of_first[FIRST]
     return p / AFTER[last][np.unique(FIRST)].sum()
@@ -92,8 +94,9 @@ def sum_over_beginnings(text: list[Seen], epsilon: float, true: Sequence[int] = 
 
 @pytest.mark.parametrize("epsilon", [0.3, 2.0])
 def test_with_beams_for_all_texts_guesses_are_exact(epsilon: float) -> None:
-    """By the toy model alone, of n-grams that say nothing; and by n-grams alone, as
-    forward-backward has it."""
+    """The guesses are by the toy model alone, with n-grams that say nothing, and by n-grams alone,
+    as forward-backward gives them.
+    """
     seen = tokens(TEXTS, epsilon)
     expected = [guess for text in TEXTS for guess in sum_over_beginnings(text, epsilon)]
     found = adversary(0.0, 1.0, 6**4).guess(seen)
@@ -143,8 +146,9 @@ def smollm2() -> SmolLm2:
 
 @pytest.mark.nightly  # its weights take half a minute of a processor to read
 def test_beams_of_smollm2_say_what_the_model_says_of_their_texts(smollm2: SmolLm2) -> None:
-    """Of two texts and three beams, which go on from each other: as transformers has it of each
-    text alone."""
+    """Three beams of two texts branch from each other; their probabilities are those that
+    transformers gives for each text alone.
+    """
     torch, rng = smollm2.torch, np.random.default_rng(2)
     words = "the old doctor lives near a quiet harbour and his daughter never came home".split()
     (plain,) = smollm2.pieces([words])
@@ -172,8 +176,9 @@ def test_beams_of_smollm2_say_what_the_model_says_of_their_texts(smollm2: SmolLm
 
 @pytest.mark.nightly
 def test_smollm2_weighs_words_after_all_that_is_written(smollm2: SmolLm2) -> None:
-    """Of several pieces, too, and of a first piece that two words share; what it says changes with
-    the first word."""
+    """The words include one of several pieces, and two that share a first piece. The weights change
+    with the first word of a text.
+    """
     tokens = "floor sky floor_plan pterodactylous".split()
     words = CausalWords(lambda: smollm2, tokens, np.arange(4))
     measure = CausalMeasure(words, np.array([7, 7, 1, 0]), 1.0, np.zeros(4, dtype=np.uint8))

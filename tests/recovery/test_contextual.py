@@ -140,7 +140,9 @@ def test_public_texts_go_on_as_the_counts_say_and_the_reader_has_these_counts() 
 
 
 def test_without_output_certain_neighbours_decide() -> None:
-    """After "the", before "sat" comes the cat, before "ran" the dog, whatever came out."""
+    """After "the", the guess before "sat" is the cat, and before "ran" the dog, whatever
+    came out.
+    """
     for word, guess in (("sat", 0), ("ran", 1)):
         found = by_ngrams(1.0).guess(tokens([["the", output, word] for output in range(6)]))
         assert found.without_output.tolist() == [guess] * 6

@@ -130,7 +130,7 @@ def vectors_of(n_words: int = 60) -> np.ndarray:
     ids=lambda mechanism: mechanism.name,
 )
 def test_distances_are_those_of_the_metric(mechanism: Madlib) -> None:
-    """Of 60 words all are drawn."""
+    """The 60 words are all drawn."""
     every = np.arange(60)
     table = np.array([mechanism.distance(np.full(60, word), every) for word in every])
     found = word_distances(mechanism)

@@ -81,7 +81,9 @@ def test_words_that_few_candidates_have_tell_most() -> None:
 
 @pytest.mark.parametrize("mechanism", TOYS, ids=lambda toy: f"{toy.name}-{toy.size}")
 def test_log_likelihoods_are_those_of_the_closed_form(mechanism) -> None:
-    """Up to a constant of each output, which pairs of words with one output are free of."""
+    """The log likelihoods are equal up to a constant per output, which cancels in pairs of words
+    with one output.
+    """
     rng = np.random.default_rng(3)
     first, second, outputs = rng.integers(mechanism.size, size=(3, 200))
     epsilon = rng.choice([0.2, 1.0, 5.0], 200)

@@ -156,7 +156,7 @@ def test_an_estimated_adversary_is_the_same_every_time_and_for_every_batch() -> 
 def test_near_words_are_those_of_all_words_of_lists_that_exist_or_of_some(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Which lists were made before changes no bit."""
+    """The existing lists change no bit."""
     vectors, n = np.random.default_rng(5).normal(size=(300, 4)).astype(np.float32), 300
     distances = np.linalg.norm(vectors[:, None].astype(np.float64) - vectors, axis=2)
     np.fill_diagonal(distances, np.inf)

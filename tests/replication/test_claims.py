@@ -39,7 +39,7 @@ def lists(at: At) -> Values:
 
 
 def attacks(*gaps: float) -> Values:
-    """By how much the adaptive attacker is better, in one run each."""
+    """Return runs in which the adaptive attacker is better by these gaps."""
     better = {epsilon: 0.5 + gap for epsilon, gap in enumerate(gaps, 1)}
     return line(STATIC, dict.fromkeys(better, 0.5)) | line(ADAPTIVE, better)
 

@@ -72,7 +72,9 @@ def test_what_few_mechanisms_are_run_at_comes_before_the_main_grid() -> None:
 
 
 def test_runs_that_are_set_aside_come_back_and_replace_nothing(tmp_path: Path) -> None:
-    """Each file as it was; one that is there stays, and other artifacts are not copied."""
+    """Each file comes back unchanged; an existing file stays, and other artifacts are not
+    copied.
+    """
     files = {"evaluation/madlib/S1/0.5.json": "further", "private/none/x": "old", "plans/x": "p"}
     for name, text in files.items():
         file = tmp_path / "aside" / name

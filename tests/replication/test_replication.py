@@ -51,7 +51,7 @@ def figures_of(paper: str, table: str, **names: object) -> list[Literature]:
 
 
 def test_figures_are_as_printed() -> None:
-    """As read from the papers a second time; MRPC at ε 15 is the slip."""
+    """The figures were read from the papers a second time; MRPC at ε 15 is the slip."""
     rows = list(csv.DictReader(io.StringIO(TEXT)))
     with Path(__file__).with_name("printed.csv").open(encoding="utf-8") as file:
         for printed in csv.DictReader(file):

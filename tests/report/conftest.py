@@ -24,7 +24,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def page(made: Path) -> Page:
-    """Its page."""
+    """Page of the report."""
     return Page((made / "artifacts/report/index.html").read_text(encoding="utf-8"))
 
 

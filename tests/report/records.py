@@ -36,7 +36,9 @@ JUDGED: dict[str, Any] = {
 
 
 def named(mechanism: str, strategy: str, epsilon: float) -> dict[str, Any]:
-    """What names a run in its records; at a level of recovery the epsilon that was found for it."""
+    """Return the keys that identify a run in its records; a run at a level of recovery has the
+    epsilon computed for it.
+    """
     of_level = (
         {"level": epsilon.share, "epsilon": epsilon.epsilon} if isinstance(epsilon, Level) else {}
     )

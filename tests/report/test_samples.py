@@ -53,8 +53,9 @@ def rewritten(_rewritten: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def own(_rewritten: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The same project with documents of a user: three texts, two of a pair, and one without a
-    token."""
+    """Rewritten project with documents of a user: three texts, two of them a pair, and one without
+    a token.
+    """
     root = tmp_path / "project"
     shutil.copytree(_rewritten, root)
     monkeypatch.chdir(root)

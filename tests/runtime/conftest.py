@@ -34,7 +34,7 @@ def workers() -> Iterator[Any]:
 
 @pytest.fixture
 def there(workers: Any) -> MachineParams:
-    """Where to work; those of its workers that the test before has killed are back."""
+    """Machine with a Dask cluster; workers that an earlier test killed are back."""
     import distributed
 
     with distributed.Client(workers, set_as_default=False) as client:

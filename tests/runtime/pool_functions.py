@@ -1,4 +1,4 @@
-"""What workers do in tests: light to import, because each worker imports it."""
+"""Functions for workers in tests. The module is light to import, because each worker imports it."""
 
 import os
 import signal

@@ -41,7 +41,9 @@ def test_what_a_task_raises_is_raised_here(there: MachineParams) -> None:
 
 
 def test_a_killed_worker_loses_and_doubles_nothing(tmp_path: Path, there: MachineParams) -> None:
-    """Not even in the middle of the first item, when no other worker may have the function yet."""
+    """A worker dies in the middle of the first item, when no other worker may have the function
+    yet.
+    """
     assert list(ordered_map(DieOnce(tmp_path, 0), range(20), there)) == list(range(20))
     tried = [file.name.split("-")[0] for file in tmp_path.glob("*-*")]
     assert tried.count("0") >= 2
@@ -94,8 +96,9 @@ def test_who_is_lost_in_the_middle_is_said(
 
 @pytest.mark.parametrize("answers", [True, False])
 def test_where_no_scheduler_answers_it_is_said(answers: bool, monkeypatch) -> None:
-    """Where nobody is, or somebody takes connections and says nothing, as a server that expects TLS
-    does."""
+    """Nobody listens at the address, or a server accepts connections and stays silent, as one that
+    expects TLS does.
+    """
     monkeypatch.setattr(cluster, "ANSWER", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as server:
         nobody = f"tcp://127.0.0.1:{server.getsockname()[1] if answers else 9}"

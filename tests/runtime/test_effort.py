@@ -1,4 +1,6 @@
-"""What a stage takes is said before it begins, from a minute on, and refused above the limit."""
+"""Estimates of stages are printed before the stages begin, from a minute on; a stage above the
+limit is refused.
+"""
 
 from pathlib import Path
 
@@ -45,8 +47,7 @@ def test_minutes_memory_and_the_way_out(capsys: pytest.CaptureFixture[str]) -> N
 def test_long_stages_ask_before_they_begin(
     listed: Path, monkeypatch, stage: tuple[str, ...]
 ) -> None:
-    """On a machine on which everything takes long, each refuses and names a parameter; what was
-    made stays."""
+    """With very slow rates, each stage refuses and names a parameter; existing outputs stay."""
     run_stage("privatize", "none", "none", "0.0")
     slow = {kind: Rate(1e9, rate.bytes) for kind, rate in effort.RATES.items()}
     monkeypatch.setattr(effort, "RATES", slow)

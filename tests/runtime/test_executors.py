@@ -1,5 +1,6 @@
-"""The same bytes from one process, two processes and a Dask cluster of three workers, of every
-stage that has parts."""
+"""One process, two processes and a Dask cluster of three workers give the same bytes, for every
+stage that has parts.
+"""
 
 import os
 import signal

@@ -70,7 +70,9 @@ def test_who_stops_reading_ends_the_workers() -> None:
 
 
 def test_workers_do_not_outlive_a_process_that_is_killed(tmp_path: Path) -> None:
-    """In the middle of long work; of Ctrl-C see tests/privatization/test_workers.py."""
+    """The process is killed in the middle of long work; for Ctrl-C see
+    tests/privatization/test_workers.py.
+    """
     marks = [tmp_path / "a", tmp_path / "b"]
     program = (
         "import sys; from pool_functions import sleep; from lexveil.runtime.pool "
@@ -96,7 +98,7 @@ def test_workers_do_not_outlive_a_process_that_is_killed(tmp_path: Path) -> None
 
 
 def run_script(folder: Path, script: str) -> str:
-    """What a program prints that is a file of its own."""
+    """Run a program from its own file, and return its output."""
     (folder / "script.py").write_text(script)
     command, environment = (
         [sys.executable, folder / "script.py"],
@@ -109,7 +111,9 @@ def run_script(folder: Path, script: str) -> str:
 
 @pytest.mark.parametrize("block", ["prepared_workers('lexveil.formats')", "nullcontext()"])
 def test_a_script_that_starts_workers_is_not_run_again_by_them(tmp_path: Path, block: str) -> None:
-    """It need not look at ``__name__``, as scripts that call ``lexveil.privatize`` do not."""
+    """The script need not check ``__name__``, as scripts that call ``lexveil.privatize`` often do
+    not.
+    """
     script = f"""
 from contextlib import nullcontext
 from operator import neg
@@ -142,8 +146,9 @@ if __name__ == "__main__":
 def test_functions_of_a_script_are_found_and_its_own_processes_start_as_before(
     tmp_path: Path,
 ) -> None:
-    """Beside workers that begin in two threads at once: neither environment nor other processes are
-    changed."""
+    """Two threads start workers at once: neither the environment nor other processes are
+    changed.
+    """
     assert (
         run_script(tmp_path, OWN_PROCESSES) == "[1, 2, 3] [0, -1, -2] [0, -1, -2]\n[1, 2, 3] True\n"
     )

@@ -30,7 +30,7 @@ def test_a_failed_file_leaves_the_old_one(tmp_path: Path) -> None:
 
 
 def test_a_failed_directory_leaves_the_old_one(tmp_path: Path) -> None:
-    """In the place of what a killed run has left."""
+    """The remains of a killed run are replaced as well."""
     target = tmp_path / "folder"
     (tmp_path / ".folder.partial/junk").mkdir(parents=True)
     with atomic_directory(target) as partial:

@@ -44,8 +44,9 @@ def ledger(outside: Path) -> Path:
 def logged(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[pytest.LogCaptureFixture]:
-    """What the service logs, as its formatter shows it, whatever other tests of this process have
-    set up."""
+    """Log of the service in the form of its formatter, whatever logging other tests of this process
+    have set up.
+    """
     logger = logging.getLogger("lexveil.service")
     for name, value in (("disabled", False), ("propagate", False), ("handlers", [caplog.handler])):
         monkeypatch.setattr(logger, name, value)
@@ -55,7 +56,9 @@ def logged(
 
 
 def charges(ledger: Path) -> list[tuple[str, str, int, int]]:
-    """Of each release its id, its state, how many subjects it charged, and nano-epsilon."""
+    """Return the id, the state, the number of charged subjects and the nano-epsilon of each
+    release.
+    """
     with contextlib.closing(sqlite3.connect(ledger / "ledger.sqlite")) as con:
         return con.execute(
             "select id, state, count(subject), coalesce(sum(nano), 0) from releases "

@@ -1,5 +1,6 @@
-"""Nothing that follows from a text outlives its request: not in what the process keeps, and so not
-in a time."""
+"""Nothing that depends on a text outlives its request: the process keeps no such value, and
+therefore shows none in its timing.
+"""
 
 import functools
 import hashlib
@@ -24,8 +25,9 @@ PLAIN = (str, bytes, int, float, complex, bool, type(None), Path, Enum)
 
 
 def kept(root: object) -> dict[str, str]:
-    """What can be reached from an object and from the library's modules: a digest of each value, by
-    where it is."""
+    """Return a digest of each value that can be reached from an object or from the library's
+    modules, by the place of the value.
+    """
     values: dict[str, str] = {}
     seen: dict[int, object] = {}
 
@@ -106,7 +108,7 @@ def test_the_process_keeps_nothing_of_a_request(settings: dict[str, Any], outsid
 def test_a_record_names_the_files_that_were_loaded(
     outside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not what replaced them since."""
+    """The record does not name files that replaced the loaded ones since."""
     model, of = WarmModel.find("toy"), ("tem_context", "S1", Policy("keep", "keep", "sample"))
     loaded = model.mechanism(*of).hashes()
     monkeypatch.setattr("lexveil.artifacts.mechanisms.sha256", lambda _: "of another file")

@@ -1,4 +1,4 @@
-"""What a service answers, and what it has charged by then."""
+"""Answers of a service, and its charges by then."""
 
 import json
 import threading
@@ -124,7 +124,7 @@ def test_a_fault_gives_no_text_and_after_the_charge_nothing_back(
 def test_nothing_goes_out_that_the_ledger_has_not_heard_of(
     service: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As an experiment would, if settings came to ask for one."""
+    """The test simulates settings that ask for an experiment, which has no ledger."""
     monkeypatch.setattr("lexveil.privatization.settings.Settings.mode", "experiment")
     answer = service().post("/v1/privatize", json={"texts": TEXTS})
     assert answer.status_code in (422, 503) and "texts" not in answer.json()

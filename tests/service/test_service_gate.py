@@ -1,5 +1,6 @@
-"""Who and what is let in: hosts, keys, rates, sizes; and answers that hold nothing of what was
-sent."""
+"""Admission to the service by hosts, keys, rates and sizes; refusals contain nothing from the
+request.
+"""
 
 import asyncio
 import contextlib

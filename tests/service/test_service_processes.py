@@ -66,7 +66,9 @@ def test_a_service_that_cannot_serve_does_not_start(
 
 
 def test_what_its_workers_cannot_do_ends_it(outside: Path) -> None:
-    """In the words of the command line, and as a wrong request."""
+    """The service ends with the message of the command line, and with the exit code of a wrong
+    request.
+    """
     fixed = ["--model", "toy", "--mechanism", "tem", "--strategy", "S1", "--recovery", "1e-4"]
     command = [sys.executable, "-m", "lexveil.cli", "service", "--port", str(free_port()), *fixed]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -1,5 +1,4 @@
-"""What goes over a connection whose request has two ends, and what the log then knows of
-requests."""
+"""Bytes on a connection whose request has two ends, and the log about requests."""
 
 import json
 import socket
@@ -19,7 +18,7 @@ CHUNKS = f"{len(BODY):x}\r\n{BODY}\r\n0\r\n\r\n"
 
 @pytest.fixture
 def port(service: Make) -> Iterator[int]:
-    """Of a service that listens."""
+    """Port of a listening service."""
     config = Config(
         service(allowed_host=("*",)).app,
         port=0,
@@ -72,8 +71,9 @@ def test_a_request_with_two_ends_is_refused_and_its_connection_closed(
 def test_no_count_of_a_request_is_logged(
     service: Make, logged: Logged, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By no message of an error, and by nothing that an operator is told of subjects that look
-    alike or of lists."""
+    """No error message contains a count, and no message to the operator about subjects that look
+    alike or about lists.
+    """
     client = service()
     asked = {"texts": ["The fire burned."] * 2, "subjects": ["Ann Lee", "ann lee"]}
     assert client.post("/v1/privatize", json=asked).status_code == 200

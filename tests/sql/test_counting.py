@@ -156,7 +156,9 @@ WORDS = st.sampled_from(["x", "y", "z", "the", "of", ",", ".", "é", "😀", "10
 def test_any_small_corpus_against_a_counter(
     lines: list[list[str]], min_count: int, rows: int, cut_up: bool, tmp_path: Path
 ) -> None:
-    """Also where every row group is a shard of its own, and every key a range of its own."""
+    """The counts are equal even if every row group is a separate shard and every key a separate
+    range.
+    """
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (
             (("SHARD_TOKENS", 1), ("SHARD_ROWS", 1), ("RANGE_BYTES", 2**60)) if cut_up else ()

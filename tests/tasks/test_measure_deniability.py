@@ -56,7 +56,7 @@ def change(listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **grid
 
 
 def measured(mechanism: str, out: Path, *strategies: str) -> dict[str, dict[str, Any]]:
-    """What is measured by segmentation; of these strategies only, if any are given."""
+    """Return the measurements by segmentation; for these strategies only, if any are given."""
     params = load_params()
     params.grid.strategies[:] = strategies or params.grid.strategies
     stage.run(mechanism, params, out)
@@ -76,7 +76,9 @@ def test_an_epsilon_draws_the_same_whatever_else_the_grid_names(
 
 
 def test_all_mechanisms_share_words_that_every_list_knows(tmp_path: Path) -> None:
-    """Also those that do not work on lists; madlib alone could have taken any word."""
+    """Mechanisms that do not work on lists have the same words; madlib alone could have taken any
+    word.
+    """
     made = {
         name: measured(name, tmp_path / name) for name in ("madlib", "tem", "diffractor_geometric")
     }

@@ -44,7 +44,7 @@ def test_what_is_not_there_or_of_another_version(built: Path) -> None:
 
 
 def test_no_run_is_recorded_without_it(built: Path) -> None:
-    """Else what the record says would hang on which of the two stages ran first."""
+    """Otherwise the record would depend on which of the two stages ran first."""
     shutil.rmtree("artifacts/structure")
     with pytest.raises(MissingArtifact, match="measure_structure"):
         run_stage("privatize", "madlib", "S3", "20.0")

@@ -95,7 +95,9 @@ def test_nothing_that_passes_is_an_error_with_a_way_out(project: Path, few_texts
 def test_a_grid_of_words_builds_nothing_of_collocations(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And says what would: what was cut for another grid is not looked at."""
+    """A segmentation that no strategy needs is reported, and segmented files of another grid are
+    ignored.
+    """
     change_params(grid={"strategies": ["S1"], "segmentations": ["word", "mst"]})
     run_stage("segment_corpus")
     assert "no strategy needs mst" in capsys.readouterr().out

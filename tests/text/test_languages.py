@@ -97,8 +97,9 @@ def test_what_is_not_replaced_is_written_as_it_was(language: str, text: str) -> 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_words_of_a_language_are_tokens_of_it(language: str) -> None:
-    """Else no text would ever hold them. What begins with one apostrophe needs the language's own
-    rule."""
+    """Otherwise no text could contain them. A word that begins with one apostrophe needs the
+    language's own rule.
+    """
     one = LANGUAGES[language]
     assert all(is_token(word, language) for word in one.function_words | one.connectors)
     assert not is_token("l' homme", language) and is_token("l'", language) == (
@@ -108,8 +109,9 @@ def test_words_of_a_language_are_tokens_of_it(language: str) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_function_words_against_another_library(language: str) -> None:
-    """Its lists are longer and hold words with content too; ours but for one in eight are in
-    them."""
+    """The other library's lists are longer and contain content words too; they contain at least
+    seven of eight of these words.
+    """
     theirs, ours = stopwordsiso.stopwords(language), language_of(language).function_words
     own = {word for word in ours - theirs if "'" not in word}
     assert len(own) <= len(ours) / 8, sorted(own)

@@ -271,7 +271,7 @@ def test_every_pair_of_pieces() -> None:
 
 @pytest.mark.nightly
 def test_no_position_is_out_of_bounds(tmp_path: Path) -> None:
-    """By numba's bounds checks, in kernels that are compiled anew."""
+    """The test uses numba's bounds checks, in kernels that are compiled anew."""
     environment = os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-m", "pytest", "-n", "0", f"{__file__}::test_every_pair_of_pieces"]
     subprocess.run(command, env=environment, check=True)
@@ -308,8 +308,9 @@ def test_slices_and_large_strings(texts: list[str], data: st.DataObject) -> None
 
 
 def test_words_of_languages_can_be_compared_as_bytes() -> None:
-    """By letters of Latin-1, a few at most; of other letters one has ASCII in lower case, and stays
-    as it is."""
+    """The words have a few Latin-1 letters at most. Only one other letter has an ASCII lower case,
+    and it stays unchanged.
+    """
     for word in {*CUTS, *SHORT}:
         assert word.islower() and word.isalpha() and len(word) <= LONGEST
         assert all(letter < "\xff" and letter != "ß" for letter in word)

@@ -1,4 +1,4 @@
-"""What a model that is handed on leaves out."""
+"""Tokens that a model for export leaves out."""
 
 import pytest
 

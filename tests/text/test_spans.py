@@ -1,5 +1,6 @@
-"""Which span has a word, by an example worked by hand and against the rule written out word by
-word."""
+"""Assignment of words to spans, by an example worked by hand and against the rule written out word
+by word.
+"""
 
 import numpy as np
 from hypothesis import given
@@ -37,7 +38,9 @@ def words_of(*texts: str) -> Words:
 
 
 def test_what_is_allowed_nobody_has_and_it_divides_a_span() -> None:
-    """Of call ann lee-roy of new york , now . the span begins within a word, and has all of it."""
+    """The text is "call ann lee-roy of new york , now .". The span begins within a word, and covers
+    all of that word.
+    """
     words = words_of(TEXT)
     spans = Spans.of([(0, Span(6, 28, "A"))])
     claims = claims_of(spans, words, np.array([True]), np.arange(9) == 3)

@@ -1,5 +1,5 @@
-"""The sections of the report, in the order of the page. A new one is its module and template, and
-its entry here.
+"""The sections of the report, in the order of the page. To add a section, write its module and its
+template, and add it to ``SECTIONS``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The answer: which run to take for what, what is kept and given away by all of them, and texts to
+"""Section "answer": which run to take for which purpose, the trade-off of all runs, and texts to
 read.
 """
 
@@ -21,14 +21,14 @@ from lexveil.report.formatting import Interval, MeanSd
 from lexveil.report.records import Key, RunRecovery
 from lexveil.report.sections.samples import ShownText, start
 
-LEVELS = (0.05, 0.2, 0.5)  # shares of the content words that a reader may name
-# Least share of what clean texts give above the majority that a run must keep to be taken.
+LEVELS = (0.05, 0.2, 0.5)  # shares of the content words that an adversary may name
+# Smallest share of the gain of clean texts over the majority that the recommended run must keep.
 ENOUGH = 0.5
-TEXTS = 3  # to read
+TEXTS = 3  # number of texts to show
 NAMED = share_axis("named by a reader (% of content words)")
 KEPT = score_axis("utility on rewritten texts (macro F1)")
 
-Kept = Mapping[Key, tuple[Interval, MeanSd]]  # by run, what a reader names and what the task keeps
+Kept = Mapping[Key, tuple[Interval, MeanSd]]  # share of named words and utility, by run
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,9 @@ class Scores:
     """Macro F1 of one task, or of one attack.
 
     Attributes:
-        clean: on clean texts.
-        majority: of whoever always names the most frequent class.
-        runs: by run.
+        clean: score on clean texts.
+        majority: score of the majority-class baseline.
+        runs: score of each run.
     """
 
     clean: float
@@ -46,22 +46,26 @@ class Scores:
     runs: Mapping[Key, float]
 
     def kept(self, key: Key) -> float:
-        """The share that a run keeps of what clean texts give above the majority; never below 0."""
+        """Return the share of the gain over the majority on clean texts that a run keeps; never
+        below 0.
+        """
         return max(0.0, (self.runs[key] - self.majority) / (self.clean - self.majority))
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer of one data set: what the task keeps, what is given away, and which run to take.
+    """The answer for one data set: utility and recovery of the runs, and which run to take.
 
     Attributes:
-        utility: of the task.
-        attack: of an attacker who learns from rewritten texts; None where no text has an attribute.
-        chosen: the best run at each of ``LEVELS``; None where no run keeps it.
-        found: by run, the number of candidates and the share of sources that are found among them
-            by the reader who finds most.
-        taken: the run of which a reader names least, of those that keep ``ENOUGH``; None if none
-            does.
+        utility: scores of the task.
+        attack: scores of an attacker who learns from rewritten texts; None if no text has an
+            attribute.
+        kept: by run, the share of content words that an adversary names, and the utility.
+        chosen: the best run at each of ``LEVELS``; None if no run stays within the level.
+        found: by run, the number of candidates, and the share of source texts that the most
+            successful adversary finds among them.
+        taken: the run with the smallest share of named words, among the runs that keep ``ENOUGH``
+            of the utility; None if no run does.
     """
 
     dataset: str
@@ -93,23 +97,25 @@ class LabellessAnswer:
 
 
 def best(kept: Kept, level: float) -> Key | None:
-    """Of the runs of which a reader names no more, that with the highest utility; of equal ones the
-    smaller share.
+    """Return the run with the highest utility, among the runs in which the adversary names at most
+    ``level``; the smaller share wins a tie. None if there is no such run.
     """
     within = [key for key, (named, _) in kept.items() if named.share <= level]
     return max(within, key=lambda key: (kept[key][1].mean, -kept[key][0].share), default=None)
 
 
 def taken(kept: Kept, utility: Scores) -> Key | None:
-    """The run of which a reader names least, of those that keep enough for the task; of equal ones
-    that with the highest utility.
+    """Return the run with the smallest share of named words, among the runs that keep enough
+    utility; the higher utility wins a tie. None if there is no such run.
     """
     enough = [key for key in kept if utility.kept(key) >= ENOUGH]
     return min(enough, key=lambda key: (kept[key][0].share, -utility.runs[key]), default=None)
 
 
 def scores(values: Values, score: Score) -> Scores | None:
-    """A score on clean texts, of the majority, and of the runs; None where one is not known."""
+    """Return a score of clean texts, of the majority, and of the runs; None if clean texts or the
+    majority have no value, or clean texts are not above the majority.
+    """
     known = of_score(values, score)
     clean = known.get(CLEAN)
     majority = known.get(MAJORITY)
@@ -120,7 +126,9 @@ def scores(values: Values, score: Score) -> Scores | None:
 
 
 def found(runs: Sequence[RunRecovery], dataset: str) -> dict[Key, tuple[int, float]]:
-    """By run, the largest number of candidates, and the share of sources found among them."""
+    """Return the largest number of candidates of each run, and the share of sources found among
+    them.
+    """
     largest: dict[Key, tuple[int, float]] = {}
     for run in runs:
         for name, size, shares in run.linkage:
@@ -130,11 +138,11 @@ def found(runs: Sequence[RunRecovery], dataset: str) -> dict[Key, tuple[int, flo
 
 
 def chart(number: int, dataset: str, kept: Kept, clean: float, majority: float) -> Chart:
-    """Utility over what is named, a line for each mechanism and strategy; with what clean texts
-    give, and none.
+    """Draw utility over the share of named words, a line for each mechanism and strategy, with the
+    clean texts and the majority baseline.
     """
     title = f"{dataset}: what the task keeps, and what a reader names"
-    # bars of all would touch
+    # the error bars of all runs would overlap
     middles = {key: (named.share, utility.mean) for key, (named, utility) in kept.items()}
     return tradeoff(
         f"answer-{number}",

@@ -1,5 +1,5 @@
-"""Data sets, how much of them the vocabularies know, budgets, and what the strategies make of
-them.
+"""Section "budgets": the data sets, their coverage by the vocabularies, their budgets, and the
+plans of the strategies.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ CLASSES = tuple(
 
 
 def require_one_budget(plans: Sequence[Record]) -> None:
-    """See that all strategies were given the same budget for the same texts.
+    """Check that all strategies have the same budget for the same texts.
 
     Raises:
-        CheckFailed: if two were not.
+        CheckFailed: if the budgets of two strategies differ.
     """
     first: dict[tuple[str, float], Record] = {}
     for plan in plans:
@@ -50,8 +50,8 @@ def require_one_budget(plans: Sequence[Record]) -> None:
 
 
 def by_epsilon(plans: Sequence[Record], names: Sequence[str], value: str) -> list[Row]:
-    """One row for each value of the columns ``names``: the first plan with it, and ``value`` at
-    every epsilon.
+    """Pivot plans: one row for each combination of the columns ``names``, with the first plan that
+    has it, and ``value`` at every epsilon.
     """
     rows: dict[tuple[str, ...], dict[str, object]] = {}
     for plan in plans:
@@ -61,8 +61,9 @@ def by_epsilon(plans: Sequence[Record], names: Sequence[str], value: str) -> lis
 
 
 def budget_tables(plans: Sequence[Record], *, is_per_token: bool) -> dict[str, Table]:
-    """The document budget at each base epsilon, the mean epsilon of a token, and what a text
-    spends; where every token has the epsilon of the grid, what a text spends alone.
+    """Return tables of the document budget at each base epsilon, the mean epsilon of a token, and
+    the mean spending of a text. If every token has the epsilon of the grid, return the table of the
+    spending alone.
     """
     epsilons = sorted({plan["epsilon"] for plan in plans})
     two = formatting.two
@@ -92,7 +93,7 @@ def budget_tables(plans: Sequence[Record], *, is_per_token: bool) -> dict[str, T
 
 
 def datasets_table(plans: Sequence[Record], clean: EvaluatedRun) -> Table:
-    """How large each data set is, and what can be told from it."""
+    """Return the size of each data set, and the classes of its labels and attributes."""
     rows: dict[str, dict[str, object]] = {}
     for plan in plans:
         row = rows.setdefault(plan["dataset"], dict(plan))
@@ -117,7 +118,7 @@ def datasets_table(plans: Sequence[Record], clean: EvaluatedRun) -> Table:
 
 
 def coverage_table(coverage: Mapping[str, Mapping[str, Record]]) -> Table:
-    """How much of each data set each vocabulary knows."""
+    """Return the coverage of each data set by each vocabulary."""
     rows = [
         {"dataset": dataset, "segmentation": segmentation, **by_segmentation[segmentation]}
         for dataset, by_segmentation in sorted(coverage.items())
@@ -136,8 +137,8 @@ def coverage_table(coverage: Mapping[str, Mapping[str, Record]]) -> Table:
 
 
 def bounded(runs: Sequence[ReportedRun], metric: str) -> list[str]:
-    """The mechanisms whose guarantee is in terms of ``metric``, and holds of every run with
-    them.
+    """Return the mechanisms whose guarantee is stated in ``metric`` and proven for every run that
+    uses them.
     """
     unproven = {run.key[0] for run in runs if run.record.get("no_proof")}
     named = dict.fromkeys(run.key[0] for run in runs if not run.is_baseline)
@@ -149,12 +150,12 @@ def bounded(runs: Sequence[ReportedRun], metric: str) -> list[str]:
 
 
 def bound_table(plans: Sequence[Record], nearest: Mapping[str, float], epsilon_is: str) -> Table:
-    """How much more likely one output may be, when one token is exchanged for its nearest
-    neighbour.
+    """Return the factor by which one output may become more likely if one token is exchanged for
+    its nearest neighbour.
 
     Args:
         epsilon_is: the epsilon of the grid in words.
-        nearest: median distance of a token to its nearest neighbour, by segmentation.
+        nearest: median distance between a token and its nearest neighbour, by segmentation.
     """
     epsilons = sorted({plan["epsilon"] for plan in plans})
     rows = []
@@ -185,7 +186,9 @@ def bound_table(plans: Sequence[Record], nearest: Mapping[str, float], epsilon_i
 
 
 def view(report: ReportData) -> Mapping[str, Any]:
-    """What the section shows; of budgets nothing where all runs are at levels of recovery."""
+    """Return the values that the template of the section uses; there are no budgets if all runs are
+    at levels of recovery.
+    """
     plans, mechanisms = report.plans, bounded(report.runs, epsilon_units.EUCLIDEAN)
     is_per_token = report.params.grid.budget == "token"
     if not is_per_token:

@@ -1,4 +1,4 @@
-"""The corpus in numbers, its n-grams and collocations, and what each segmentation makes of it."""
+"""Section "corpus": the corpus in numbers, its n-grams and collocations, and its segmentations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NGRAMS = ("bigrams", "trigrams")
 LENGTHS = {"unigram": "of 1 word", "bigram": "of 2 words", "trigram": "of 3 words"}
 # lists of collocations
 BY_PLACE = {"by_pmi": "highest PMI among the frequent", "by_count": "most frequent"}
-COUNTS = {  # rows of the table of the corpus, by what metrics/ngrams.json has of it
+COUNTS = {  # rows of the corpus table, with their keys in metrics/ngrams.json
     "Documents in the sample": "n_documents",
     "Sentences": "n_sentences",
     "Words and punctuation marks (N of PMI)": "n_tokens",
@@ -26,7 +26,7 @@ COUNTS = {  # rows of the table of the corpus, by what metrics/ngrams.json has o
 
 
 def corpus_table(totals: Mapping[str, int], n_collocations: Mapping[str, int]) -> Table:
-    """The corpus in numbers."""
+    """Return a table of the numbers of documents, sentences, words, n-grams and collocations."""
     rows: list[dict[str, object]] = [
         {"what": what, "number": totals[key]} for what, key in COUNTS.items()
     ]
@@ -49,7 +49,9 @@ def corpus_table(totals: Mapping[str, int], n_collocations: Mapping[str, int]) -
 
 
 def segmentation_table(report: ReportData) -> Table:
-    """What each segmentation makes of the corpus, and the vocabulary its embedding learnt."""
+    """Return a table of the corpus under each segmentation, with the vocabulary of the embedding
+    that was trained on it.
+    """
     rows = []
     for name, cut in report.segmented.items():
         space = report.spaces[name]
@@ -94,7 +96,7 @@ def segmentation_table(report: ReportData) -> Table:
 
 
 def pmi_chart(histogram: Sequence[Record]) -> Chart:
-    """Numbers of collocations by PMI, bins that hold none among them."""
+    """Draw the number of collocations by PMI, with the empty bins."""
     series = []
     for ngrams in NGRAMS:
         counts = {
@@ -116,7 +118,7 @@ def pmi_chart(histogram: Sequence[Record]) -> Chart:
 
 
 def rank_chart(ranks: Sequence[Record]) -> Chart:
-    """How often the word of each rank occurs, on two logarithmic axes."""
+    """Draw the frequency of words by rank, on two logarithmic axes."""
     return Chart(
         name="ranks",
         title="Word frequencies",
@@ -128,7 +130,9 @@ def rank_chart(ranks: Sequence[Record]) -> Chart:
 
 
 def top_tables(rows: Sequence[Record]) -> dict[str, Table]:
-    """The lists of collocations by caption; ``rows`` are those of sql/report/collocations.sql."""
+    """Return the lists of collocations by caption; ``rows`` are those of
+    sql/report/collocations.sql.
+    """
     columns = [
         Column("words", "Collocation"),
         Column("count", "Count", formatting.count),
@@ -147,7 +151,7 @@ def top_tables(rows: Sequence[Record]) -> dict[str, Table]:
 
 
 def view(report: ReportData) -> Mapping[str, Any]:
-    """What the section shows."""
+    """Return the values that the template of the section uses."""
     top = report.collocations["collocations"]
     return {
         "has_corpus": report.corpus["n_documents"] > 0,
@@ -164,7 +168,7 @@ def view(report: ReportData) -> Mapping[str, Any]:
 
 
 def files(report: ReportData) -> Mapping[str, CsvFile]:
-    """The histogram of the PMI, for other tools."""
+    """Return the PMI histogram as a CSV file for other tools."""
     histogram = report.collocations["pmi_histogram"]
     return {
         "pmi.csv": (

@@ -1,5 +1,5 @@
-"""Plausible deniability: N_w and S_w of every mechanism over epsilon, in the manner of 1-Diffractor
-Figure 4.
+"""Section "deniability": N_w and S_w of every mechanism over epsilon, as in Figure 4 of
+1-Diffractor.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from lexveil.report.data import Record, ReportData
 from lexveil.report.table import Column, Table
 
 QUARTILES = {"mean": "Mean", "q25": "25%", "median": "Median", "q75": "75%"}
-# Statistic -> what is expected of it, in words, the caption of its figure.
+# Statistic -> (key of its expected value, heading of that column, caption of the figure).
 STATISTICS = {
     "n_w": ("n_w_exact", "Exact", "N_w: how often a word stays"),
     "s_w": ("s_w_expected", "Expected", "S_w: how many words come out of one"),
@@ -22,8 +22,8 @@ STATISTICS = {
 
 
 def heading(measured: Record, strategies: Sequence[str]) -> str:
-    """The segmentation, the strategies that use it, and its words: "gst (S2 and S3): 100 of 4,242
-    words".
+    """Return a heading with the segmentation, the strategies that use it, and the number of words:
+    "gst (S2 and S3): 100 of 4,242 words".
     """
     own = [name for name in strategies if SEGMENTATION_OF[name] == measured["segmentation"]]
     n_words, n_shared = len(measured["word_rows"]), measured["n_shared"]
@@ -33,8 +33,8 @@ def heading(measured: Record, strategies: Sequence[str]) -> str:
 
 
 def chart(measured: Sequence[Record], statistic: str, n_draws: int) -> Chart:
-    """A statistic over epsilon in one segmentation, one line per mechanism, with the quartiles and
-    what is expected.
+    """Draw a statistic over epsilon in one segmentation, one line per mechanism, with the quartiles
+    and the expected value.
     """
     expected, _, caption = STATISTICS[statistic]
     segmentation = measured[0]["segmentation"]
@@ -63,8 +63,8 @@ def chart(measured: Sequence[Record], statistic: str, n_draws: int) -> Chart:
 
 
 def table(measured: Sequence[Record], n_draws: int) -> Table:
-    """N_w and S_w per mechanism, segmentation and epsilon: mean and quartiles over the words, and
-    what is expected.
+    """Return N_w and S_w per mechanism, segmentation and epsilon: mean and quartiles over the
+    words, and the expected value.
     """
     columns = [Column("mechanism", "Mechanism"), Column("segmentation", "Segmentation")]
     columns.append(Column("epsilon", "ε", formatting.epsilon))
@@ -96,7 +96,7 @@ def table(measured: Sequence[Record], n_draws: int) -> Table:
 
 
 def refusals(measured: Sequence[Record]) -> dict[str, str]:
-    """What a mechanism says of the epsilons that it refused, once per mechanism and
+    """Return the message of a mechanism about the epsilons that it refused, once per mechanism and
     segmentation.
     """
     said = {}
@@ -111,7 +111,7 @@ def refusals(measured: Sequence[Record]) -> dict[str, str]:
 
 
 def view(report: ReportData) -> Mapping[str, Any]:
-    """What the section shows."""
+    """Return the values that the template of the section uses."""
     grid, n_draws = report.params.grid, report.params.deniability.draws
     by_segmentation: dict[str, list[Record]] = {}
     for record in report.deniability if grid.base_epsilons else ():

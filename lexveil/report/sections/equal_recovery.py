@@ -1,4 +1,4 @@
-"""Utility, attack and cosine at equal recovery: the comparison of mechanisms."""
+"""Section "equal recovery": mechanisms compared by utility, attack and cosine at equal recovery."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ENDS = {"clean texts": CLEAN, "majority": MAJORITY}
 
 
 def ordered(compared: Sequence[AtLevel]) -> list[AtLevel]:
-    """By level, at each the highest utility first; what has no utility comes last."""
+    """Sort by level, then by falling utility; entries without a utility come last."""
 
     def rank(one: AtLevel) -> tuple[float, float]:
         return one.level, -one.scores[UTILITY.name].share if UTILITY.name in one.scores else 1.0
@@ -38,10 +38,11 @@ def ordered(compared: Sequence[AtLevel]) -> list[AtLevel]:
 
 
 def table(name: str, of: Values, compared: Sequence[AtLevel], words: str) -> Table:
-    """What each mechanism and strategy gives at each level, and what clean texts and no texts give.
+    """Return the scores of each mechanism and strategy at each level, followed by those of clean
+    texts and of the majority baseline.
 
     Args:
-        words: that the levels are of.
+        words: the words to which the levels refer, for the headings.
     """
     shown = {score for one in compared for score in one.scores}
     rows: list[Mapping[str, object]] = [
@@ -73,7 +74,9 @@ def table(name: str, of: Values, compared: Sequence[AtLevel], words: str) -> Tab
 def charts(
     prefix: str, dataset: str, of: Values, compared: Sequence[AtLevel], x_label: str
 ) -> list[Chart]:
-    """A chart for each measure; for each strategy too where one has not room for all lines."""
+    """Draw a chart for each measure, or for each measure and strategy if one chart has no room for
+    all lines.
+    """
     strategies: Sequence[str | None] = [None]
     if len({(one.mechanism, one.strategy) for one in compared}) > STYLES:
         strategies = sorted({one.strategy for one in compared})
@@ -103,7 +106,7 @@ def charts(
 def _chart(
     name: str, what: str, score: Score, compared: Sequence[AtLevel], of: Values, x_label: str
 ) -> Chart:
-    """One line per mechanism and strategy over the levels, with 95% intervals."""
+    """Draw one line per mechanism and strategy over the levels, with 95% intervals."""
     known = {(one.mechanism, one.strategy, one.level): one for one in compared}
     head, y_label = MEASURES[score]
 
@@ -137,8 +140,8 @@ def _chart(
 
 
 def view(report: ReportData) -> Mapping[str, Any]:
-    """What the section shows: runs that were made at levels, and what lies between those at base
-    epsilons.
+    """Return the values that the template uses: runs made at levels, and interpolations between the
+    runs at base epsilons.
     """
     made_at, between = [], []
     grid = report.params.grid

@@ -1,4 +1,4 @@
-"""Utility and attacks: each data set at a glance, and every score next to clean texts and the
+"""Section "evaluation": each data set at a glance, and every score next to clean texts and the
 majority baseline.
 """
 
@@ -56,9 +56,10 @@ AVERAGED = (
 def glance_table(
     values_of: Mapping[str, Values], grid: Sequence[Key], recovery: Sequence[RunRecovery]
 ) -> Table:
-    """Per data set what clean texts give, what looking at none gives, and the runs that stand out.
+    """Return scores per data set: those of clean texts, of the majority baseline, and of the runs
+    that stand out.
 
-    Without a row if no utility and no attack is known.
+    A data set has no row if neither a utility nor an attack is known.
     """
     shown = [(score, *score.glance) for score in SCORES if score.glance is not None]
     rows: list[dict[str, object]] = []
@@ -101,11 +102,10 @@ def glance_table(
 
 
 def unlearnt(values_of: Mapping[str, Values]) -> list[str]:
-    """Tasks and attacks that clean texts do not show to be learnable: not clearly above the
-    majority.
+    """Return the tasks and attacks whose clean texts do not score clearly above the majority.
 
     Returns:
-        Each in words, with both numbers.
+        One text per task or attack, with both numbers.
     """
     found = []
     for dataset, of in values_of.items():
@@ -122,7 +122,7 @@ def unlearnt(values_of: Mapping[str, Values]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class ScoreTable:
-    """A table of scores, what it shows, and how to read it."""
+    """A table of scores, with a caption and a note on how to read it."""
 
     caption: str
     table: Table
@@ -132,11 +132,11 @@ class ScoreTable:
 def dataset_tables(
     number: int, dataset: str, clean: EvaluatedRun, of: Values, runs: Sequence[Key]
 ) -> list[ScoreTable]:
-    """One table for each form of which anything was measured.
+    """Return one table for each form that has a measured score.
 
     Args:
-        number: of the data set, from 1, for ids.
-        runs: of the grid, in the order of its rows.
+        number: number of the data set from 1, for ids.
+        runs: runs of the grid, in the order of the rows.
     """
     tables = []
     for form in FORMS:
@@ -155,7 +155,7 @@ def dataset_tables(
 def average_tables(
     clean: EvaluatedRun, values_of: Mapping[str, Values], runs: Sequence[Key]
 ) -> list[ScoreTable]:
-    """Means over the data sets of what is comparable between them."""
+    """Return tables of means over the data sets, for scores that are comparable between them."""
     tables = []
     own = {name: {**of, **losses(of)} for name, of in values_of.items()}
     for form in AVERAGED:
@@ -168,7 +168,7 @@ def average_tables(
 
 
 def caption(form: PaperTable, clean: EvaluatedRun) -> str:
-    """What a table shows, and the model that it was computed with."""
+    """Return the caption of a table, with the model that computed its scores."""
     metric = BY_NAME[form.scores[-1].metric]
     return (
         f"{form.caption} ({(metric.back_end or 'classifier').replace('_', ' ')}: "
@@ -177,13 +177,13 @@ def caption(form: PaperTable, clean: EvaluatedRun) -> str:
 
 
 def source(form: PaperTable) -> str:
-    """Where the papers have it."""
+    """Return a sentence that names the table of the paper with this form."""
     return f"The form of {form.source}."
 
 
 def score_table(name: str, form: PaperTable, of: Values, runs: Sequence[Key]) -> Table:
-    """A row for each mechanism, strategy and score of a form, a column for each epsilon; none if
-    nothing is known.
+    """Return a table with a row for each mechanism, strategy and score of a form, and a column for
+    each epsilon. The table has no rows if no score is known.
     """
     epsilons = sorted(
         {key[2] for key in runs}, key=lambda one: (isinstance(one, Level), float(one))
@@ -218,10 +218,10 @@ def score_table(name: str, form: PaperTable, of: Values, runs: Sequence[Key]) ->
 
 
 def charts(number: int, dataset: str, every: Values, mechanism: str) -> list[Chart]:
-    """What is known of one data set and mechanism: scores over epsilon, and utility over attack.
+    """Draw the charts of one data set and mechanism: scores over epsilon, and utility over attack.
 
     Args:
-        number: of the data set, from 1, for ids.
+        number: number of the data set from 1, for ids.
     """
     drawn = []
     for figure in (figure for metric in METRICS for figure in metric.figures):
@@ -264,7 +264,7 @@ def charts(number: int, dataset: str, every: Values, mechanism: str) -> list[Cha
 
 
 def view(report: ReportData) -> Mapping[str, Any]:
-    """What the section shows."""
+    """Return the values that the template of the section uses."""
     clean, mechanisms = report.clean, report.params.grid.mechanisms
     entries = {
         (name, metric.name): clean.record["datasets"][name].get(metric.name)

@@ -1,4 +1,6 @@
-"""What a release like the runs would promise, and which tokens are protected."""
+"""Section "guarantee": the guarantee of a release with the settings of a run, and the protected
+tokens.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,8 @@ CLASS_IN_WORDS = {
 
 
 class Measured(NamedTuple):
-    """How many runs were measured, and of 100 rare words how many a reader names and how many stand
-    unchanged.
+    """Number of measured runs, and per 100 rare words the range that an adversary names and the
+    range that stays unchanged.
     """
 
     n_runs: int
@@ -34,15 +36,16 @@ class Measured(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What is guaranteed of some runs, which are experiments, and what a release with the same
-    settings would promise.
+    """The guarantee of some runs, which are experiments, and the guarantee of a release with the
+    same settings.
 
     Attributes:
-        runs: which, in words.
-        statement: why nothing is guaranteed of them.
-        release: what a release would promise; None of the clean baseline.
-        conditions: of a release, each with the mechanisms and strategies that it concerns ("" for
-            all of these runs).
+        runs: the runs in words.
+        statement: why the runs themselves have no guarantee.
+        release: guarantee of a release; None for the clean baseline.
+        conditions: conditions of a release, each with the mechanisms and strategies that it
+            concerns ("" for all of these runs).
+        measured: measured recovery of the runs; None if it was not measured.
     """
 
     runs: str
@@ -53,15 +56,15 @@ class Promise:
 
 
 def promises(runs: Sequence[ReportedRun], recovery: Sequence[RunRecovery]) -> list[Promise]:
-    """What is guaranteed, once for all runs of which the same is said; the baseline last.
+    """Group runs with equal guarantees, and return one promise per group; the baseline comes last.
 
     Args:
-        recovery: what was measured of the runs.
+        recovery: measured recovery of the runs.
     """
     grouped: dict[tuple[str, ...], list[ReportedRun]] = {}
     for run in runs:
         release = _release(run)
-        # What a release would promise names the distance, which mechanisms need not share.
+        # The guarantee of a release names the distance, which may differ between mechanisms.
         promised = (release.formula, release.statement) if release else ()
         grouped.setdefault((run.record["guarantee"]["statement"], *promised), []).append(run)
     return [
@@ -73,7 +76,7 @@ def promises(runs: Sequence[ReportedRun], recovery: Sequence[RunRecovery]) -> li
 
 
 def _release(run: ReportedRun) -> Guarantee | None:
-    """What a release like this run would promise, as its record says it."""
+    """Return the guarantee of a release like this run, from the record of the run."""
     stated = run.record["guarantee"].get("in_release")
     return None if stated is None else Guarantee.model_validate(stated)
 
@@ -89,8 +92,8 @@ def _named(runs: Sequence[ReportedRun]) -> str:
 
 
 def _conditions(runs: Sequence[ReportedRun]) -> list[tuple[str, str]]:
-    """Each condition once, and between which texts nothing is promised, with what it concerns if
-    not all runs.
+    """Return each condition of the guarantee once, and the pairs of texts that it does not cover,
+    with the mechanisms and strategies concerned if these are not all.
     """
     concerned: dict[str, list[ReportedRun]] = {}
     for run in runs:
@@ -109,12 +112,12 @@ def _conditions(runs: Sequence[ReportedRun]) -> list[tuple[str, str]]:
 
 
 def _kinds(runs: Sequence[ReportedRun]) -> tuple[list[str], list[str]]:
-    """The mechanisms and the strategies of some runs."""
+    """Return the mechanisms and the strategies of some runs."""
     return sorted({run.key[0] for run in runs}), sorted({run.key[1] for run in runs})
 
 
 def measured_of(runs: Sequence[ReportedRun], recovery: Sequence[RunRecovery]) -> Measured | None:
-    """What was measured of some runs; None where nothing was."""
+    """Summarize the measured recovery of some runs; None if nothing was measured."""
     keys = {run.key for run in runs}
     both = [
         (run.share("rare"), run.share("rare", "unchanged")) for run in recovery if run.key in keys
@@ -133,8 +136,8 @@ def _range(shares: Sequence[float]) -> str:
 
 
 def exposure_table(runs: Sequence[ReportedRun]) -> Table:
-    """Protected and unprotected tokens by class: usually the same at every epsilon of a strategy,
-    and then one row.
+    """Return counts of protected and unprotected tokens by class. Epsilons of a strategy with equal
+    counts share a row, which usually is one row for all.
     """
     grouped: dict[tuple[str, str, str], list[ReportedRun]] = {}
     for run in runs:
@@ -174,7 +177,7 @@ def exposure_table(runs: Sequence[ReportedRun]) -> Table:
 
 
 def view(report: ReportData) -> Mapping[str, Any]:
-    """What the section shows."""
+    """Return the values that the template of the section uses."""
     return {
         "promises": promises(report.runs, report.recovery),
         "exposure": exposure_table(report.runs),

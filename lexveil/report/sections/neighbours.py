@@ -1,4 +1,6 @@
-"""Some tokens of every embedding with their nearest neighbours, in the form of CLMLDP Table 7."""
+"""Section "neighbours": some tokens of every embedding with their nearest neighbours, as in Table 7
+of CLMLDP.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +17,14 @@ from lexveil.report.data import ReportData
 from lexveil.runtime.tables import require
 from lexveil.text.languages.english import STOP_WORDS
 
-# of the tokens shown with their neighbours: frequent ones, and not only the most frequent
+# ranks of the tokens to show: frequent tokens, but not only the most frequent
 RANKS = (5, 15, 25)
 NEIGHBOURS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """One token, its number of words, how often it occurs, and its nearest tokens with their
+    """One token, its number of words, its frequency, and its nearest tokens with their
     distances.
     """
 
@@ -42,16 +44,16 @@ def choose(
     """Choose tokens to show: the ones at ``ranks`` among those of ``n_words`` words, counted from
     the most frequent.
 
-    Tokens with a stop word, or with a part that has no letter, are passed over. Where there are too
-    few, the last one is taken instead.
+    Tokens with a stop word, or with a part that has no letter, are skipped. If there are too few
+    tokens, the last one is taken instead.
 
     Args:
-        tokens: by falling frequency; a token joins its words by ``_``.
-        ranks: rising, from 1.
-        limit: how many tokens are looked at, at most.
+        tokens: tokens by falling frequency; ``_`` joins the words of a token.
+        ranks: ranks in rising order, from 1.
+        limit: largest number of tokens to look at.
 
     Returns:
-        Rows, at most one per rank, without repeats.
+        Rows of the chosen tokens, at most one per rank, without repeats.
     """
     found: list[int] = []
     for row, token in enumerate(tokens[:limit]):
@@ -67,7 +69,7 @@ def choose(
 
 
 def neighbourhoods(segmentation: str) -> list[Neighbourhood]:
-    """Some frequent tokens of every length with their nearest neighbours."""
+    """Return some frequent tokens of one, two and three words with their nearest neighbours."""
     tokens = load_words(segmentation)
     file = require(paths.embedding(segmentation) / "counts.npy", f"train_embeddings@{segmentation}")
     counts = np.load(file, mmap_mode="r", allow_pickle=False)
@@ -88,7 +90,7 @@ def neighbourhoods(segmentation: str) -> list[Neighbourhood]:
 
 
 def view(report: ReportData) -> Mapping[str, Any]:
-    """What the section shows."""
+    """Return the values that the template of the section uses."""
     return {
         "ranks": formatting.listed([f"{rank}th" for rank in RANKS]),
         "neighbours": {

@@ -1,4 +1,4 @@
-"""Results of the checks, parameters, versions of libraries, and where the artifacts are."""
+"""Section "reproduce": results of the checks, parameters, and versions of libraries."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ LIBRARIES = (
 
 
 def checks_table(checks: Mapping[str, Record]) -> Table:
-    """One row per suite; the plans of a strategy share one.
+    """Return a table with one row per suite; the plans of a strategy share a row.
 
     Args:
-        checks: records by the name of their file.
+        checks: records by file name.
 
     Raises:
-        CheckFailed: if a record does not say that all held.
+        CheckFailed: if a record does not say that all expectations hold.
     """
     rows: dict[str, dict[str, Any]] = {}
     for file, record in checks.items():
@@ -88,9 +88,9 @@ def checks_table(checks: Mapping[str, Record]) -> Table:
 
 
 def view(report: ReportData) -> Mapping[str, Any]:
-    """What the section shows."""
+    """Return the values that the template of the section uses."""
     settings = report.params.model_dump(
-        # addresses
+        # these sections contain addresses
         exclude={"machine": True, "operation": True, "ledger": {"database"}, "inbox": {"attach"}}
     )
     return {
@@ -98,6 +98,6 @@ def view(report: ReportData) -> Mapping[str, Any]:
         "params_text": yaml.safe_dump(
             settings, sort_keys=False, default_flow_style=None, width=46
         ).strip(),
-        # Not Python's own: its patch level changes no result.
+        # Leave out Python's version: its patch level changes no result.
         "versions": {name: metadata.version(name) for name in LIBRARIES},
     }

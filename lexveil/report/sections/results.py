@@ -1,4 +1,6 @@
-"""Results per run: unchanged tokens, similarity of replacements, spent budget, and recovery."""
+"""Section "results": unchanged tokens, similarity of replacements, spent budget and recovery per
+run.
+"""
 
 from __future__ import annotations
 
@@ -43,14 +45,14 @@ READERS = {
 }
 OF_NEURAL = ("by_neural", "knowing_rest")  # shown if they were run
 
-# Of metrics.json, and columns of runs.csv.
+# Keys of metrics.json, and columns of runs.csv.
 HEADLINE = ("share_unchanged", "mean_cosine", "unprotected_share")
 METRICS = (*(column.key for column in TOKENS), *HEADLINE, "epsilon_spent_mean")
 POINTS = ("n", "share", "low", "high")  # columns of recovery.csv
 
 
 def results_table(report: ReportData) -> Table:
-    """What comes back, per run."""
+    """Return a table of the main metrics of each run."""
     spent = {
         run.key: None if run.is_baseline else run.metrics["epsilon_spent_mean"]
         for run in report.runs
@@ -65,7 +67,7 @@ def results_table(report: ReportData) -> Table:
 
 
 def readers_table(runs: Sequence[RunRecovery]) -> Table:
-    """What each reader gets back of all replaced words, per run."""
+    """Return the share of all replaced words that each adversary recovers, per run."""
     ran = {
         name: head
         for name, head in READERS.items()
@@ -83,7 +85,9 @@ def readers_table(runs: Sequence[RunRecovery]) -> Table:
 
 
 def linkage_table(runs: Sequence[RunRecovery]) -> Table:
-    """How often each reader finds the source of an output among other texts of the data set."""
+    """Return how often each adversary finds the source of an output among other texts of the data
+    set.
+    """
     columns = [
         Column("dataset", "Data set"),
         Column("candidates", "Candidates", formatting.count),
@@ -100,7 +104,7 @@ def linkage_table(runs: Sequence[RunRecovery]) -> Table:
 
 
 def bands_table(runs: Sequence[RunRecovery]) -> Table:
-    """What the reader gets back of each band, and what without the output."""
+    """Return the share of each band that the adversary recovers with and without the output."""
     bands = [band for band in runs[0].bands if band != ALL] if runs else []
     heads = {"recovered": "recovered", "without_output": "without the output"}
     columns = [
@@ -119,12 +123,14 @@ def bands_table(runs: Sequence[RunRecovery]) -> Table:
 
 
 def words_of(band: str) -> str:
-    """A band in words."""
+    """Return the name of a band in words."""
     return {ALL: "all words", LISTED: "listed words"}.get(band, f"{band} words")
 
 
 def charts(report: ReportData, mechanism: str) -> list[Chart]:
-    """Over epsilon: the share unchanged, the mean cosine, and what is recovered of each band."""
+    """Draw three measures over epsilon: the share of unchanged tokens, the mean cosine, and the
+    recovery of each band.
+    """
     unchanged, cosine = (
         {run.key: run.metrics[name] for run in report.runs if run.metrics[name] is not None}
         for name in ("share_unchanged", "mean_cosine")
@@ -159,8 +165,8 @@ def charts(report: ReportData, mechanism: str) -> list[Chart]:
 
 
 def _shares(report: ReportData, key: Key) -> dict[str, float | None]:
-    """What is recovered of a run, of all words and by band, under the names of runs.csv; empty of
-    the baseline.
+    """Return the recovery of a run for all words and by band, under the names of runs.csv; empty
+    for the baseline.
     """
     bands = {"recovered": ALL} | {f"recovered_{band}": band for band in BANDS}
     shares = {
@@ -173,7 +179,7 @@ def _shares(report: ReportData, key: Key) -> dict[str, float | None]:
 
 
 def runs_csv(report: ReportData) -> CsvFile:
-    """Every run but the baseline, which has no epsilon to be plotted over."""
+    """Return all runs except the baseline, which has no epsilon on a plot."""
     header = [
         *key_columns(report.keys),
         *METRICS,
@@ -195,7 +201,7 @@ def runs_csv(report: ReportData) -> CsvFile:
 
 
 def recovery_csv(report: ReportData) -> CsvFile:
-    """Every share of every run, data set and band."""
+    """Return every share of every run, data set and band."""
     rows = [
         [
             *key_cells(run.key, report.keys),
@@ -217,7 +223,7 @@ def recovery_csv(report: ReportData) -> CsvFile:
 
 
 def view(report: ReportData) -> Mapping[str, Any]:
-    """What the section shows."""
+    """Return the values that the template of the section uses."""
     models = {run.record["language_model"] for run in report.recovery}
     return {
         "results": results_table(report),
@@ -242,5 +248,5 @@ def view(report: ReportData) -> Mapping[str, Any]:
 
 
 def files(report: ReportData) -> Mapping[str, CsvFile]:
-    """All figures of the runs, and every share, for other tools."""
+    """Return the metrics of all runs and all recovery shares as CSV files for other tools."""
     return {"runs.csv": runs_csv(report), "recovery.csv": recovery_csv(report)}

@@ -1,6 +1,4 @@
-"""Texts that one can read: a few documents, and what each mechanism, strategy and epsilon makes of
-them.
-"""
+"""Section "samples": a few texts, with the output of each mechanism, strategy and epsilon."""
 
 from __future__ import annotations
 
@@ -13,23 +11,23 @@ from lexveil.report.data import ReportData
 from lexveil.report.records import Key
 from lexveil.report.samples import SampleText
 
-LONGEST = 80  # tokens of a text that are shown
+LONGEST = 80  # largest number of tokens shown of a text
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ShownText:
-    """What one run made of a text: its parts, how many tokens met each fate in all of it, and how
-    many are left out.
+    """Output of one run for a text: its parts, the number of tokens per fate in the whole text, and
+    the number of tokens that are not shown.
     """
 
     epsilon: float
-    parts: Sequence[tuple[Part, str]]  # with what stood there in the source
+    parts: Sequence[tuple[Part, str]]  # each with the source text at this place
     counts: str
     n_left_out: int
 
     @classmethod
     def of(cls, epsilon: float, changes: TextChanges) -> ShownText:
-        """Cut a text for the page."""
+        """Cut a text to the length that the page shows."""
         parts = [
             (part, changes.source_of(part.token) if part.token >= 0 else "")
             for part in changes.output_parts(LONGEST)
@@ -39,7 +37,7 @@ class ShownText:
 
 
 def by_mechanism(sample: SampleText, keys: Sequence[Key]) -> dict[str, dict[str, list[ShownText]]]:
-    """The rows of a text, by mechanism and strategy, in the order of the page."""
+    """Return the rows of a text, by mechanism and strategy, in the order of the page."""
     grouped: dict[str, dict[str, list[ShownText]]] = {}
     for key in keys:
         mechanism, strategy, epsilon = key
@@ -50,7 +48,7 @@ def by_mechanism(sample: SampleText, keys: Sequence[Key]) -> dict[str, dict[str,
 
 
 def view(report: ReportData) -> Mapping[str, Any]:
-    """What the section shows."""
+    """Return the values that the template of the section uses."""
     samples = [
         {
             "dataset": sample.dataset,
@@ -63,6 +61,6 @@ def view(report: ReportData) -> Mapping[str, Any]:
 
 
 def start(changes: TextChanges) -> str:
-    """The source, up to as many tokens as are shown."""
+    """Return the source text up to the number of tokens that the page shows."""
     start = "".join(part.text for part in changes.source_parts(LONGEST))
     return start if len(changes.fates) <= LONGEST else f"{start} …"
