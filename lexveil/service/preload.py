@@ -1,13 +1,13 @@
-"""What a worker has loaded once it has begun: imported by the process from which the first workers
-are forked.
+"""Preloaded modules for service workers; the process from which the first workers are forked
+imports this module.
 
-Not the client library of metrics: it asks when it is imported for a folder that is not there yet.
-Nothing is drawn.
+The client library of metrics is not preloaded, because its import needs a folder that does not
+exist yet. This module draws no random numbers.
 """
 
 import gc
 
-gc.disable()  # what is imported stays
+gc.disable()  # imported modules stay
 try:
     import fastapi  # noqa: F401
 
