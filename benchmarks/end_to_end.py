@@ -58,7 +58,7 @@ SLOW = 1.0
 AVERAGE_WORDS = 200.0  # average words of a document, which turn ε into a budget
 # invented words per word of the model; the surplus words are outside its vocabulary
 MORE_WORDS = 1.2
-# seconds between checks of memory; bytes below which a process only watches others
+# seconds between checks of memory; size in bytes up to which processes are left out
 POLL, SMALL_PROCESS = 0.05, 20 * 2**20
 SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of Linux's prctl
 SAMPLE = 0.002  # seconds of processor time between two samples of the profile

@@ -20,7 +20,7 @@ from lexveil.types import Floats, Ids
 LogPmf = Callable[[Ids], Floats]
 
 RELATIVE = 1e-9  # a loss may exceed its claim by this share: the rounding of distances and of ε
-ROUNDING = 256 * 2.0**-52  # rounding of the logarithms whose difference the loss is
+ROUNDING = 256 * 2.0**-52  # rounding, relative to the logarithms that are subtracted
 BLOCK = 32  # inputs compared with each other at a time
 
 
@@ -89,7 +89,7 @@ def exact_audit(log_pmf: LogPmf, ids: Ids, distances: Distances, epsilon: float)
                     continue
                 with np.errstate(invalid="ignore"):
                     loss = np.abs(right[others] - left[i])
-                loss[np.isnan(loss)] = 0.0  # impossible for both
+                loss[np.isnan(loss)] = 0.0  # the output is impossible for both words
                 at = loss.argmax(axis=1)
                 most = loss[np.arange(len(at)), at]
                 ratio, over = _compared(most, allowed, size, epsilon)

@@ -263,7 +263,7 @@ def reach(
         moved = np.argsort(order[0])[out] - REACH // 2
         beyond = min(REACH // 2 - 1, int(DEEP * np.log(2) / epsilon))
         if name == "diffractor_tem":
-            beyond = int(0.8 * (REACH // 2))  # outside γ every place is as likely
+            beyond = int(0.8 * (REACH // 2))  # outside γ all places are equally likely
         if moved.max() < beyond or -moved.min() < beyond:
             return [
                 f"at ε = {epsilon:g} noise moves at most {max(moved.max(), -moved.min()):,} "

@@ -10,7 +10,7 @@ from lexveil.mechanisms import mechanism_names
 from lexveil.parameters import OneOf
 from lexveil.request import NUMBER, Count, Fraction, OptionHelp, Options, Positive, StrategyName
 
-# of a whole audit: a mechanism that keeps its claim is flagged once in a thousand audits
+# confidence of a whole audit: a correct mechanism is flagged at most once in a thousand audits
 CONFIDENCE = 0.999
 
 

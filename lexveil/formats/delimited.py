@@ -18,7 +18,7 @@ from lexveil.formats.chunks import Chunk, Texts
 from lexveil.formats.lines import LineFormat, LineWriter, described, open_lines
 from lexveil.formats.messages import no_documents, require_distinct
 
-FORMULA = re.compile(r"[=+\-@\t\r]")  # a spreadsheet takes a cell that begins so for a formula
+FORMULA = re.compile(r"[=+\-@\t\r]")  # beginning of a formula in spreadsheets
 # Delimiters between fields, and their names in messages.
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 # First line of a file that tells Excel the delimiter.

@@ -107,7 +107,7 @@ def _plain_scalar(value: object) -> object:
     if isinstance(value, uuid.UUID):
         return str(value)
     if isinstance(value, datetime.datetime) and value != value:  # noqa: PLR0124
-        return None  # NaT of pandas
+        return None  # pandas' NaT is unequal to itself
     if type(value).__module__ != "numpy" or not hasattr(value, "item"):
         return value
     kind = type(value).__name__

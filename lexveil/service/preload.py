@@ -14,5 +14,5 @@ try:
     from lexveil.privatization.engine import preload  # noqa: F401
     from lexveil.service import rewriting  # noqa: F401
 finally:
-    gc.freeze()  # workers need not look through it, which would copy its pages
+    gc.freeze()  # a collection in a worker would copy shared pages
     gc.enable()

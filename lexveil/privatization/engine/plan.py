@@ -294,7 +294,7 @@ def write_found(
             written[token] = redrawn(form_of(source_of(encoded, texts, token)), generators[text])
             continue
         left = names.setdefault((int(document_of[text]), kind), [])
-        if not left:  # at first, and once all have been drawn
+        if not left:  # no name left: first use, or all have been drawn
             listed = detection.names_for(found.types[kind])
             left += [
                 listed[number] for number in generators[text].permutation(len(listed)).tolist()
