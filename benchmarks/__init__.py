@@ -1,5 +1,5 @@
-"""How fast things are, in ratios: to the plain way of doing them and to the machine's own limit, in
-the same run.
+"""Benchmarks of speed and quality, as ratios to a plain implementation and to the machine's own
+limit, measured in the same run.
 
-Nothing here is part of a run or of the tests, and nothing asserts a time.
+Benchmarks are part of no run and of no test, and nothing asserts a time.
 """

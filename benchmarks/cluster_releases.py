@@ -3,12 +3,12 @@
     uv run python -m benchmarks.cluster_releases --corpus FOLDER [--megabytes 60 240] [--mechanism
     tem]
 
-Texts of the corpus are repeated until there are so many megabytes; a subject has five rows. Every
-run is a process of its own with its engine: *processes* is `lexveil privatize`, which also writes a
+The texts of the corpus are repeated up to the given megabytes; a subject has five rows. Every run
+is a process of its own with its engine: *processes* is `lexveil privatize`, which also writes a
 token log; Spark has executors of one core, Ray nodes of one core. CPU seconds are those of all
 processes of the release, from an engine that has started to the table that is published; *start* is
-what came before. Memory is the largest of each process, shared pages in parts. A small release
-comes first, which compiles kernels and keeps what an epsilon means.
+the time before. Memory is the peak of each process, with shared pages in parts. A small release
+comes first; it compiles kernels and caches the meaning of an epsilon.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from benchmarks.end_to_end import adopt_orphans, wait_for_orphans
 from benchmarks.scale import ROOT, cpu_seconds, end, everything, ray_nodes
 from benchmarks.table import markdown
 
-FILE, GROUP = 8e6, 2_000  # characters of a Parquet file; rows of a group
+FILE, GROUP = 8e6, 2_000  # characters in a Parquet file; rows in a row group
 ROWS_OF_A_SUBJECT = 5
 HOW: dict[str, Any] = {
     "mechanism": "diffractor_geometric",
@@ -62,12 +62,12 @@ COLUMNS = {
     "driver_mb": "driver MB",
     "java_mb": "JVMs MB",
 }
-Release = Callable[[Path, Path], int]  # of a folder into another one: rows that were published
+Release = Callable[[Path, Path], int]  # from folder, to folder: number of published rows
 
 
 def write_tables(folder: Path, corpus: Path, megabytes: float) -> tuple[int, int]:
-    """Files of rows with texts, subjects and numbers; gives how many rows and subjects there
-    are.
+    """Write files of rows with texts, subjects and numbers; return the number of rows and of
+    subjects.
     """
     folder.mkdir()
     texts = list(corpus_texts(corpus))
@@ -96,7 +96,7 @@ def write_tables(folder: Path, corpus: Path, megabytes: float) -> tuple[int, int
 
 @contextmanager
 def processes(workers: int) -> Iterator[Release]:
-    """`lexveil privatize`."""
+    """Yield a release by `lexveil privatize`."""
     adopt_orphans()
     options = [
         part for key, value in HOW.items() for part in (f"--{key.replace('_', '-')}", str(value))
@@ -127,7 +127,7 @@ def processes(workers: int) -> Iterator[Release]:
 
 @contextmanager
 def spark(workers: int) -> Iterator[Release]:
-    """Executors of one core and 512 MB each."""
+    """Yield a release by Spark, with executors of one core and 512 MB each."""
     import pyspark
 
     import lexveil.spark
@@ -156,7 +156,7 @@ def spark(workers: int) -> Iterator[Release]:
 
 @contextmanager
 def ray(workers: int) -> Iterator[Release]:
-    """Nodes of one processor each."""
+    """Yield a release by Ray, with nodes of one processor each."""
     from ray import data
 
     import lexveil.ray
@@ -185,8 +185,8 @@ ENGINES = {"processes": processes, "spark": spark, "ray": ray}
 
 
 def role(process: psutil.Process) -> str | None:
-    """What a process does for a release: ``worker_mb``, ``driver_mb`` or ``java_mb``; None is
-    anything else.
+    """Return the role of a process in a release: ``worker_mb``, ``driver_mb`` or ``java_mb``; None
+    for any other process.
     """
     command = " ".join(process.cmdline())
     if process.pid == os.getpid():
@@ -201,8 +201,8 @@ def role(process: psutil.Process) -> str | None:
 
 
 def watch(largest: dict[str, dict[int, float]], stop: threading.Event) -> None:
-    """Look at the memory of all processes until told to stop; that takes CPU seconds of its own,
-    which are kept.
+    """Record the peak memory of all processes until told to stop, and the CPU seconds that this
+    takes.
     """
     while not stop.wait(1.0):
         largest["watch"] = {0: time.thread_time()}
@@ -215,7 +215,7 @@ def watch(largest: dict[str, dict[int, float]], stop: threading.Event) -> None:
 
 
 def measure(engine: str, workers: int, source: Path, out: Path) -> dict[str, Any]:
-    """One release, in this process."""
+    """Measure one release in this process."""
     largest, stop = dict[str, dict[int, float]](), threading.Event()
     threading.Thread(target=watch, args=(largest, stop), daemon=True).start()
 
@@ -251,7 +251,7 @@ def measure(engine: str, workers: int, source: Path, out: Path) -> dict[str, Any
 
 
 def run(engine: str, workers: int, source: Path, folder: Path) -> dict[str, Any]:
-    """The same in a process of its own, with a new ledger."""
+    """Measure one release in a process of its own, with a new ledger."""
     home = folder / "home"
     home.mkdir(mode=0o700, exist_ok=True)
     shutil.rmtree(home / "ledger", ignore_errors=True)
@@ -289,7 +289,7 @@ def run(engine: str, workers: int, source: Path, folder: Path) -> dict[str, Any]
 
 
 def main() -> int:
-    """Measure and print."""
+    """Measure the releases and print the table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,5 +1,5 @@
-"""Texts of a corpus folder. Imports nothing of weight: some benchmarks measure the memory of the
-process that reads.
+"""Reader of the texts of a corpus folder. It imports no large library, because some benchmarks
+measure the memory of the process that reads.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def corpus_texts(folder: Path, shards: str = "*.json.gz") -> Iterator[str]:
-    """The texts of all shards (JSON lines, gzip) of a corpus folder, in order."""
+    """Yield the texts of all shards (JSON lines, gzip) of a corpus folder, in order."""
     for shard in sorted(folder.glob(shards)):
         with gzip.open(shard, "rt", encoding="utf-8") as lines:
             yield from (json.loads(line)["text"] for line in lines)

@@ -1,18 +1,18 @@
-"""JSON lines to JSON lines by `lexveil privatize`, as users run it: release mode, ledger, record,
-token log.
+"""Speed of `lexveil privatize` from JSON lines to JSON lines, as users run it: release mode,
+ledger, record, token log.
 
     uv run python -m benchmarks.end_to_end [--corpus FOLDER] [--mechanisms tem madlib] [--against
     CHECKOUT] [--profile]
 
 A packaged model of V words is made in a data folder of its own: the most frequent words of the
-text, vectors in clusters (benchmarks/material.py). Every run is a process of its own with its
-workers; its processor time is that of all of them, imports and start included. What a model needs
-once (lists of near words, what its epsilons mean) is made in the first run on the text, which has a
-row of its own; the other row has the medians of the runs after it.
+text, with vectors in clusters (benchmarks/material.py). Every run is a process of its own with its
+workers; its processor time is that of all of them, including imports and start. The first run on
+the text also makes the files that a model needs once (lists of near words, the meanings of its
+epsilons) and has a row of its own; the other row has the medians of the later runs.
 
 --against names another checkout of Lexveil with its environment: its runs alternate with ours, and
-an experiment with a known seed must give the same bytes in both. --profile says where the time of
-one process goes, by the function of ours that is at work.
+an experiment with a known seed must give the same bytes in both. --profile prints the share of one
+process's time that each function of ours takes.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ from lexveil.text.encode import Lexicon, encode
 
 ROOT = Path(__file__).resolve().parents[1]
 DIMENSIONS = 300
-# of text; else SLOW
+# megabytes of text by mechanism; SLOW for all others
 MEGABYTES = {"tem": 40.0, "diffractor_geometric": 80.0, "diffractor_tem": 80.0}
 SLOW = 1.0
-AVERAGE_WORDS = 200.0  # of a document, by which ε becomes a budget
-# times as many invented words as the model has: the others are not in its vocabulary
+AVERAGE_WORDS = 200.0  # average words of a document, which turn ε into a budget
+# invented words per word of the model; the surplus words are outside its vocabulary
 MORE_WORDS = 1.2
-# seconds between looks at memory; bytes of what only watches others
+# seconds between checks of memory; size in bytes up to which processes are left out
 POLL, SMALL_PROCESS = 0.05, 20 * 2**20
-SUBREAPER = 36  # of Linux's prctl
-SAMPLE = 0.002  # seconds of processor time between two looks at what is at work
+SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of Linux's prctl
+SAMPLE = 0.002  # seconds of processor time between two samples of the profile
 COLUMNS = {
     "mechanism": "mechanism",
     "code": "code",
@@ -87,8 +87,8 @@ class Checkout:
 
 
 def made_texts(n_words: int, seed: int = 5) -> Iterator[str]:
-    """Texts of more than ``n_words`` invented words, as frequent as 1/rank, with a full stop after
-    every twelve.
+    """Yield texts of more than ``n_words`` invented words with frequencies as 1/rank, and a full
+    stop after every twelve words.
     """
     n_words = int(n_words * MORE_WORDS)
     letters = np.random.default_rng(seed).integers(97, 123, size=(n_words, 7), dtype=np.uint8)
@@ -103,7 +103,7 @@ def made_texts(n_words: int, seed: int = 5) -> Iterator[str]:
 
 
 def write_model(folder: Path, texts: Sequence[str], n_words: int) -> None:
-    """A packaged model of the most frequent words of some texts."""
+    """Write a packaged model of the most frequent words of some texts."""
     found: Counter[str] = Counter()
     for start in range(0, len(texts), 2000):
         found.update(encode(texts[start : start + 2000], Lexicon.build("word", [], None)).words)
@@ -145,7 +145,7 @@ def write_model(folder: Path, texts: Sequence[str], n_words: int) -> None:
 
 
 def write_texts(file: Path, texts: Sequence[str], megabytes: float) -> None:
-    """JSON lines with the text and what else a row may have."""
+    """Write JSON lines with the text and other columns."""
     size = 0
     with file.open("w", encoding="utf-8") as lines:
         for number, text in enumerate(texts):
@@ -159,20 +159,22 @@ def write_texts(file: Path, texts: Sequence[str], megabytes: float) -> None:
 def arguments_of(
     source: Path, out: Path, mechanism: str, epsilon: float, workers: int, *more: str
 ) -> list[str]:
-    """The arguments of `lexveil`; stop words are perturbed, so that nearly all tokens are."""
+    """Return the arguments of `lexveil`; stop words are perturbed, so that nearly all tokens
+    are.
+    """
     fixed = ["--strategy", "S1", "--stopwords", "perturb", "--model", "benchmark"]
     given = ["--mechanism", mechanism, "--epsilon", str(epsilon), "--workers", str(workers)]
     return ["privatize", str(source), "-o", str(out), *fixed, *given, *more]
 
 
 def run(code: Checkout, folder: Path, arguments: Sequence[str]) -> dict[str, Any]:
-    """One run in a process of its own; its seconds and what each of its processes has in memory at
-    most.
+    """Run the command in a process of its own; return its seconds and the peak memory of each of
+    its processes.
     """
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("LEXVEIL")
     }
-    # or every process would compile all that it imports
+    # with it, every process would compile all modules that it imports
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     environment |= {
         "LEXVEIL_HOME": str(folder / "home"),
@@ -221,21 +223,21 @@ def run(code: Checkout, folder: Path, arguments: Sequence[str]) -> dict[str, Any
 
 
 def adopt_orphans() -> None:
-    """Let a run's processes become ours where their parent ends before them, so that their time is
-    counted.
+    """Make this process the parent of processes whose parent ends before them, so that their time
+    is counted.
     """
     ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
 
 
 def wait_for_orphans() -> None:
-    """Wait for all that a run has left."""
+    """Wait for all processes that a run has left."""
     with contextlib.suppress(ChildProcessError):
         while True:
             os.wait()
 
 
 def _family(process: int) -> list[psutil.Process]:
-    """A process and those it started."""
+    """Return a process and the processes that it started."""
     try:
         first = psutil.Process(process)
         return [first, *first.children(recursive=True)]
@@ -246,7 +248,8 @@ def _family(process: int) -> list[psutil.Process]:
 def measure(
     codes: Sequence[Checkout], folder: Path, mechanism: str, options: argparse.Namespace
 ) -> list[dict[str, Any]]:
-    """Alternating runs of all checkouts on the same text: the first, and the medians of the others.
+    """Alternate runs of all checkouts on the same text; return the first run, and the medians of
+    the others.
 
     A short text before them lets each checkout compile its kernels.
     """
@@ -293,7 +296,7 @@ def measure(
 def check_same(
     codes: Sequence[Checkout], folder: Path, mechanism: str, options: argparse.Namespace
 ) -> None:
-    """See that an experiment gives the same texts, token log and counts from all checkouts."""
+    """Check that an experiment gives the same texts, token log and counts in all checkouts."""
     hashes = set()
     for code in codes:
         for file in folder.glob("seeded.jsonl*"):
@@ -316,10 +319,10 @@ def check_same(
 
 
 def profile(folder: Path, mechanism: str, options: argparse.Namespace) -> None:
-    """Print where the processor time of a run in this process goes.
+    """Print the processor time of a run in this process, by function.
 
-    Python looks up from compiled code only when that returns, so a look counts for all the time
-    since the one before.
+    Python handles a signal only after compiled code returns, so that a sample counts for all the
+    time since the previous one.
     """
     from lexveil.cli.main import main as lexveil
 
@@ -371,7 +374,7 @@ def profile(folder: Path, mechanism: str, options: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and print."""
+    """Measure the checkouts and print the table."""
     adopt_orphans()
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter

@@ -1,5 +1,4 @@
-r"""What mechanisms and purposes keep where the strongest reader that can be run names equally many
-words.
+r"""Utility of mechanisms and purposes at equal recovery by the strongest adversary that can be run.
 
     uv run python -m benchmarks.equal_recovery --data FOLDER --corpus FOLDER --json rows.json
     uv run python -m benchmarks.equal_recovery --data FOLDER --corpus FOLDER --json rows.json
@@ -15,10 +14,10 @@ compressed) without the sources of the model's own counts. Three readers look fo
 output among 1,000 texts of like length of the same data set, by its structure alone, by its words,
 and by the exact channel (`lexveil/recovery/linkage.py`).
 
-Two processes share the work, and what the file of rows has is not measured again. It holds
-rewritten texts, of which `--texts` shows some: keep it where the data is. The folder has
-sst2.parquet, imdb.parquet, trustpilot.parquet, movie_authors.parquet and tweets.parquet, but for
-those that `--only` leaves out. Noise is seeded: this protects nothing. Markdown.
+Two processes share the work; rows that the file already has are not measured again. The file holds
+rewritten texts, and `--texts` shows some of them: keep the file where the data is. The folder has
+sst2.parquet, imdb.parquet, trustpilot.parquet, movie_authors.parquet and tweets.parquet, except
+those that `--only` leaves out. Noise is seeded: this protects nothing. The output is Markdown.
 """
 
 from __future__ import annotations
@@ -46,11 +45,11 @@ from lexveil.evaluation.language_model import NgramModel
 from lexveil.runtime.tables import write_json
 from lexveil.types import Floats
 
-TRIES = 12  # of a level, to find its ε
-RANGE = (0.5, 128.0)  # of ε, but for the 1-Diffractors
+TRIES = 12  # attempts to find the ε of a level
+RANGE = (0.5, 128.0)  # range of ε, except for the 1-Diffractors
 LEVELS, CLEAN_LEVEL = (0.05, 0.1, 0.2, 0.5), 1.0
-SHOWN, KEPT = 0.2, 10  # level of the texts to read, and how many there are
-KAPPA = 0.5  # where only common words come out
+SHOWN, KEPT = 0.2, 10  # level of the texts that are shown, and their number
+KAPPA = 0.5  # κ if the output has only common words
 PROCESSES = 2
 CANDIDATES, OUTPUTS = 1000, 200  # of which the source is one, and outputs whose source is sought
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -59,7 +58,7 @@ Row = dict[str, Any]
 
 
 class Rewriting(NamedTuple):
-    """What texts are rewritten with."""
+    """Mechanism, strategy and purpose that rewrite texts."""
 
     mechanism: str
     strategy: str = "S1"
@@ -68,7 +67,7 @@ class Rewriting(NamedTuple):
     common_words: int = 0
 
     def model(self) -> Model:
-        """With the purpose, and with only so many common words."""
+        """Load the model with the purpose, and with the limit on common words if there is one."""
         model = Model.load(name=f"en+{self.purpose}={self.weight}" if self.purpose else "en")
         return (
             with_context(model, common_words=self.common_words, kappa=KAPPA)
@@ -105,7 +104,7 @@ ROWS = (
     Rewriting("diffractor_geometric"),
     Rewriting("diffractor_tem"),
 )
-AGAINST = {  # what is compared, and what it would replace
+AGAINST = {  # a rewriting, and the one that it would replace
     "sentiment kept, `tem`": (KEPT_TEM, TEM),
     "sentiment kept, `tem_context`": (KEPT_CONTEXT, TEM_CONTEXT),
     "sentiment kept, `madlib`": (Rewriting("madlib", purpose="sentiment"), Rewriting("madlib")),
@@ -119,7 +118,7 @@ AGAINST = {  # what is compared, and what it would replace
 
 
 def rows_of(problem: Problem) -> tuple[Rewriting, ...]:
-    """What rewrites a problem."""
+    """Return the rewritings that are measured on a problem."""
     return FEW if problem.few else ROWS
 
 
@@ -129,11 +128,11 @@ def found_epsilons(
     bounds: tuple[float, float],
     levels: Sequence[float],
 ) -> Iterator[tuple[float, float | None]]:
-    """Each level and the ε within bounds at which about so much is recovered; None if there is
-    none.
+    """Search the ε of each level, within bounds, at which the recovered share is about the level;
+    yield the level with its ε, or None if there is none.
 
-    Between the nearest on either side the logarithm of the odds is taken to be linear in ln ε. Some
-    ε are tried first.
+    The search interpolates the log odds linearly in ln ε between the nearest shares on both sides.
+    The epsilons of ``tried`` are measured first.
     """
     seen = {math.log(epsilon): recovered(epsilon) for epsilon in tried}
     for level in levels:
@@ -161,13 +160,15 @@ def found_epsilons(
 
 
 def log_odds(share: float) -> float:
-    """Of a share, never infinite."""
+    """Return the log odds of a share, clipped so that they are finite."""
     share = min(max(share, 1e-3), 1 - 1e-3)
     return math.log(share / (1 - share))
 
 
 class Bench:
-    """What a process measures with."""
+    """State of a worker process: the problems, the language model, and the epsilons tried so
+    far.
+    """
 
     here: ClassVar[Bench]
 
@@ -177,12 +178,12 @@ class Bench:
         self.tried: dict[str, list[float]] = {}
 
     def begin(self) -> None:
-        """Measure with this in this process."""
+        """Make this the state of the current process."""
         Bench.here = self
 
     @lru_cache(maxsize=1)  # noqa: B019
     def measuring(self, rewriting: Rewriting) -> Measuring:
-        """Work on one mechanism at a time."""
+        """Return the measuring of one rewriting; only the last one stays in memory."""
         bounds = RANGES.get(rewriting.mechanism, RANGE)
         return Measuring(
             rewriting.model(),
@@ -194,7 +195,7 @@ class Bench:
         )
 
     def rows(self, name: str, rewriting: Rewriting, levels: Sequence[float]) -> Iterator[Row]:
-        """One row for each level; one in all for the clean texts."""
+        """Yield one row for each level; a single row for the clean texts."""
         problem, about = self.problems[name], {"problem": name, "rewriting": list(rewriting)}
         if rewriting == CLEAN:
             yield about | {"level": CLEAN_LEVEL} | self.figures(problem, problem.texts)
@@ -206,7 +207,7 @@ class Bench:
                 problem.texts[problem.read], epsilon, names[problem.read]
             )
         )
-        # Another data set and another purpose need about the same.
+        # Other data sets and purposes need about the same ε.
         tried, self.tried[rewriting.mechanism] = self.tried.get(rewriting.mechanism, []), []
         for level, epsilon in found_epsilons(
             lambda epsilon: named(epsilon).strongest.content, tried, bounds, levels
@@ -248,15 +249,15 @@ class Bench:
 
 
 def measured(name: str, rewriting: Rewriting, levels: Sequence[float]) -> list[Row]:
-    """In a process that has begun."""
+    """Return the rows of one work item, in a worker process after ``begin``."""
     return list(Bench.here.rows(name, rewriting, levels))
 
 
 def measure(problems: Sequence[Problem], kept: dict[str, Any], options: argparse.Namespace) -> None:
-    """Add the rows that are missing, and write each as soon as it is measured."""
+    """Measure the missing rows, and write each one as soon as it is measured."""
     known = {(row["problem"], *row["rewriting"], row["level"]) for row in kept["rows"]}
     works = []
-    # One mechanism after the other, so that a process seldom loads another.
+    # One mechanism after the other, so that a process seldom loads a new one.
     for rewriting in dict.fromkeys((CLEAN, *ROWS, *FEW)):
         for problem in problems:
             levels = (CLEAN_LEVEL,) if rewriting == CLEAN else LEVELS
@@ -293,7 +294,7 @@ def link(problems: Sequence[Problem], kept: dict[str, Any], file: Path) -> None:
 
 
 class Found:
-    """The rows of a problem, by what they were rewritten with and the level."""
+    """Rows of one problem, by rewriting and level."""
 
     def __init__(self, problem: Problem, rows: Sequence[Row]) -> None:
         self.problem = problem
@@ -310,11 +311,11 @@ class Found:
         )
 
     def has(self, *rewritings: Rewriting, level: float) -> bool:
-        """Whether a level was reached."""
+        """Return whether every rewriting reached a level."""
         return all(self.by.get((rewriting, level), {}).get("epsilon") for rewriting in rewritings)
 
     def cells(self, rewriting: Rewriting) -> Iterator[str]:
-        """What is kept and named at each level."""
+        """Yield the cells of a rewriting: scores, nats, recovery and ε at each level."""
         shown: list[Callable[[Row], str]] = [
             *(
                 lambda row, what=what: points(self.f1(rewriting, row["level"], what)[0])
@@ -334,7 +335,7 @@ class Found:
             yield " / ".join("–" if row is None else show(row) for row in levels)
 
     def table(self) -> str:
-        """Every row at every level."""
+        """Return a table of all rewritings at all levels."""
         problem = self.problem
         n_test = len(problem.texts) - problem.n_train
         of_clean = ", ".join(
@@ -371,8 +372,8 @@ class Found:
         return "\n".join(lines)
 
     def gains(self) -> Iterator[str]:
-        """How much better a class is predicted than with what would be replaced, by the same
-        documents.
+        """Yield the difference in scores between a rewriting and the one that it would replace, on
+        the same documents.
         """
         for what, (name, (new, old)) in product(self.problem.columns, AGAINST.items()):
             both = [self.has(new, old, level=level) for level in LEVELS]
@@ -384,7 +385,7 @@ class Found:
                 yield f"| {self.problem.name}, {what}: {name} | {' | '.join(cells)} |"
 
     def readings(self, n: int) -> Iterator[str]:
-        """Texts before and after."""
+        """Yield texts before and after rewriting."""
         for number, text in enumerate(self.clean["texts"][:n]):
             yield f"\n{text}"
             for rewriting in rows_of(self.problem):
@@ -393,13 +394,13 @@ class Found:
 
 
 def ends(f1: Floats) -> Floats:
-    """The 95% interval over documents."""
+    """Return the 95% interval over documents."""
     found: Floats = np.percentile(f1[1:], (2.5, 97.5))
     return found
 
 
 def points(share: float, sign: str = "") -> str:
-    """Without the zero before the point."""
+    """Format a share without the zero before the point."""
     return f"{share:{sign}.2f}".replace("0.", ".", 1)
 
 
@@ -409,13 +410,13 @@ def found_in_100(share: float) -> str:
 
 
 def interval(f1: Floats, sign: str = "") -> str:
-    """A score or a difference with its interval."""
+    """Format a score or a difference with its interval."""
     low, high = ends(f1)
     return f"{points(f1[0], sign)} ({points(low, sign)} to {points(high, sign)})"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Compare, and print the tables."""
+    """Compare the rewritings, and print the tables."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.equal_recovery", description=__doc__
     )

@@ -1,10 +1,10 @@
-"""What the flow costs beside plain `dvc repro`: a graph of many small stages, run anew and with
+"""Cost of the flow beside plain `dvc repro`: a graph of many small stages, run anew and with
 nothing changed.
 
-Wall time and processor seconds of whole commands, one after another; Prefect's server for the run
-is included. With --epsilons the graph is the grid of dvc.yaml: `privatize` and `evaluate` for 8
-mechanisms, 4 strategies and so many ε, with the files of code and the parameters that those stages
-depend on here, and commands that cost nothing.
+The figures are wall time and processor seconds of whole commands, one after another; Prefect's
+server for the run is included. With --epsilons the graph is the grid of dvc.yaml: `privatize` and
+`evaluate` for 8 mechanisms, 4 strategies and the given number of ε, with the code files and
+parameters that those stages depend on here, and commands that cost nothing.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ open(f"artifacts/{sys.argv[1]}.txt", "w").write(sys.argv[1])
 
 
 def make_project(root: Path, entries: int, seconds: float, workers: int) -> None:
-    """Write a project whose graph is one stage in a matrix of ``entries``, each ``seconds`` of one
-    processor's work.
+    """Write a project whose graph is one stage in a matrix of ``entries``; each entry keeps one
+    processor busy for ``seconds``.
     """
     (root / "artifacts").mkdir(parents=True)
     (root / "data").mkdir()
@@ -58,8 +58,8 @@ def make_project(root: Path, entries: int, seconds: float, workers: int) -> None
 
 
 def make_grid(root: Path, epsilons: int, workers: int) -> None:
-    """Write a project whose graph is the grid of dvc.yaml with empty commands: 64 stages an ε, and
-    `code`.
+    """Write a project whose graph is the grid of dvc.yaml with empty commands: 64 stages for each
+    ε, and `code`.
     """
     from dvc.utils.serialize import dumps_yaml, loads_yaml
 
@@ -98,7 +98,7 @@ def make_grid(root: Path, epsilons: int, workers: int) -> None:
 
 
 def finish(root: Path, workers: int) -> None:
-    """Write what a project has beside its graph."""
+    """Write the other files of a project beside its graph."""
     (root / ".gitignore").write_text("/artifacts/\n/data/\n/.lexveil/\n", encoding="utf-8")
     params = (ROOT / "params.yaml").read_text(encoding="utf-8")
     (root / "params.yaml").write_text(
@@ -109,8 +109,8 @@ def finish(root: Path, workers: int) -> None:
 
 
 def measure(argv: list[str], root: Path) -> tuple[float, float]:
-    """Run one command; return its wall time and the processor seconds of it and all that it
-    started.
+    """Run one command; return its wall time and the processor seconds of it and its child
+    processes.
     """
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")
@@ -129,12 +129,12 @@ def measure(argv: list[str], root: Path) -> tuple[float, float]:
 
 
 def require_equal(roots: Sequence[Path]) -> None:
-    """See that projects have the same dvc.lock and the same outputs, byte for byte."""
+    """Check that projects have the same dvc.lock and the same outputs, byte for byte."""
     made = [
         {
             str(file.relative_to(root)): file.read_bytes()
             for file in (root / "dvc.lock", *(root / "artifacts").rglob("*"))
-            # has outputs in the order in which they were made
+            # .gitignore lists outputs in the order in which they were made
             if file.is_file() and file.name != ".gitignore"
         }
         for root in roots
@@ -164,7 +164,7 @@ def compare(
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure the flow and print the rows."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--entries", type=int, default=100, help="stages of the matrix (default: 100)"

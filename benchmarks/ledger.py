@@ -1,5 +1,5 @@
-"""The ledger of epsilon: documents reserved per second, and memory; of as many subjects, and of a
-tenth as many.
+"""Speed and memory of the ledger: documents reserved per second, with as many subjects as
+documents, with a tenth as many, and with one.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ import pyarrow.compute as pc
 from benchmarks.table import print_table
 from lexveil.ledger.ledger import Ledger
 
-BATCH = 2_000  # documents of one request
-BULK = 50_000  # subjects of a batch of a bulk reservation
+BATCH = 2_000  # documents in one request
+BULK = 50_000  # subjects in one batch of a bulk reservation
 
 
 def reserve(
     n_documents: int, n_subjects: int, cap: float | None, folder: Path
 ) -> list[dict[str, Any]]:
-    """Two releases of the same documents, one after another: the second finds the balances of the
-    first.
+    """Reserve for two releases of the same documents, one after another; the second one finds the
+    balances of the first.
     """
     rows = []
     with Ledger.open(folder) as ledger:
@@ -72,10 +72,10 @@ def reserve(
 
 
 def reserve_in_bulk(n: int, times: int, folder: Path, address: str | None) -> list[dict[str, Any]]:
-    """Releases of n subjects each, as a cluster's driver reserves them: the last one finds those of
-    the first there.
+    """Reserve for releases of n subjects each, as the driver of a cluster does; the last release
+    has the subjects of the first.
 
-    CPU seconds and memory are also those of the server's process, if it is on this machine.
+    CPU seconds and memory include the process of the server, if it is on this machine.
     """
     rows = list[dict[str, Any]]()
     with Ledger.open(folder, address=address) as ledger:
@@ -118,13 +118,15 @@ def reserve_in_bulk(n: int, times: int, folder: Path, address: str | None) -> li
 
 
 def _peak(pid: int) -> int:
-    """The largest resident memory of a process so far, in bytes, as Linux tells it."""
+    """Return the largest resident memory of a process so far, in bytes, from Linux's /proc."""
     status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
     return int(status.split("VmHWM:")[1].split()[0]) * 1024
 
 
 def _alone(work: Any) -> Any:
-    """The result of ``work`` in a process of its own, so that its peak of memory is its own."""
+    """Return the result of ``work`` from a process of its own, whose peak memory is that of
+    ``work``.
+    """
     reads, writes = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -142,7 +144,7 @@ def _alone(work: Any) -> Any:
 
 
 def main() -> int:
-    """Measure and print."""
+    """Measure the ledger and print the rows."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,5 +1,5 @@
-"""What the machine can do at most, measured beside what is judged by it. One thread, CPU
-seconds.
+"""Upper limits of the machine's speed, measured beside the benchmarks that are compared with them.
+One thread, CPU seconds.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import numpy.typing as npt
 
 from lexveil.mechanisms.noise.streams import release_generator
 
-# a product of this shape stays in the cache, so it is the fastest one there is
+# a product of this shape stays in the cache, so that it is the fastest possible
 QUERIES, WORDS = 1024, 2048
 
 
 def best_rate(work: Callable[[], float], seconds: float = 0.4) -> float:
-    """The largest amount of work per CPU second: ``work`` does some and says how much. The first
-    call warms up.
+    """Return the largest amount of work per CPU second. ``work`` does some work and returns its
+    amount; the first call warms up.
     """
     work()
     best, end = 0.0, time.process_time() + seconds
@@ -31,7 +31,9 @@ def best_rate(work: Callable[[], float], seconds: float = 0.4) -> float:
 
 
 def sgemm(dimensions: int) -> float:
-    """Floating-point operations per second of a float32 matrix product of p = ``dimensions``."""
+    """Return the floating-point operations per second of a float32 matrix product with p =
+    ``dimensions``.
+    """
     rng = np.random.default_rng(0)
     words = rng.standard_normal((WORDS, dimensions), dtype=np.float32)
     queries = rng.standard_normal((dimensions, QUERIES), dtype=np.float32)
@@ -45,7 +47,7 @@ def sgemm(dimensions: int) -> float:
 
 
 def copy_bandwidth() -> float:
-    """Bytes read and written per second by copying memory that no cache holds."""
+    """Return the bytes read and written per second by copying memory that fits no cache."""
     source = np.zeros(32_000_000)
     target = np.empty_like(source)
 
@@ -57,7 +59,9 @@ def copy_bandwidth() -> float:
 
 
 def random_rows(vectors: npt.NDArray[Any]) -> float:
-    """Rows per second that can be fetched from random places of ``vectors``."""
+    """Return the number of rows per second that can be read from random positions of
+    ``vectors``.
+    """
     rng = np.random.default_rng(0)
     rows = rng.integers(len(vectors), size=4096)
     out = np.empty((len(rows), vectors.shape[1]), dtype=vectors.dtype)
@@ -70,7 +74,7 @@ def random_rows(vectors: npt.NDArray[Any]) -> float:
 
 
 def words_of(rng: np.random.Generator) -> float:
-    """Uniform 64-bit words per second of a generator."""
+    """Return the uniform 64-bit words per second of a generator."""
 
     def work() -> float:
         return float(rng.integers(0, 2**64 - 1, size=100_000, dtype=np.uint64, endpoint=True).size)
@@ -79,5 +83,5 @@ def words_of(rng: np.random.Generator) -> float:
 
 
 def generators() -> dict[str, Callable[[], np.random.Generator]]:
-    """The generator of an experiment and that of a release, by mode."""
+    """Return the generator of an experiment and that of a release, by mode."""
     return {"experiment": lambda: np.random.default_rng(0), "release": release_generator}

@@ -1,13 +1,13 @@
-"""Linkage: how many outputs are found again by somebody who has candidates for their source.
+"""Linkage: the share of outputs whose source an adversary identifies among candidate texts.
 
     uv run python -m benchmarks.linkage --texts FILE.parquet FILE.json.gz --json linkage.json
     uv run python -m benchmarks.linkage --texts FILE --ship  # lexveil/models/linkage.json
 
-Texts are public. Of each file those with enough words are cut to a length and stand in random
-order; the first ones are rewritten at each level of protection, and the source of each output is
-looked for among all texts of the file: by the structure that the output discloses, by words alone
-without knowledge of the method, and by the exact channel (lexveil/recovery/linkage.py). Noise is
-seeded: this protects nothing.
+Texts are public. The texts of each file that have enough words are cut to one length and put in
+random order. The first ones are rewritten at each level of protection. Adversaries then rank all
+texts of the file as sources of each output: by the structure that the output discloses, by words
+alone without knowledge of the method, and by the exact channel (lexveil/recovery/linkage.py). Noise
+is seeded: this protects nothing.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from lexveil.recovery.seen_tokens import written_before
 from lexveil.runtime.tables import write_json
 
 SEED = 1
-LENGTHS = (10, 20, 40, 100)  # words of a text
-OUTPUTS = 300  # whose sources are looked for
-SHIPPED_SIZE = 1_000  # candidates of the figures that ship
-# Classes of tokens that are not kept, beside the default policy.
+LENGTHS = (10, 20, 40, 100)  # numbers of words of a text
+OUTPUTS = 300  # number of outputs whose sources are searched
+SHIPPED_SIZE = 1_000  # number of candidates behind the figures that ship
+# Changes to the default policy, by name.
 POLICIES: dict[str, dict[str, str]] = {
     "default": {},
     "stop words perturbed": {"stopwords": "perturb"},
@@ -61,8 +61,8 @@ Row = dict[str, Any]
 
 
 def pool_of(texts: Sequence[str], n_words: int) -> list[str]:
-    """Texts of at least so many words, cut to them, in random order; at most as many as the largest
-    number of candidates.
+    """Return the texts with at least ``n_words`` words, cut to that length, in random order; at
+    most as many as the largest number of candidates.
     """
     chosen = [words[:n_words] for text in texts if len(words := text.split()) >= n_words]
     order = np.random.default_rng(SEED).permutation(len(chosen))[: SIZES[-1]]
@@ -70,7 +70,7 @@ def pool_of(texts: Sequence[str], n_words: int) -> list[str]:
 
 
 def with_policy(model: Model, policy: dict[str, str]) -> Model:
-    """A model with other fates of some classes of tokens."""
+    """Return a model with changed actions for some classes of tokens."""
     params = model.params
     changed = params.policy.model_copy(update=policy)
     project = replace(model.project, params=params.model_copy(update={"policy": changed}))
@@ -119,7 +119,7 @@ def linkage(
 
 
 def measure(model: Model, options: argparse.Namespace) -> Iterator[Row]:
-    """All rows, mechanism by mechanism."""
+    """Yield all rows, one mechanism after another."""
     assert model.sha256 is not None
     levels = measured_levels(model.sha256)
     every = dict.fromkeys((level.mechanism, level.strategy) for level in levels)
@@ -145,7 +145,7 @@ def measure(model: Model, options: argparse.Namespace) -> Iterator[Row]:
 
 
 def ship(rows: Sequence[Row], model: Model) -> None:
-    """Write the figures of a model into the file that ships, beside those of other models."""
+    """Write the figures of a model into the file that ships, and keep those of other models."""
     by_card = json.loads(LINKAGE.read_text(encoding="utf-8")) if LINKAGE.exists() else {}
     figures = [
         {name: row[name] for name in MeasuredLinkage._fields}
@@ -162,13 +162,13 @@ def ship(rows: Sequence[Row], model: Model) -> None:
 
 
 def rewriting(written: str) -> tuple[str, str]:
-    """A mechanism and a strategy, written MECHANISM-S1."""
+    """Parse a mechanism and a strategy, written MECHANISM-S1."""
     mechanism, _, strategy = written.partition("-")
     return mechanism, strategy
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, and print a table."""
+    """Measure linkage and print a table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.linkage", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--texts", type=Path, nargs="+", required=True, metavar="FILE")

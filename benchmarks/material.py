@@ -1,4 +1,4 @@
-"""Words to work on: vectors like those of word2vec, and text like that of people, or the user's
+"""Vectors and tokens for benchmarks: generated ones with the statistics of real data, or the user's
 own.
 """
 
@@ -13,10 +13,11 @@ from lexveil.types import Floats, Ids, Vectors
 
 
 def made_vectors(n_words: int, dimensions: int = 300, seed: int = 1) -> Vectors:
-    """Vectors in clusters, with norms that spread over a factor of five and grow with frequency, as
-    word2vec's do.
+    """Generate vectors in clusters, with norms that spread over a factor of five and grow with
+    frequency, as those of word2vec do.
 
-    Shape (V, p) float32, most frequent word first.
+    Returns:
+        (V, p) float32 vectors, the most frequent word first.
     """
     rng = np.random.default_rng(seed)
     topics = rng.standard_normal((max(2, n_words // 100), dimensions)).astype(np.float32)
@@ -29,13 +30,13 @@ def made_vectors(n_words: int, dimensions: int = 300, seed: int = 1) -> Vectors:
 
 
 def zipf_tokens(n_tokens: int, n_words: int, seed: int = 2) -> Ids:
-    """Tokens whose frequencies fall as 1/rank, shape (n,)."""
+    """Draw tokens whose frequencies fall as 1/rank, shape (n,)."""
     weights = 1.0 / np.arange(1, n_words + 1)
     return draw_tokens(n_tokens, weights, seed)
 
 
 def draw_tokens(n_tokens: int, weights: Floats, seed: int = 2) -> Ids:
-    """Independent tokens with probabilities in proportion to ``weights`` (V,), shape (n,)."""
+    """Draw independent tokens with probabilities in proportion to ``weights`` (V,), shape (n,)."""
     steps = np.cumsum(weights / weights.sum())
     uniform = np.random.default_rng(seed).random(n_tokens)
     ids: Ids = np.minimum(np.searchsorted(steps, uniform, side="right"), len(weights) - 1).astype(
@@ -45,8 +46,8 @@ def draw_tokens(n_tokens: int, weights: Floats, seed: int = 2) -> Ids:
 
 
 def space_vectors(folder: Path, n_words: int) -> Vectors | None:
-    """The most frequent words' vectors of a trained space, most frequent first; None if it has
-    fewer words.
+    """Return the vectors of the most frequent words of a trained space, most frequent first; None
+    if it has fewer words.
     """
     space = read_space(folder)
     if len(space.tokens) < n_words:
@@ -55,8 +56,8 @@ def space_vectors(folder: Path, n_words: int) -> Vectors | None:
 
 
 def text_tokens(file: Path, folder: Path, n_tokens: int, n_words: int) -> Ids:
-    """The first tokens of a segmented text that are among a space's ``n_words`` most frequent, in
-    text order.
+    """Return the first tokens of a segmented text that are among the ``n_words`` most frequent of a
+    space, in text order.
     """
     number = {token: row for row, token in enumerate(read_space(folder).tokens[:n_words])}
     ids: list[int] = []
@@ -69,8 +70,8 @@ def text_tokens(file: Path, folder: Path, n_tokens: int, n_words: int) -> Ids:
 
 
 def document_epsilons(n_tokens: int, epsilon: float, seed: int = 3) -> Floats:
-    """A different epsilon for every document, as a document budget shared by texts of uneven length
-    gives: (n,).
+    """Return the (n,) epsilons of tokens, different for every document, as if texts of uneven
+    length had equal document budgets.
     """
     rng = np.random.default_rng(seed)
     sizes = np.clip(np.exp(rng.normal(4.0, 0.8, n_tokens // 20 + 1)), 5, 2000).astype(np.int64)

@@ -1,14 +1,14 @@
-"""Tokens per CPU second and peak memory of every mechanism, beside the per-word way and the
-machine's own limit.
+"""Tokens per CPU second and peak memory of every mechanism, beside the per-word implementation and
+the machine's own limit.
 
     uv run python -m benchmarks.mechanisms
     uv run python -m benchmarks.mechanisms --space artifacts/embeddings/word --text
     artifacts/segmented/word.txt
 
-Each mechanism runs in a process of its own, with one thread, in batches as a run makes them: noise
-and everything else it needs are in its time. Lists of near words are made once for each V, as
-`build_neighborhoods` makes them, and mapped by those that use them; how long that took is printed.
-Limits are measured in the same process, just before and after.
+Each mechanism runs in a process of its own, with one thread, in batches of the size that a run
+uses; its time includes the noise and all other work. Lists of near words are made once for each V,
+as in `build_neighborhoods`, and mapped by the mechanisms that use them; the time for the lists is
+printed. Limits are measured in the same process, just before and after.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SIZES = (20_000, 50_000, 100_000)
 EPSILONS = (1.0, 10.0, 50.0)
 DIMENSIONS = 300
 TOKENS = 1_000_000
-SECONDS = 4.0  # of noisy searches per mechanism and epsilon; the faster mechanisms take all tokens
+SECONDS = 4.0  # time of noisy searches per mechanism and ε; faster mechanisms take all tokens
 # one search per token: their speed needs no million tokens
 NOISY = ("madlib", "mahalanobis", "vickrey", "rank_remap")
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -72,7 +72,7 @@ COLUMNS = {
 
 
 def chunks(n: int, row_bytes: int) -> Iterator[slice]:
-    """Batches as ``rewrite`` hands them to a mechanism."""
+    """Yield batches of the size that ``rewrite`` gives to a mechanism."""
     size = -(-MOST_NOISE // (DRAW * row_bytes)) * DRAW
     for start in range(0, n, size):
         yield slice(start, start + size)
@@ -85,10 +85,10 @@ def run(
     rng: np.random.Generator,
     seconds: float,
 ) -> tuple[int, float, float]:
-    """Replace tokens until there are none left or ``seconds`` are over.
+    """Replace tokens until none are left or ``seconds`` are over.
 
     Returns:
-        how many, the CPU seconds they took, and the part of those in which noise was drawn.
+        the number of tokens, their CPU seconds, and the share of these in which noise was drawn.
     """
     done, drawing, start = 0, 0.0, time.process_time()
     row_bytes = mechanism.noise(epsilon[:1], rng).nbytes
@@ -107,7 +107,7 @@ def run(
 def run_per_word(
     replace: per_word.PerWord, ids: npt.NDArray[np.int64], epsilon: float, seconds: float
 ) -> float:
-    """Tokens per CPU second of the per-word form."""
+    """Return the tokens per CPU second of the per-word implementation."""
     rng = np.random.default_rng(0)
     replace(int(ids[0]), epsilon, rng)
     done, start = 0, time.process_time()
@@ -125,7 +125,7 @@ def make(
     orders: npt.NDArray[np.int32],
     near: NearTable | None = None,
 ) -> Any:
-    """A fresh mechanism: nothing that an earlier epsilon left helps the next."""
+    """Build a new mechanism, so that state from one epsilon does not help the next."""
     inner = "madlib" if name == "rank_remap" else name
     return build_mechanism(
         inner, vectors, {k: v for k, v in SETTINGS.items() if k == name}, orders, near
@@ -135,13 +135,15 @@ def make(
 def limit_of(
     name: str, made: Any, vectors: Any, ids: Any, epsilon: Any, rng: np.random.Generator
 ) -> tuple[float, str]:
-    """Tokens per second that the machine allows at most, and what sets that limit."""
+    """Return the largest number of tokens per second that the machine allows, and the operation
+    that sets this limit.
+    """
     n_words, dimensions = vectors.shape
     product = 2.0 * n_words * dimensions
     if name in ON_LISTS:
         return limits.words_of(rng) / 2, "generator"
     if isinstance(made, Tem):
-        # Each proposal reads a sketch from a random place; a list counts as one.
+        # Each proposal reads a sketch from a random position; a list counts as one proposal.
         return len(ids) * limits.random_rows(made.sketch.rows) / proposals_of(
             made, ids, epsilon
         ), "random rows"
@@ -151,7 +153,9 @@ def limit_of(
 
 
 def proposals_of(made: Tem, ids: npt.NDArray[np.int64], epsilon: npt.NDArray[np.float64]) -> float:
-    """Proposals that the tokens take, and one more where a list is read, from some of them."""
+    """Estimate, from some of the tokens, the number of proposals that all tokens take, plus one for
+    each list that is read.
+    """
     count, some = len(ids), np.arange(0, len(ids), max(1, len(ids) // 200))
     # A few words at a time: all of them at once would be the largest memory of the process.
     law = np.concatenate(
@@ -171,7 +175,7 @@ def proposals_of(made: Tem, ids: npt.NDArray[np.int64], epsilon: npt.NDArray[np.
 
 
 def measure(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """All rows of one mechanism at one V, in this process."""
+    """Return all rows of one mechanism at one V, measured in this process."""
     name, seconds = spec["mechanism"], spec["seconds"]
     vectors = np.load(spec["vectors"], mmap_mode="r", allow_pickle=False)
     ids = np.load(spec["ids"], allow_pickle=False)
@@ -198,7 +202,7 @@ def measure(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
                 else np.full(len(ids), float(epsilon))
             )
             rng = limits.generators()["experiment" if per_document else mode]()
-            # Δmin and Δmax are of the vocabulary alone, and take longer than what is measured.
+            # Δmin and Δmax depend on the vocabulary alone, and take longer than the measured work.
             if made is None or name != "truncated_gumbel":
                 made = make(name, vectors, orders, near)
             before, _ = (
@@ -224,7 +228,7 @@ def measure(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
                     "of_noise": drawing,
                 }
             )
-    # The largest memory so far; what follows is the other side's.
+    # The largest memory so far; the per-word implementation runs after this line.
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     for row in rows:
         row["peak_mb"] = peak
@@ -246,7 +250,7 @@ def measure(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def in_child(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """``measure`` in a process of its own, with one thread."""
+    """Run ``measure`` in a process of its own, with one thread."""
     threads = dict.fromkeys(
         ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
     )
@@ -259,7 +263,7 @@ def in_child(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def idle_memory() -> float:
-    """Megabytes of a process that has imported what these need, and done nothing."""
+    """Return the megabytes of a process that has only imported the modules of this benchmark."""
     code = (
         "import resource, benchmarks.mechanisms; "
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
@@ -272,7 +276,7 @@ def idle_memory() -> float:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print the table, write the JSON."""
+    """Measure the mechanisms, print the table, and write the JSON."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.mechanisms", description=__doc__)
     parser.add_argument(
         "--sizes", type=int, nargs="+", default=list(SIZES), metavar="V", help="vocabulary sizes"

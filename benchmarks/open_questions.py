@@ -5,15 +5,16 @@ association, Vickrey at a low epsilon and with a public measure, and budgets tha
     uv run python -m benchmarks.open_questions --data FOLDER --corpus FOLDER --work FOLDER
     --parts mst other_measures
 
-Word vectors are trained as the papers say (gensim's defaults, unscaled), on the first words of the
-corpus (JSON lines, compressed), once for each way to cut it; they stay in the work folder. Texts
-are rewritten by the library's tokenizer, segmentations and mechanisms. A document has the budget
+Word vectors are trained as in the papers (gensim's defaults, unscaled), on the first words of the
+corpus (JSON lines, compressed), once for each segmentation; they stay in the work folder. The
+library's tokenizer, segmentations and mechanisms rewrite texts. The budget of a document is the
 base epsilon times the average words of its data set; S1 and S2 divide it by all words of the text,
-S3 and S4 by its tokens. Unknown words come out as random ones, punctuation is dropped. Of the
-rewritten texts: cosine similarity to their sources (TF-IDF means of the words' vectors), perplexity
-by an n-gram model of other words of the corpus, the accuracy of a linear classifier that learns
-from rewritten texts, and the share of content words that are still there. The folder of data has
-sst2.parquet, mrpc.parquet and cola.parquet. Noise is seeded: this protects nothing. Markdown.
+S3 and S4 by its tokens. Unknown words are replaced by random words, punctuation is dropped. Four
+figures of the rewritten texts are measured: cosine similarity to their sources (TF-IDF means of
+word vectors), perplexity by an n-gram model of other words of the corpus, the accuracy of a linear
+classifier that learns from rewritten texts, and the share of content words that are still in the
+text. The folder of data has sst2.parquet, mrpc.parquet and cola.parquet. Noise is seeded: this
+protects nothing. The output is Markdown.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ from lexveil.types import Floats, Ids, Vectors
 
 SEED = 1
 DIMENSIONS = 100
-MIN_COUNT = 5  # of a token that has a vector; gensim's default
-MIN_NGRAM = 10  # of a candidate for a collocation
+MIN_COUNT = 5  # minimum count of a token with a vector; gensim's default
+MIN_NGRAM = 10  # minimum count of a candidate for a collocation
 MIN_PMI = 2.0  # bits; the paper's threshold
 EPSILONS = (1.0, 5.0, 10.0, 25.0)
 STRATEGIES = {"S1": "word", "S2": "gst-pmi_bits", "S3": "gst-pmi_bits", "S4": "mst-pmi_bits"}
@@ -67,12 +68,12 @@ Row = dict[str, object]
 
 
 class Corpus(NamedTuple):
-    """The first words of a corpus as numbers.
+    """The first words of a corpus, as numbers.
 
     Attributes:
         forms: (V,) normal forms by number.
         ids: (n,) the words of all sentences.
-        offsets: (sentences + 1,) where each sentence starts.
+        offsets: (sentences + 1,) the first word of each sentence.
     """
 
     forms: list[str]
@@ -81,7 +82,7 @@ class Corpus(NamedTuple):
 
     @classmethod
     def read(cls, texts: Iterator[str], n_words: int) -> Corpus:
-        """Tokenize texts until there are so many words."""
+        """Tokenize texts until there are ``n_words`` words."""
         number: dict[str, int] = {}
         parts: list[Ids] = []
         sizes: list[Ids] = [np.zeros(1, dtype=np.int64)]
@@ -95,25 +96,25 @@ class Corpus(NamedTuple):
         return cls(list(number), np.concatenate(parts), np.cumsum(np.concatenate(sizes)))
 
     def counts(self) -> Ids:
-        """(V,) of each word."""
+        """Return (V,) counts of the words."""
         return np.bincount(self.ids, minlength=len(self.forms))
 
 
 class Scored(NamedTuple):
-    """Counted n-grams with the measures of their association, by column name."""
+    """N-grams and their association measures, by column name."""
 
     words: list[Ids]
     scores: dict[str, Floats]
 
     def best(self, column: str, n: int) -> tuple[list[Ids], Floats]:
-        """The n of the largest score."""
+        """Return the n n-grams with the largest scores, and these scores."""
         rows = np.sort(np.argsort(-self.scores[column], kind="stable")[:n])
         return [column_ids[rows] for column_ids in self.words], self.scores[column][rows]
 
 
 def scored_ngrams(corpus: Corpus, size: int) -> Scored:
-    """The n-grams of two or three words, without punctuation and connectors, by the library's own
-    queries.
+    """Score the n-grams of two or three words, without punctuation and connectors, by the library's
+    own queries.
     """
     connectors = language_of("en").connectors
     counts = corpus.counts()
@@ -150,12 +151,12 @@ def scored_ngrams(corpus: Corpus, size: int) -> Scored:
 
 
 class Space(NamedTuple):
-    """Vectors of one way to cut the corpus.
+    """Vectors of one segmentation of the corpus.
 
     Attributes:
-        lexicon: what texts are looked up in.
+        lexicon: vocabulary and collocations by which texts are encoded.
         vectors: (V, p), most frequent token first.
-        counts: (V,) of each token.
+        counts: (V,) count of each token.
     """
 
     lexicon: Lexicon
@@ -163,12 +164,14 @@ class Space(NamedTuple):
     counts: Ids
 
     def without_marks(self) -> Ids:
-        """The rows of tokens with letters, the only ones that come out."""
+        """Return the rows of tokens with letters, the only possible outputs."""
         return np.flatnonzero([has_letters(token) for token in self.lexicon.tokens])
 
 
 def space_of(file: Path) -> Space:
-    """Vectors of words in a Parquet file (word, vector), most frequent first, in lower case."""
+    """Read vectors of words from a Parquet file (word, vector), most frequent first, in
+    lower case.
+    """
     table = pq.read_table(file, columns=["word", "vector"])
     row_of: dict[str, int] = {}
     for row, word in enumerate(table.column("word").to_pylist()):
@@ -178,7 +181,9 @@ def space_of(file: Path) -> Space:
 
 
 class Spaces:
-    """Spaces by name: word, or SEGMENTATION-MEASURE; trained once, then read from a folder."""
+    """Spaces by name: word, or SEGMENTATION-MEASURE; each is trained once, then read from a
+    folder.
+    """
 
     def __init__(self, corpus: Corpus, work: Path) -> None:
         self.corpus, self.work = corpus, work
@@ -187,7 +192,7 @@ class Spaces:
         self._made: dict[str, Space] = {}
 
     def tables(self, column: str) -> tuple[list[Ids], Floats, list[Ids], Floats]:
-        """Of a measure the best n-grams, as many as PMI reaches its threshold with."""
+        """Return the best n-grams by a measure: as many as have a PMI of at least the threshold."""
         if self._pairs is None or self._triples is None:
             self._pairs = scored_ngrams(self.corpus, 2)
             self._triples = scored_ngrams(self.corpus, 3)
@@ -195,20 +200,22 @@ class Spaces:
         return *self._pairs.best(column, n[0]), *self._triples.best(column, n[1])
 
     def collocations(self, column: str) -> Collocations:
-        """Look-up by words."""
+        """Return the collocations by one measure."""
         pairs, pair_score, triples, triple_score = self.tables(column)
         forms = np.array(self.corpus.forms, dtype=object)
         words = [[forms[ids].tolist() for ids in of] for of in (pairs, triples)]
         return Collocations.build(words[0], pair_score, words[1], triple_score)
 
     def scores(self, column: str) -> tuple[Floats, Floats]:
-        """(n,) of the pair and of the triple that starts at each word of the corpus."""
+        """Return (n,) scores of the pair and of the triple that start at each word of the
+        corpus.
+        """
         collocations = self.collocations(column)
         number = collocations.ids(self.corpus.forms)
         return collocations.scores(number[self.corpus.ids], self.corpus.offsets)
 
     def __getitem__(self, name: str) -> Space:
-        """Train what is not there yet."""
+        """Return the space of a name; train it if it is not in the folder."""
         if name not in self._made:
             segmentation, _, column = name.partition("-")
             collocations = self.collocations(column) if column else None
@@ -249,17 +256,19 @@ Weights = Callable[[Encoded, Space], Floats]
 
 
 def even(encoded: Encoded, _: Space) -> Floats:
-    """Every token gets the same share."""
+    """Give every token the same share."""
     return np.ones(len(encoded.rows))
 
 
 def by_words(encoded: Encoded, _: Space) -> Floats:
-    """A collocation gets the shares of its words."""
+    """Give a collocation the shares of its words."""
     return encoded.n_words.astype(np.float64)
 
 
 def by_score(encoded: Encoded, space: Space) -> Floats:
-    """A collocation gets 1 and its PMI in units of 4 bits: about twice a word's share and more."""
+    """Give a collocation 1 plus its PMI in units of 4 bits: about twice the share of a word, or
+    more.
+    """
     weight = np.ones(len(encoded.rows))
     collocations = space.lexicon.collocations
     assert collocations is not None
@@ -271,7 +280,9 @@ def by_score(encoded: Encoded, space: Space) -> Floats:
 
 
 def token_epsilons(encoded: Encoded, strategy: str, budget: float, weight: Floats) -> Floats:
-    """(n,) of each token; punctuation has none, and what kept words leave stays unspent."""
+    """Return (n,) epsilons of the tokens; 0 for punctuation. The share of kept words stays
+    unspent.
+    """
     counted = np.where(encoded.kind == TokenClass.PUNCTUATION.value, 0.0, weight)
     if strategy in ("S1", "S2"):
         parts = np.where(counted > 0, encoded.n_words, 0).astype(np.float64)
@@ -282,7 +293,7 @@ def token_epsilons(encoded: Encoded, strategy: str, budget: float, weight: Float
 
 
 class Rewriter:
-    """Rewrites texts by one mechanism over one space."""
+    """Rewriter of texts by one mechanism over one space."""
 
     def __init__(
         self, space: Space, strategy: str, mechanism: type[Madlib], **options: object
@@ -294,7 +305,7 @@ class Rewriter:
         self.mechanism = mechanism(space.vectors[self.out], **options)
 
     def epsilons(self, encoded: Encoded, base_epsilon: float, weights: Weights) -> Floats:
-        """Of each token, of the budget of a document of these texts."""
+        """Return the epsilon of each token, from the budget of a document of these texts."""
         is_mark = encoded.kind == TokenClass.PUNCTUATION.value
         n_words = int(encoded.n_words[~is_mark].sum())
         budget = base_epsilon * n_words / encoded.n_texts
@@ -307,7 +318,7 @@ class Rewriter:
         stopwords: str = "paper",
         weights: Weights = even,
     ) -> Written:
-        """What each token of texts comes out as."""
+        """Return the replacement of each token of texts."""
         rng = np.random.default_rng(SEED)
         encoded = encode(texts, self.space.lexicon)
         policy = Policy.of(self.strategy, stopwords, "drop", "sample")
@@ -325,13 +336,11 @@ class Rewriter:
         return Written(encoded, rows, action)
 
     def draw(self, texts: Written, drawn: Ids, ids: Ids, epsilon: Floats, noise: Floats) -> None:
-        """Fill in the rows of the tokens that are drawn, whose places, ids, epsilons and noise are
-        given.
-        """
+        """Fill in the rows of the drawn tokens, given their places, ids, epsilons and noise."""
         texts.rows[drawn] = self.out[self.mechanism.replace(ids, epsilon, noise)]
 
     def written(self, texts: Written) -> list[str]:
-        """Texts of tokens, words separated by spaces."""
+        """Return texts of the tokens, words separated by spaces."""
         encoded, rows, action = texts
         out: list[list[str]] = [[] for _ in range(encoded.n_texts)]
         words = encoded.words
@@ -353,7 +362,7 @@ class Rewriter:
 
 
 class Written(NamedTuple):
-    """Tokens of texts, the row that each comes out as (-1: as it is), and its action."""
+    """Tokens of texts, the output row of each token (-1: unchanged), and its action."""
 
     encoded: Encoded
     rows: Ids
@@ -361,8 +370,8 @@ class Written(NamedTuple):
 
 
 class WeighedRewriter(Rewriter):
-    """MADLIB's noise, then one of the k words nearest to the noisy vector, by a public measure of
-    what follows the word written before, to a power: post-processing of the noisy vector.
+    """MADLIB's noise, then one of the k words nearest to the noisy vector, drawn by a public
+    measure of words after the word written before. This is post-processing of the noisy vector.
     """
 
     def __init__(self, space: Space, measure: BaseMeasure, k: int) -> None:
@@ -389,7 +398,7 @@ class WeighedRewriter(Rewriter):
             before = int(rows[place] if rows[place] >= 0 else encoded.rows[place])
 
     def mass(self, before: int, words: Ids) -> Floats:
-        """(k,) the measure of each word after another one."""
+        """Return (k,) the measure of each word after another word."""
         mass = self.measure.single[words].astype(np.float64)
         if before >= 0:
             start, end = self.measure.starts[before : before + 2]
@@ -401,7 +410,9 @@ class WeighedRewriter(Rewriter):
 
 
 def public_measure(spaces: Spaces) -> BaseMeasure:
-    """The measure of tem_context, of the corpus's words: frequency, and what follows each."""
+    """Return the base measure of tem_context for the words of the corpus: word frequency and
+    bigrams.
+    """
     space, corpus = spaces["word"], spaces.corpus
     row = np.array([space.lexicon.rows.get(form, -1) for form in corpus.forms])[corpus.ids]
     last = np.zeros(len(row), dtype=np.bool_)
@@ -414,7 +425,7 @@ def public_measure(spaces: Spaces) -> BaseMeasure:
 
 
 class Texts(NamedTuple):
-    """Texts of a data set; of a task the labels, and how many texts teach."""
+    """Texts of a data set, the labels of a task, and the number of training texts."""
 
     name: str
     texts: list[str]
@@ -423,7 +434,7 @@ class Texts(NamedTuple):
 
     @classmethod
     def read(cls, folder: Path, name: str, n_train: int, n_test: int) -> Texts:
-        """Random ones of the split train, and of the others for the test."""
+        """Draw random texts of the split train for training, and of the split dev for the test."""
         table = pq.read_table(folder / f"{name}.parquet", columns=["split", "text", "label"])
         split = np.array(table.column("split").to_pylist())
         order = np.random.default_rng(SEED).permutation(len(split))
@@ -433,7 +444,7 @@ class Texts(NamedTuple):
 
 
 class Measures:
-    """What is measured of rewritten texts."""
+    """Figures of rewritten texts: similarity, perplexity, accuracy and kept words."""
 
     def __init__(self, sets: Sequence[Texts], words: Space, language_model: NgramModel) -> None:
         self.sets, self.language_model = sets, language_model
@@ -445,8 +456,8 @@ class Measures:
         ]
 
     def of(self, rewrite: Callable[[Sequence[str]], list[str]]) -> Row:
-        """Cosine and perplexity averaged over the sets, the share of content words that are still
-        there, and the accuracy of the first set, whose texts have a class.
+        """Return the mean cosine and perplexity over the sets, the share of content words still
+        present, and the accuracy on the first set, whose texts have a class.
         """
         rewritten = [rewrite(some.texts) for some in self.sets]
         cosines = [
@@ -467,25 +478,29 @@ class Measures:
 
 
 def cosine(left: Vectors, right: Vectors) -> float:
-    """Mean over texts; of a text without a known word 0."""
+    """Return the mean cosine over texts; a text without a known word counts 0."""
     lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
     return float(np.mean(np.einsum("np,np->n", left, right) / np.maximum(lengths, 1e-12)))
 
 
 def accuracy(texts: Texts, rewritten: Sequence[str]) -> float:
-    """Of a linear classifier that learnt from rewritten texts."""
+    """Return the accuracy of a linear classifier that learnt from rewritten texts, in the test
+    part.
+    """
     n = texts.n_train
     guesses = Linear(SEED).fit(rewritten[:n], texts.labels[:n]).predict(rewritten[n:])
     return float(np.mean(np.array(guesses) == np.array(texts.labels[n:])))
 
 
 def words_of(text: str) -> list[str]:
-    """Words in lower case, without punctuation."""
+    """Return the words of a text in lower case, without punctuation."""
     return re.findall(r"[^\W_]+(?:['’-][^\W_]+)*", text.lower())
 
 
 def still_there(texts: Sequence[str], rewritten: Sequence[str]) -> float:
-    """The share of content words of texts that their rewritten texts have, wherever they stand."""
+    """Return the share of content words of texts that their rewritten texts contain, at any
+    place.
+    """
     function_words = language_of("en").function_words
     n, n_kept = 0, 0
     for before, after in zip(texts, rewritten, strict=True):
@@ -507,7 +522,7 @@ COLUMNS = {
 
 
 class Questions:
-    """Each question is a method that prints its table."""
+    """Questions; each one is a method that prints its table."""
 
     def __init__(
         self,
@@ -531,11 +546,11 @@ class Questions:
         return {"what": what, "epsilon": f"{epsilon:g}"} | figures
 
     def clean(self) -> None:
-        """What the texts are without rewriting."""
+        """Measure the texts without rewriting."""
         self.show("Clean", [{"what": "clean"} | self.measures.of(list)])
 
     def stopwords(self) -> None:
-        """S1 with stop words kept and with stop words perturbed, beside S2, S3 and S4."""
+        """Compare S1 with stop words kept and with stop words perturbed, and S2, S3 and S4."""
         rewriters = {
             strategy: Rewriter(self.spaces[space], strategy, Madlib)
             for strategy, space in STRATEGIES.items()
@@ -560,7 +575,9 @@ class Questions:
         self.lengths()
 
     def lengths(self) -> None:
-        """How long vectors are, and how far the nearest word is: what an epsilon means."""
+        """Print the lengths of vectors and the distances to the nearest word, which give an epsilon
+        its meaning.
+        """
         spaces = {name: self.spaces[name] for name in ("word", "gst-pmi_bits", "mst-pmi_bits")}
         if self.other:
             spaces[self.other.stem] = space_of(self.other)
@@ -577,7 +594,9 @@ class Questions:
             )
 
     def mst(self) -> None:
-        """How often greedy MST is below the best total, and what each segmentation keeps."""
+        """Measure how often greedy MST is below the best total, and the utility of each
+        segmentation.
+        """
         pair, triple = self.spaces.scores("pmi_bits")
         offsets = self.spaces.corpus.offsets
         totals = {}
@@ -609,7 +628,7 @@ class Questions:
         self.segmentations("GST, MST and the best total, MADLIB, S3's budget", names)
 
     def other_measures(self) -> None:
-        """GST and MST by other measures."""
+        """Compare GST and MST by several association measures."""
         columns = [measure.column for measure in MEASURES]
         names = [f"{how}-{column}" for how in ("gst", "mst") for column in columns]
         best = {column: set(zip(*self.spaces.tables(column)[0], strict=True)) for column in columns}
@@ -619,7 +638,7 @@ class Questions:
         self.segmentations("Association measures, MADLIB, S3's budget", names)
 
     def segmentations(self, title: str, names: Sequence[str]) -> None:
-        """Texts cut in several ways."""
+        """Measure texts in several segmentations."""
         rows = []
         for name in names:
             rewriter = Rewriter(self.spaces[name], "S3", Madlib)
@@ -627,7 +646,9 @@ class Questions:
         self.show(title, rows)
 
     def anomaly(self) -> None:
-        """Vickrey in S1 at low and high epsilons, in the readings that could explain Table 6."""
+        """Measure Vickrey in S1 at low and high epsilons, in the readings that could explain Table
+        6.
+        """
         words = self.spaces["word"]
         readings: dict[str, Rewriter] = {
             "madlib": Rewriter(words, "S1", Madlib),
@@ -656,8 +677,8 @@ class Questions:
         self.far_out()
 
     def far_out(self) -> None:
-        """How much the nearest words to a noisy vector depend on the word under it: the same noise
-        is added to every word of two random orders.
+        """Measure how much the nearest words to a noisy vector depend on the word under it: the
+        same noise is added to the words of two random orders.
         """
         rewriter = Rewriter(self.spaces["word"], "S1", Madlib)
         rng = np.random.default_rng(SEED)
@@ -684,7 +705,7 @@ class Questions:
             )
 
     def weighed(self) -> None:
-        """The nearest words weighed by the public measure, beside MADLIB and Vickrey."""
+        """Compare the nearest words weighed by the public measure with MADLIB and Vickrey."""
         words, measure = self.spaces["word"], public_measure(self.spaces)
         rewriters: dict[str, Rewriter] = {
             "madlib": Rewriter(words, "S1", Madlib),
@@ -702,7 +723,7 @@ class Questions:
             self.show(f"Neighbours weighed by a public measure, S1, stop words {policy}", rows)
 
     def budgets(self) -> None:
-        """S3 with shares of the budget that are not even."""
+        """Measure S3 with shares of the budget that are not even."""
         rewriter = Rewriter(self.spaces["gst-pmi_bits"], "S3", Madlib)
         shares = {"even": even, "by words": by_words, "by 1 + PMI/4": by_score}
         rows = [
@@ -714,36 +735,36 @@ class Questions:
 
 
 class Inverted(Rewriter):
-    """Noise of scale ε where it should be 1/ε."""
+    """Rewriter with a fault: noise of scale ε in place of 1/ε."""
 
     def epsilons(self, encoded: Encoded, base_epsilon: float, weights: Weights) -> Floats:
-        """The reciprocal of each."""
+        """Return the reciprocal of each epsilon."""
         return 1 / np.maximum(super().epsilons(encoded, base_epsilon, weights), 1e-9)
 
 
 class Leaking(Rewriter):
-    """A share of the words comes out as it is, as it would by a fault."""
+    """Rewriter with a fault: a share of the words stays unchanged."""
 
     def __init__(self, space: Space, strategy: str, mechanism: type[Madlib], share: float) -> None:
         super().__init__(space, strategy, mechanism)
         self.share = share
 
     def draw(self, texts: Written, drawn: Ids, ids: Ids, epsilon: Floats, noise: Floats) -> None:
-        """Random words, but for those that leak."""
+        """Draw random words, except for the words that leak."""
         leaks = np.random.default_rng(SEED + 1).random(len(drawn)) < self.share
         super().draw(texts, drawn, ids, epsilon, noise)
         texts.rows[drawn[leaks]] = self.out[ids[leaks]]
 
 
 def language_model(texts: Iterator[str], n_words: int) -> NgramModel:
-    """Of the first words of texts."""
+    """Train an n-gram model on the first words of texts."""
     corpus = Corpus.read(texts, n_words)
     model = train_ngrams(corpus.ids, corpus.offsets, len(corpus.forms), 3)
     return NgramModel(model, corpus.forms)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure what is asked for."""
+    """Measure the requested parts."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.open_questions", description=__doc__
     )

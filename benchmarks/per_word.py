@@ -1,8 +1,7 @@
-"""The mechanisms word by word in plain NumPy, as the papers' code does it: the way we compare our
-speed with.
+"""Mechanisms word by word in plain NumPy, as in the papers' code: the baseline for speed.
 
-Written from the papers. They are no part of the product: they are slow, and where the published
-code is known to break its own guarantee these do not repeat the slip.
+This code was written from the papers and is not part of the product. It is slow. Where the
+published code is known to break its own guarantee, this code does not repeat the error.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ PerWord = Callable[[int, float, np.random.Generator], int]
 
 
 def published_noise(dimensions: int, epsilon: float, rng: np.random.Generator) -> Floats:
-    """A direction from ``multivariate_normal``, which decomposes the identity anew for every word,
-    times a gamma.
+    """Draw noise with a direction from ``multivariate_normal``, which decomposes the identity again
+    for every word, and a gamma radius.
     """
     direction = rng.multivariate_normal(np.zeros(dimensions), np.eye(dimensions))
     direction /= np.linalg.norm(direction)
@@ -30,14 +29,16 @@ def published_noise(dimensions: int, epsilon: float, rng: np.random.Generator) -
 
 
 def tidy_noise(dimensions: int, epsilon: float, rng: np.random.Generator) -> Floats:
-    """The same law from independent normal numbers: what a careful author would write."""
+    """Draw the noise of ``published_noise`` from independent normal numbers, as a careful author
+    would.
+    """
     direction = rng.standard_normal(dimensions)
     direction /= np.linalg.norm(direction)
     return direction * rng.gamma(dimensions, 1 / epsilon)
 
 
 def madlib(vectors: Vectors, noise: Callable[..., Floats] = published_noise) -> PerWord:
-    """Noise, then a scan of the vocabulary."""
+    """Return the per-word form of MADLIB: noise, then a scan of the vocabulary."""
 
     def replace(word: int, epsilon: float, rng: np.random.Generator) -> int:
         noisy = vectors[word] + noise(vectors.shape[1], epsilon, rng)
@@ -47,7 +48,9 @@ def madlib(vectors: Vectors, noise: Callable[..., Floats] = published_noise) -> 
 
 
 def mahalanobis(vectors: Vectors, lambda_: float = 0.2) -> PerWord:
-    """Noise shaped by a matrix square root that is computed for every word."""
+    """Return the per-word form of mahalanobis: noise shaped by a matrix square root that is
+    computed for every word.
+    """
     covariance = np.cov(vectors, rowvar=False)
     covariance *= vectors.shape[1] / np.trace(covariance)
     shape = lambda_ * covariance + (1 - lambda_) * np.eye(len(covariance))
@@ -60,7 +63,7 @@ def mahalanobis(vectors: Vectors, lambda_: float = 0.2) -> PerWord:
 
 
 def vickrey(vectors: Vectors, t: float = 0.75) -> PerWord:
-    """Noise, then the nearest or the second nearest word."""
+    """Return the per-word form of vickrey: noise, then the nearest or the second nearest word."""
 
     def replace(word: int, epsilon: float, rng: np.random.Generator) -> int:
         noisy = vectors[word] + published_noise(vectors.shape[1], epsilon, rng)
@@ -74,7 +77,9 @@ def vickrey(vectors: Vectors, t: float = 0.75) -> PerWord:
 
 
 def tem(vectors: Vectors, beta: float = 0.001) -> PerWord:
-    """Distances to all words, Gumbel noise for each word of the ball and for the rest together."""
+    """Return the per-word form of TEM: distances to all words, Gumbel noise for each word of the
+    ball and for the other words together.
+    """
     n_words = len(vectors)
 
     def replace(word: int, epsilon: float, rng: np.random.Generator) -> int:
@@ -94,8 +99,8 @@ def tem(vectors: Vectors, beta: float = 0.001) -> PerWord:
 
 
 def truncated_gumbel(vectors: Vectors, scale: float) -> PerWord:
-    """The k nearest words by a full sort, truncated Gumbel noise on their distances by
-    rejection.
+    """Return the per-word form of truncated Gumbel: the k nearest words by a full sort, and
+    truncated Gumbel noise on their distances by rejection.
     """
     n_words = len(vectors)
     largest = float(2 * np.linalg.norm(vectors, axis=1).max())
@@ -116,7 +121,9 @@ def truncated_gumbel(vectors: Vectors, scale: float) -> PerWord:
 
 
 def diffractor_geometric(order: npt.NDArray[np.int32]) -> PerWord:
-    """The word's place from a dictionary, plus the difference of two geometric numbers, clipped."""
+    """Return the per-word form of the geometric 1-Diffractor: the word's place from a dictionary,
+    plus the difference of two geometric numbers, clipped.
+    """
     words = order.tolist()
     place = {word: index for index, word in enumerate(words)}
 
@@ -129,7 +136,9 @@ def diffractor_geometric(order: npt.NDArray[np.int32]) -> PerWord:
 
 
 def diffractor_tem(order: npt.NDArray[np.int32], beta: float = 0.001) -> PerWord:
-    """TEM over the places of the list, with Gumbel noise for each place within γ."""
+    """Return the per-word form of diffractor_tem: TEM over the places of the list, with Gumbel
+    noise for each place within γ.
+    """
     words = order.tolist()
     place = {word: index for index, word in enumerate(words)}
     n_words = len(words)
@@ -152,7 +161,9 @@ def diffractor_tem(order: npt.NDArray[np.int32], beta: float = 0.001) -> PerWord
 
 
 def rank_remap(vectors: Vectors, c: float = 0.5, ranks: int = 32) -> PerWord:
-    """MADLIB, then a neighbour of its output by rank, found by a full sort."""
+    """Return the per-word form of rank_remap: MADLIB, then a neighbour of its output by rank, found
+    by a full sort.
+    """
     inner = madlib(vectors)
 
     def replace(word: int, epsilon: float, rng: np.random.Generator) -> int:
@@ -165,6 +176,6 @@ def rank_remap(vectors: Vectors, c: float = 0.5, ranks: int = 32) -> PerWord:
 
 
 def build(name: str, material: Any, **parameters: Any) -> PerWord:
-    """The per-word form of mechanism ``name`` over its vectors or its list."""
+    """Return the per-word form of mechanism ``name`` over its vectors or its list."""
     made: PerWord = globals()[name](material, **parameters)
     return made

@@ -1,4 +1,4 @@
-"""Texts of public data sets, what is predicted of them, and how well."""
+"""Public data sets with the classes to predict, and the scores of the predictions."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from lexveil.evaluation.classifier import Linear
 from lexveil.types import Floats
 
 SEED = 1
-TEST_SHARE = 0.3  # of the texts are predicted
-RESAMPLED = 1_000  # bootstrap draws of the documents that are predicted
+TEST_SHARE = 0.3  # share of the texts that are held out and predicted
+RESAMPLED = 1_000  # bootstrap draws of the predicted documents
 GENRES = ("comedy", "horror")
 
 
 class Sizes(NamedTuple):
-    """Of each data set.
+    """Sizes of the sample from each data set.
 
     Attributes:
-        train, test: texts to learn from, and to predict.
-        words: of each text, its first ones.
-        read: words of the held-out texts that readers read.
+        train, test: number of texts to learn from, and to predict.
+        words: number of words of each text, from its beginning.
+        read: number of words of held-out texts that adversaries read.
     """
 
     train: int
@@ -39,15 +39,16 @@ class Sizes(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A data set.
+    """Data set with the classes to predict.
 
     Attributes:
-        columns: what is predicted, "utility", "another task" or "attack", and the column that has
-            it.
-        few: only the mechanisms that are recommended rewrite it.
-        texts: those to learn from first.
-        classes: of each text, by what is predicted.
-        n_train, n_read: texts to learn from, and of the others those that are read.
+        name: name in tables.
+        file: stem of the Parquet file.
+        columns: column of each prediction, by its kind: "utility", "another task" or "attack".
+        few: whether only the recommended mechanisms rewrite the data set.
+        texts: the texts, training texts first.
+        classes: classes of each text, one for each prediction.
+        n_train, n_read: number of training texts, and of held-out texts that adversaries read.
     """
 
     name: str
@@ -60,7 +61,9 @@ class Problem:
     n_read: int = 0
 
     def drawn(self, folder: Path, sizes: Sizes) -> Problem:
-        """With its texts, as far as there are so many equally many of each class."""
+        """Return the problem with sampled texts: up to the given sizes, with equally many texts of
+        each class.
+        """
         table = pq.read_table(folder / f"{self.file}.parquet").to_pydict()
         if "genre" in self.columns.values():
             table["genre"] = genres(table["movie_id"], table["text"])
@@ -85,16 +88,16 @@ class Problem:
 
     @property
     def read(self) -> slice:
-        """The held-out texts that are read."""
+        """Slice of the held-out texts that adversaries read."""
         return slice(self.n_train, self.n_train + self.n_read)
 
     def names(self, what: str) -> list[str]:
-        """The classes of what is predicted; fewer than ten."""
+        """Return the classes of one prediction, sorted; there are fewer than ten."""
         return sorted({row[[*self.columns].index(what)] for row in self.classes})
 
     def predicted(self, texts: Sequence[str]) -> dict[str, str]:
-        """A digit for the class of each held-out text, learnt from the others, by what is
-        predicted.
+        """Learn from the training texts and predict the class of each held-out text; return a
+        string of one digit per text for each prediction.
         """
         n, found = self.n_train, {}
         for place, what in enumerate(self.columns):
@@ -105,8 +108,8 @@ class Problem:
         return found
 
     def f1(self, predicted: str, what: str) -> Floats:
-        """(1 + RESAMPLED,) macro F1 over all documents that were predicted, and over each draw of
-        them.
+        """Return (1 + RESAMPLED,) macro F1 over all predicted documents, and over each bootstrap
+        draw of them.
         """
         place, names = [*self.columns].index(what), self.names(what)
         truth = np.array([names.index(known[place]) for known in self.classes[self.n_train :]])
@@ -120,7 +123,9 @@ class Problem:
 
 @lru_cache(maxsize=1)
 def resampled(n: int) -> Floats:
-    """(1 + RESAMPLED, n) how often each document counts: once, and in each draw of as many."""
+    """Return (1 + RESAMPLED, n) weights of the documents: all once, and then each bootstrap
+    draw.
+    """
     draws = np.random.default_rng(SEED).multinomial(n, np.full(n, 1 / n), RESAMPLED)
     return np.vstack([np.ones(n), draws])
 
@@ -135,8 +140,8 @@ PROBLEMS = (
 
 
 def genres(films: Sequence[str], texts: Sequence[str]) -> list[str | None]:
-    """The genre that more than twice as many other reviews of the same film name as the other
-    genre.
+    """Return for each review the genre that more than twice as many other reviews of the same film
+    name as the other genre; None if there is no such genre.
     """
     named = [
         [genre in set(re.findall("[a-z]+", text.lower())) for genre in GENRES] for text in texts

@@ -1,19 +1,18 @@
-"""The epsilon of a token at each level of protection: what `--protection` takes for a model that
-ships.
+"""Epsilon of a token at each level of protection, which `--protection` uses for a model that ships.
 
     uv run python -m benchmarks.protection --corpus FOLDER --json lexveil/models/protection/en.json
     uv run python -m benchmarks.protection --corpus FOLDER --check FILE.parquet FILE.parquet
     uv run python -m benchmarks.protection --figures    # lexveil/models/expected.json
 
-A level is a share of the content words and one of the rare words that a reader may name, both to
-hold. The reader knows the mechanism, the words and epsilon; the largest counts of what the readers
-name that are run: by the word, by context, whose n-gram model learns from all files of the corpus
-(JSON lines, compressed) but the last, and with `--reader smollm2` by a neural model. Documents of
-the last are rewritten, and epsilon, the same for every token, is found by bisection. `--check`
-measures at the levels of the file that ships on other texts, or with `--epsilon` at other ones;
-`--base smollm2` lets a language model weigh the words of `tem_context`. Noise is seeded: this
-protects nothing. Beside the measured shares stand those that calibration expects, which reads no
-text.
+A level is a share of the content words and a share of the rare words that an adversary may name;
+both hold. Every adversary knows the mechanism, the words and epsilon, and the one that names most
+counts. There is one by word; one by context, whose n-gram model learns from all files of the corpus
+(JSON lines, compressed) but the last; and with `--reader smollm2` one with a neural model. The
+documents of the last file are rewritten, and a bisection finds epsilon, the same for every token.
+`--check` measures the levels of the file that ships on other texts; with `--epsilon`, it measures
+at other epsilons. With `--base smollm2` a language model weighs the words of `tem_context`. Noise
+is seeded: this protects nothing. The table also has the shares that calibration expects;
+calibration reads no text.
 """
 
 from __future__ import annotations
@@ -61,11 +60,11 @@ from lexveil.text.encode import tokenize
 from lexveil.text.piece_models import PieceModel
 
 SEED = 1
-STEPS = 8  # of a bisection on ln ε, after which ε is known to 1.2 %
+STEPS = 8  # steps of a bisection on ln ε, after which ε is known to 1.2 %
 DIGITS = 3
 RANGES = {"diffractor_geometric": (0.002, 20.0), "diffractor_tem": (0.004, 40.0)}
-RANGE = (0.3, 50.0)  # of the others, in 1 / units of the embedding
-SIDE_BY_SIDE = 64  # texts that a neural model reads
+RANGE = (0.3, 50.0)  # range of ε for the other mechanisms, in 1 / units of the embedding
+SIDE_BY_SIDE = 64  # texts in one batch of a neural model
 RARE = BANDS.index("rare")
 COLUMNS = {
     "texts": "texts",
@@ -95,19 +94,21 @@ COLUMNS = {
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What each reader that was run named of the perturbed words of some texts, by its name."""
+    """Shares of the perturbed words of some texts that each adversary named, by the name of the
+    adversary.
+    """
 
     content: dict[str, Share]
     rare: dict[str, Share]
     unchanged: Share
     words: float
-    verbatim: float  # of 1,000 texts with a perturbed word, those of which all came out unchanged
-    texts: list[str]  # as rewritten
-    neural_nats: str  # that the neural model needs for a word
-    rate: float  # tokens that are rewritten in a second of the processor
+    verbatim: float  # texts with no changed word, of 1,000 texts with a perturbed word
+    texts: list[str]  # the rewritten texts
+    neural_nats: str  # nats per word under the neural model
+    rate: float  # tokens rewritten per CPU second
 
     def row(self) -> dict[str, object]:
-        """As a row of the table."""
+        """Return the shares as a row of the table."""
         of = {"content": self.content, "rare": self.rare}
         shares = {
             f"{band}_{name}": share
@@ -124,7 +125,7 @@ class Named:
 
     @property
     def strongest(self) -> Shares:
-        """What the strongest reader named of content words, and of rare ones."""
+        """Shares of content words and of rare words that the strongest adversary named."""
         return Shares(
             *(
                 max(of[name].share for name in READERS if name in of)
@@ -134,7 +135,7 @@ class Named:
 
 
 class Measuring:
-    """One mechanism and strategy over one model, with its readers."""
+    """One mechanism and strategy over one model, with the adversaries that read its outputs."""
 
     def __init__(
         self,
@@ -145,8 +146,8 @@ class Measuring:
         neural: PieceModel | None = None,
         epsilons: tuple[float, float] | None = None,
     ) -> None:
-        """Load the mechanism; one reader serves all ``epsilons``, else each epsilon has one of its
-        own.
+        """Load the mechanism. With ``epsilons``, one adversary is built for that range; otherwise
+        each epsilon gets an adversary of its own.
         """
         chosen = model.params.policy
         policy = Policy.of(strategy, chosen.stopwords, chosen.punctuation, chosen.oov)
@@ -173,7 +174,7 @@ class Measuring:
     def rewritten(
         self, texts: Sequence[str], epsilon: float, names: Sequence[str] | None = None
     ) -> Rewritten:
-        """Rewrite texts at one epsilon of every token; the name of a text decides its noise."""
+        """Rewrite texts at one epsilon for every token; the name of a text decides its noise."""
         worker = replace(self.engine.worker(), column_keys=(("text",),), budget_name="1")
         names = names or [str(number) for number in range(len(texts))]
         batch = Batch([[text] for text in texts], [(name,) for name in names])
@@ -199,7 +200,7 @@ class Measuring:
     def named(
         self, texts: Sequence[str], epsilon: float, names: Sequence[str] | None = None
     ) -> Named:
-        """Rewrite texts, and read them."""
+        """Rewrite texts, and count the words that each adversary names."""
         started = time.process_time()
         done = self.rewritten(texts, epsilon, names)
         rate = round(len(done.rows) / (time.process_time() - started))
@@ -242,8 +243,8 @@ class Measuring:
         )
 
     def expected(self, epsilon: float) -> dict[str, str]:
-        """What calibration expects the readers by word and by context to name of content words, and
-        of rare ones.
+        """Return the shares of content words and of rare words that calibration expects the
+        adversaries by word and by context to name.
         """
         sample = self.public.sample("calibration", WORDS)
         _, guesses = self.public.read(sample, epsilon, "calibration")
@@ -287,8 +288,8 @@ def largest(
 
 
 def nats_by(model: PieceModel, texts: Sequence[str]) -> float:
-    """What a neural model needs for a word of texts, each read from its beginning; marks are
-    words.
+    """Return the nats per word of texts under a neural model, each text read from its beginning;
+    punctuation marks count as words.
     """
     words = [re.findall(r"[^\W_]+|[^\w\s]", text) for text in texts]
     pieces = sorted(
@@ -312,13 +313,13 @@ def nats_by(model: PieceModel, texts: Sequence[str]) -> float:
 
 
 def nats_a_word(language_model: NgramModel, texts: Sequence[str]) -> float:
-    """The cross-entropy of texts under the n-gram model."""
+    """Return the cross-entropy of texts under the n-gram model, in nats per word."""
     scores = language_model.score([*texts])
     return float(-scores.log_sum.sum() / scores.n_tokens.sum())
 
 
 def learnt(files: Sequence[Path], max_words: int, without: Collection[str] = ()) -> NgramModel:
-    """The n-gram model of the first words of texts, of all sources but some."""
+    """Train an n-gram model on the first words of files, without the texts of some sources."""
     numbers, ids, offsets = dict[str, int](), list[int](), [0]
     for file in files:
         for sentence in _sentences(read_texts(file, without)):
@@ -343,7 +344,9 @@ def _sentences(texts: Sequence[str]) -> Iterator[list[str]]:
 
 
 def read_texts(file: Path, without: Collection[str] = ()) -> list[str]:
-    """The texts of a file: JSON lines, compressed, but for those of some sources; or Parquet."""
+    """Read the texts of a file: compressed JSON lines, without the texts of some sources; or
+    Parquet.
+    """
     if file.suffix == ".parquet":
         return [
             text
@@ -355,7 +358,9 @@ def read_texts(file: Path, without: Collection[str] = ()) -> list[str]:
 
 
 def drawn(texts: Sequence[str], n_words: int, longest: int) -> list[str]:
-    """Texts in random order, of each its first words, until there are so many words."""
+    """Draw texts in random order, and cut each to its first words, until there are ``n_words``
+    words.
+    """
     chosen, total = [], 0
     for number in np.random.default_rng(SEED).permutation(len(texts)).tolist():
         words = texts[number].split(" ")[:longest]
@@ -367,7 +372,7 @@ def drawn(texts: Sequence[str], n_words: int, longest: int) -> list[str]:
 
 
 def with_context(base: Model, **changed: object) -> Model:
-    """A model with other parameters of tem_context."""
+    """Return a model with changed parameters of tem_context."""
     params = base.params
     context = params.mechanisms.tem_context.model_copy(update=changed)
     mechanisms = params.mechanisms.model_copy(update={"tem_context": context})
@@ -378,7 +383,9 @@ def with_context(base: Model, **changed: object) -> Model:
 
 
 def write_figures() -> None:
-    """Write what a release by default says of its levels, so that none has to compute it."""
+    """Write the expected recovery at the levels of the default release, so that no user has to
+    compute it.
+    """
     write_json({}, SHIPPED)
     model = Model.load(name="en")
     for name in LEVELS:
@@ -403,7 +410,7 @@ def write_levels(model: Model, levels: Sequence[MeasuredLevel], file: Path) -> N
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print, and write the file that ships."""
+    """Measure the levels, print them, and write the file that ships."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.protection", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--corpus", type=Path, default=Path(), metavar="FOLDER")

@@ -1,5 +1,5 @@
-"""Parts of a stage on the Ray cluster that this machine is a node of: what ``benchmarks.scale``
-compares Dask with.
+"""Map over items on the Ray cluster that this machine is a node of; ``benchmarks.scale`` compares
+Dask with it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lexveil.runtime.crash import short_report
 from lexveil.runtime.hashes import code_hash
 from lexveil.runtime.process_start import ONE_THREAD
 
-os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # which Ray reads when it is imported
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # Ray reads it at import
 
 import ray
 from ray.exceptions import GetTimeoutError, RayError, RayTaskError
@@ -28,17 +28,17 @@ from ray.exceptions import GetTimeoutError, RayError, RayTaskError
 A = TypeVar("A")
 B = TypeVar("B")
 
-WORKERS = 60.0  # seconds without any processor of the cluster after which none is waited for
-READY = 10  # times a node that is starting is asked again
-LOOK = 5.0  # seconds between two looks for processors while a result is awaited
+WORKERS = 60.0  # seconds to wait for a cluster that has no processor
+READY = 10  # retries to connect to a node that is starting
+LOOK = 5.0  # seconds between two checks for processors while a result is awaited
 
-_functions: dict[str, Callable[[Any], Any]] = {}  # of a worker: the one it was sent last
+_functions: dict[str, Callable[[Any], Any]] = {}  # the last function that this worker received
 
 
 @cache
 def build_hash() -> str:
-    """What must be the same on every worker, or results could depend on who made them: code, Python
-    and NumPy.
+    """Return a hash of code, Python and NumPy, which must be equal on every worker so that results
+    do not depend on the worker.
     """
     return f"{code_hash()} {platform.python_version()} {np.__version__}"
 
@@ -59,13 +59,13 @@ def _call(function: list[Any], item: Any, build: str) -> Any:
         return _functions[name](item)
     except (LexveilError, ImportError):
         raise
-    except Exception as error:  # workers log what it says, which may be a text
+    except Exception as error:  # workers log its message, which may contain a text
         raise RuntimeError(f"{type(error).__name__} in {short_report(error)}") from None
 
 
 def connect(address: str) -> None:
-    """Make this process one of the cluster's drivers until it ends; it stays with a cluster that it
-    has.
+    """Make this process a driver of the cluster until it ends; a process that is connected stays
+    connected.
 
     Raises:
         RequestError: if no Ray node of this machine answers.
@@ -97,18 +97,18 @@ def _processors() -> int:
 def cluster_map(
     function: Callable[[A], B], items: Iterable[A], address: str
 ) -> Generator[B, None, None]:
-    """Yield ``function(item)`` in order, at most two items more under way than the cluster has
+    """Yield ``function(item)`` in order, with at most two items more under way than the cluster has
     processors.
 
-    Each node gets ``function`` once; its workers share its arrays, read-only. Results of a worker
-    that died, and its items under way, are made again.
+    Each node gets ``function`` once; its workers share its arrays, read-only. If a worker dies, its
+    results and its items under way are computed again.
 
     Raises:
-        RequestError: if this machine is no node of the cluster, or a worker has other code.
+        RequestError: if this machine is not a node of the cluster, or a worker has other code.
         LexveilError: if an item killed several workers, or all processors were lost. A LexveilError
             of ``function`` is raised here.
-        RuntimeError: with name and place of another exception of ``function``; what it says stays
-            there.
+        RuntimeError: for any other exception of ``function``, with its name and place but without
+            its message.
     """
     connect(address)
     pending: deque[Any] = deque()
@@ -129,10 +129,10 @@ def cluster_map(
 
 
 def _result(reference: Any) -> Any:
-    """The result, awaited as long as there are processors or one may soon be back.
+    """Return the result, waiting as long as the cluster has processors or may soon have one again.
 
     Raises:
-        LexveilError: if there was none for ``WORKERS`` seconds.
+        LexveilError: if there was no processor for ``WORKERS`` seconds.
     """
     alone = 0.0
     while alone < WORKERS:
@@ -147,7 +147,7 @@ def _result(reference: Any) -> Any:
 
 
 def _explained(error: RayError) -> Exception:
-    """The error to raise: that of the function, or one with advice."""
+    """Return the error to raise: the error of the function, or one with advice."""
     if isinstance(error, RayTaskError):
         cause: Exception = error.cause
         if isinstance(cause, LexveilError) or "failed to import" not in str(cause):

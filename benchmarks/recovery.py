@@ -1,12 +1,12 @@
-"""Readers by the word: how long they take, and how much less the estimated one gets back than the
-exact one.
+"""Recovery by the adversaries by word: their speed, and the shortfall of the estimated adversary
+against the exact one.
 
     uv run python -m benchmarks.recovery                 # speed, on made vectors
     uv run python -m benchmarks.recovery --errors   # against TEM's closed form, and on toys
     uv run python -m benchmarks.recovery --bands    # which words come back where equally many do
 
-Speed is that of a run of texts of about 20 tokens with an epsilon each; CPU seconds, all threads of
-the process.
+Speed is that of a run of texts of about 20 tokens, each with an epsilon of its own, in CPU seconds
+of all threads of the process.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from lexveil.text.normal_forms import is_punctuation
 from lexveil.types import Bytes, Floats, Orders, Vectors
 
 N_WORDS, DIMENSIONS, TOKENS = 30_000, 300, 200_000
-# About what leaves a third of the words unchanged on made vectors.
+# These ε leave about a third of the words unchanged on made vectors.
 EPSILONS = {"tem": 5.0, "diffractor_geometric": 1.0, "diffractor_tem": 1.0, "truncated_gumbel": 5.0}
 NOISY = 40.0
-AGAINST = 2_000, (2.0, 4.0, 7.0)  # words and epsilons of TEM, by which the estimate is measured
-OF_BAND = 1_000  # words of each band: a share then has a 95% interval of at most ± 0.031
-LEVELS = (0.05, 0.2, 0.5)  # shares of the words that are no function words
-# an epsilon of the mechanisms on the vectors of the model en, from which the search begins
+AGAINST = 2_000, (2.0, 4.0, 7.0)  # words and epsilons of TEM, for the comparison
+OF_BAND = 1_000  # words of each band, for a 95% interval of at most ± 0.031
+LEVELS = (0.05, 0.2, 0.5)  # recovered shares of the content words
+# first epsilon of the search, for mechanisms on the vectors of the model en
 NEAR = 8.0
-SPREAD = 4.5  # budgets of a run lie between epsilon divided and multiplied by it
+SPREAD = 4.5  # budgets of a run lie between epsilon / SPREAD and epsilon * SPREAD
 PAPER = {"truncated_gumbel": {"calibration": "paper"}}
 SPEED = {
     "mechanism": "mechanism",
@@ -78,7 +78,7 @@ TOYS = {
 
 
 def speed(name: str, n_words: int, dimensions: int, tokens: int) -> dict[str, Any]:
-    """Build the reader of one mechanism for a run, and decode its outputs."""
+    """Build the adversary of one mechanism for a run, decode the outputs, and return the times."""
     vectors, prior = (
         material.made_vectors(n_words, dimensions),
         prior_of(10_000_000 // np.arange(1, n_words + 1)),
@@ -106,7 +106,7 @@ def speed(name: str, n_words: int, dimensions: int, tokens: int) -> dict[str, An
         if isinstance(ladder := getattr(reader, "ladder", None), Ladder)
         else 0,
         "build": built - start,
-        "product": n_words**2 * dimensions / limits.sgemm(dimensions),  # of half of all pairs
+        "product": n_words**2 * dimensions / limits.sgemm(dimensions),  # half of all pairs
         "tokens": tokens,
         "decode": done - built,
         "microseconds": 1e6 * (done - built) / tokens,
@@ -124,7 +124,7 @@ def _warm_up(name: str) -> None:
 
 
 class Words(NamedTuple):
-    """The most frequent words of the model en."""
+    """The most frequent words of the model en, with their vectors, orders, prior and bands."""
 
     vectors: Vectors
     orders: Orders
@@ -133,7 +133,9 @@ class Words(NamedTuple):
 
     @classmethod
     def of(cls, n_words: int) -> Words:
-        """The first ``n_words`` that are no punctuation, and their orders as the model has them."""
+        """Load the first ``n_words`` words that are not punctuation, and their orders in the
+        model.
+        """
         import lexveil.models
 
         model = PackagedModel(Path(lexveil.models.__path__[0]) / "en")
@@ -152,13 +154,13 @@ class Words(NamedTuple):
         )
 
     def mechanism(self, name: str) -> Any:
-        """A mechanism over them."""
+        """Build a mechanism over the words."""
         return build_mechanism(name, self.vectors, PAPER, self.orders)
 
 
 def by_bands(words: Words, name: str) -> Iterator[dict[str, Any]]:
-    """What is expected to come back of each band where so much of the content words does; as
-    `lexveil calibrate`.
+    """Yield the expected recovery of each band at each level of recovered content words, computed
+    as in `lexveil calibrate`.
     """
     mechanism = words.mechanism(name)
     sample = WordSample.draw(words.prior, words.bands, np.random.default_rng(5), OF_BAND // 2)
@@ -188,7 +190,9 @@ def by_bands(words: Words, name: str) -> Iterator[dict[str, Any]]:
 
 
 def against_tem(n_words: int, epsilons: Sequence[float]) -> Iterator[dict[str, Any]]:
-    """Both readers of the same TEM outputs, by band, on the most frequent words of the model en."""
+    """Yield the recovery of both adversaries from the same TEM outputs, by band, on the most
+    frequent words of the model en.
+    """
     words = Words.of(n_words)
     prior, mechanism = words.prior, words.mechanism("tem")
     sample = WordSample.draw(prior, words.bands, np.random.default_rng(5), OF_BAND)
@@ -213,8 +217,8 @@ def against_tem(n_words: int, epsilons: Sequence[float]) -> Iterator[dict[str, A
 
 
 def toy(name: str, dimensions: int, epsilon: float, remap: bool = False) -> dict[str, Any]:
-    """What the estimated reader gets back of a toy, and the most that the table of its draws
-    allows.
+    """Return the recovery of the estimated adversary on a toy vocabulary, and the largest recovery
+    that the table of its draws allows.
     """
     n_words, draws, rng = 200, 1000, np.random.default_rng(1)
     vectors = rng.normal(size=(n_words, dimensions)) * np.exp(rng.normal(0, 0.4, n_words))[:, None]
@@ -242,7 +246,7 @@ def toy(name: str, dimensions: int, epsilon: float, remap: bool = False) -> dict
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, and print the tables."""
+    """Measure recovery, and print the tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.recovery", description=__doc__)
     parser.add_argument("--mechanisms", nargs="+", default=list(MECHANISMS), metavar="NAME")
     parser.add_argument("--words", type=int, default=N_WORDS, help="size of the vocabulary")

@@ -4,11 +4,11 @@ of loopback.
     uv run python -m benchmarks.scale --corpus FOLDER [--work tokenize rewrite] [--engines processes
     dask ray]
 
-A node has one processor. Each engine does the same items by the map that the stages use: shards of
-the sample to be tokenized, or batches of texts to be rewritten by the model that ships. Start is
-from nothing to an answer of both workers; the first map also imports what it needs. Memory is that
-of all processes, shared pages once (PSS), this one included. A worker kills itself at one item; a
-node is killed, all its processes, after the first result.
+A node has one processor. Each engine maps the same items as the stages do: shards of the sample to
+be tokenized, or batches of texts to be rewritten by the model that ships. The start ends with an
+answer of both workers; the first map also imports the modules it needs. Memory is that of all
+processes, including this one, with shared pages counted once (PSS). A worker kills itself at one
+item; after the first result of another map, a node is killed with all its processes.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ from lexveil.request import Request
 from lexveil.runtime.pool import process_map
 
 ROOT = Path(__file__).resolve().parents[1]
-# Nobody else may use the ports of these nodes; this process too reads it when it imports Ray.
+# No other user may use the ports of these nodes; Ray reads the token at import, here too.
 OWN = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_AUTH_MODE": "token",
     "RAY_AUTH_TOKEN": secrets.token_hex(32),
 }
 OWN |= {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # a driver on loopback
-# `ray start` with a node of loopback: it would take the machine's own address for 127.0.0.1, and
-# listen everywhere.
+# `ray start` with a node of loopback: by default Ray replaces 127.0.0.1 by the machine's address
+# and listens on all interfaces.
 START = """
 from ray._private import services
 services.get_node_ip_address = lambda address=None: "127.0.0.1"
@@ -80,12 +80,12 @@ Map = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[Any]]
 
 
 def everything() -> list[psutil.Process]:
-    """All processes: this one and those that it started."""
+    """Return all processes: this one and those that it started."""
     return [psutil.Process(), *psutil.Process().children(recursive=True)]
 
 
 def total(read: Callable[[psutil.Process], float]) -> float:
-    """A sum over ``everything``, without those that end meanwhile."""
+    """Return a sum over ``everything``, without processes that end meanwhile."""
     amount = 0.0
     for process in everything():
         try:
@@ -96,24 +96,26 @@ def total(read: Callable[[psutil.Process], float]) -> float:
 
 
 def megabytes() -> float:
-    """Memory of all."""
+    """Return the memory of all processes, in megabytes."""
     return total(lambda process: process.memory_full_info().pss / 1e6)
 
 
 def cpu_seconds() -> float:
-    """Of all that are still there, and of those that they have waited for."""
+    """Return the CPU seconds of all running processes, and of the children that they have waited
+    for.
+    """
     return total(lambda process: sum(process.cpu_times()[:4]))
 
 
 @dataclass
 class DieOnce:
-    """Kills its own process at the third item, the first time that comes."""
+    """Function that kills its own process at the third item, the first time only."""
 
     function: Callable[[Any], Any]
     mark: Path
 
     def __call__(self, item: tuple[int, Any]) -> Any:
-        """Work."""
+        """Process one item, or kill the process."""
         if item[0] == 2 and not self.mark.exists():
             self.mark.touch()
             os.kill(os.getpid(), signal.SIGKILL)
@@ -132,7 +134,7 @@ def begin(*command: str) -> subprocess.Popen[bytes]:
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """End it with all it started, at once."""
+    """Kill a process and all processes that it started."""
     for part in psutil.Process(process.pid).children(recursive=True):
         part.kill()
     process.kill()
@@ -141,14 +143,14 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def processes(nodes: list[subprocess.Popen[bytes]]) -> Iterator[Map]:
-    """Two processes; there are no nodes."""
+    """Yield the map over two processes; there are no nodes."""
     del nodes
     yield partial(process_map, workers=2)
 
 
 @contextmanager
 def dask(nodes: list[subprocess.Popen[bytes]]) -> Iterator[Map]:
-    """A scheduler and two workers of one thread, without pages."""
+    """Yield the map of Dask: a scheduler and two workers of one thread, without dashboards."""
     from lexveil.runtime.dask_cluster import cluster_map
 
     port = free_port()
@@ -178,7 +180,7 @@ def dask(nodes: list[subprocess.Popen[bytes]]) -> Iterator[Map]:
 
 @contextmanager
 def ray(nodes: list[subprocess.Popen[bytes]]) -> Iterator[Map]:
-    """A head and another node."""
+    """Yield the map of Ray: a head and another node."""
     from benchmarks.ray_map import cluster_map
 
     with ray_nodes(nodes) as address:
@@ -187,7 +189,7 @@ def ray(nodes: list[subprocess.Popen[bytes]]) -> Iterator[Map]:
 
 @contextmanager
 def ray_nodes(nodes: list[subprocess.Popen[bytes]], n: int = 2) -> Iterator[str]:
-    """Nodes of Ray without pages; gives the address of the first."""
+    """Start nodes of Ray without dashboards; yield the address of the first."""
     from ray import shutdown
 
     port = free_port()
@@ -202,7 +204,7 @@ def ray_nodes(nodes: list[subprocess.Popen[bytes]], n: int = 2) -> Iterator[str]
         "--block",
     ]
     head = ["--head", "--port", str(port), "--include-dashboard", "false"]
-    # Not in Ray's own folder: these nodes are killed, and the next ray.init() of anybody would wait
+    # Not in Ray's own folder: these nodes are killed, and any later ray.init() would wait
     # for them there.
     with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
         common += ["--temp-dir", folder]
@@ -215,8 +217,8 @@ def ray_nodes(nodes: list[subprocess.Popen[bytes]], n: int = 2) -> Iterator[str]
 
 
 def ports() -> list[str]:
-    """Those of a node's agents: for what they choose themselves a node waits 15 seconds, too few on
-    a busy machine.
+    """Return port options for the agents of a node. If the agents choose ports themselves, a node
+    waits 15 seconds for them, which is too short on a busy machine.
     """
     agents = (
         "dashboard-agent-grpc",
@@ -228,13 +230,13 @@ def ports() -> list[str]:
 
 
 def free_port() -> int:
-    """A port of loopback that nobody has."""
+    """Return a free port of loopback."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return int(server.getsockname()[1])
 
 
 def wait_for(address: str) -> None:
-    """Until somebody listens there."""
+    """Wait until a server listens at an address."""
     host, port = address.split(":")
     while True:
         try:
@@ -245,7 +247,7 @@ def wait_for(address: str) -> None:
 
 
 def tokenizing(texts: list[str], folder: Path) -> tuple[Callable[[Any], Any], list[Any]]:
-    """Of the stage sample_corpus: shards of documents."""
+    """Return the function and the items of the stage sample_corpus: shards of documents."""
     rows = pa.record_batch(
         [pa.array(map(str, range(len(texts)))), pa.array(texts)], names=["doc_id", "text"]
     )
@@ -257,7 +259,9 @@ def tokenizing(texts: list[str], folder: Path) -> tuple[Callable[[Any], Any], li
 
 
 def rewriting(texts: list[str], folder: Path) -> tuple[Callable[[Any], Any], list[Any]]:
-    """Of an experiment: batches of documents, and the model as what each worker gets once."""
+    """Return the function and the items of an experiment: batches of documents, and the model,
+    which each worker gets once.
+    """
     del folder
     checked = check(
         Request(mechanism="madlib", strategy="S3", document_budget=1000.0, seed=1),
@@ -271,13 +275,13 @@ def rewriting(texts: list[str], folder: Path) -> tuple[Callable[[Any], Any], lis
 
 
 def sampled(peak: list[float], stop: threading.Event) -> None:
-    """Look at the memory until told to stop."""
+    """Record the memory until told to stop."""
     while not stop.wait(0.2):
         peak.append(megabytes())
 
 
 def measure(engine: str, work: str, texts: list[str]) -> dict[str, Any]:
-    """One row of the table."""
+    """Measure one engine; return its row of the table."""
     nodes: list[subprocess.Popen[bytes]] = []
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
@@ -317,7 +321,7 @@ def measure(engine: str, work: str, texts: list[str]) -> dict[str, Any]:
 def outcome(
     begun: Callable[[], Iterator[Any]], after_first: Callable[[], None] = lambda: None
 ) -> str:
-    """How many results a map gave and in which time, or its error."""
+    """Return the number of results and the time of a map, or its error."""
     started, n = time.perf_counter(), 0
     try:
         for n, _ in enumerate(begun(), 1):
@@ -329,7 +333,7 @@ def outcome(
 
 
 def main() -> int:
-    """Measure and print."""
+    """Measure the engines and print the table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

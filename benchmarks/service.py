@@ -1,12 +1,12 @@
-"""Load on a service over loopback: latency and throughput by batch size; and what is unpaid when
-workers are killed.
+"""Load test of a service over loopback: latency, throughput, and unpaid answers after killed
+workers.
 
     python -m benchmarks.service                        seconds of each batch size
     python -m benchmarks.service --minutes 10 --kill    # a mixed load, workers killed at random
 
-A service of real processes is started with a ledger of its own in a temporary folder, and asked by
-threads. Afterwards every text that was handed out must be paid in the ledger, by what the ledger's
-tables say and not by the service.
+A service of real processes is started with a ledger of its own in a temporary folder, and threads
+send requests to it. Afterwards every text that was handed out must be paid in the ledger. The check
+reads the tables of the ledger and does not ask the service.
 """
 
 from __future__ import annotations
@@ -57,14 +57,13 @@ PATIENCE = 1800.0  # seconds for the first worker to be ready
 
 @dataclass(slots=True)
 class Asked:
-    """What threads asked and got.
+    """Requests that threads sent, and the answers.
 
     Attributes:
-        answers: of each answer with texts, the ledger's transaction and how many texts were handed
-            out.
-        seconds: to each of them.
-        failed: requests without texts, by status; 0 without an answer.
-        charged: transactions that an answer without texts said were charged.
+        answers: the ledger's transaction of each answer with texts, and the number of texts.
+        seconds: time to each of these answers.
+        failed: number of requests without texts, by HTTP status; 0 if there was no answer.
+        charged: transactions that an answer without texts reported as charged.
     """
 
     answers: list[tuple[str, int]] = field(default_factory=list)
@@ -75,7 +74,7 @@ class Asked:
 
 @dataclass(slots=True)
 class Running:
-    """A service of real processes."""
+    """Service of real processes."""
 
     process: subprocess.Popen[bytes]
     port: int
@@ -84,11 +83,13 @@ class Running:
 
     @property
     def ledger(self) -> Path:
-        """The folder of its ledger."""
+        """Folder of the service's ledger."""
         return self.home / "ledger"
 
     def workers(self) -> list[psutil.Process]:
-        """The workers that have answered; who kills others only sees to it that none ever does."""
+        """Return the workers that have answered. Killing other workers would only keep the service
+        from answering at all.
+        """
         answered = {
             int(number) for number in ANSWERED.findall(self.log.read_text(encoding="utf-8"))
         }
@@ -99,14 +100,14 @@ class Running:
         ]
 
     def stop(self) -> int:
-        """Ask it to end; its exit code."""
+        """Ask the service to end; return its exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(120)
 
 
 @contextmanager
 def running(home: Path, *options: str, log: Path) -> Iterator[Running]:
-    """A service with the ledger of a user's folder; it has ended when the block does."""
+    """Run a service with a ledger in a user's folder; the service ends with the block."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         port = one.getsockname()[1]
@@ -148,13 +149,16 @@ def ask(
     at_least: int = 0,
     settings: Mapping[str, Any] | None = None,
 ) -> Asked:
-    """Ask for texts from some threads at a time, each text of a subject of its own.
+    """Send requests from several threads at a time; each text has a subject of its own.
 
     Args:
-        sizes: texts of a request, drawn at random.
-        name: of this load, for its subjects.
-        at_least: answers to wait for, however long that takes.
-        settings: of each request; None where the operator has fixed them.
+        port: port of the service.
+        clients: number of threads.
+        sizes: numbers of texts in a request, drawn at random.
+        seconds: time for which requests are sent.
+        name: name of this load, used in its subjects.
+        at_least: minimum number of answers to wait for, even beyond ``seconds``.
+        settings: settings of each request; None if the operator has fixed them.
     """
     asked, lock, end = Asked(), threading.Lock(), time.monotonic() + seconds
 
@@ -198,9 +202,9 @@ def ask(
 
 
 def unpaid(ledger: Path, asked: Asked) -> list[str]:
-    """What was handed out, or said to be charged, and is not paid: a line each."""
+    """Return a line for each answer or reported charge that the ledger does not have as paid."""
     with Ledger.open(ledger, None, make=False):
-        pass  # puts right what the killed left
+        pass  # opening recovers the transactions of killed workers
     con = sqlite3.connect(ledger / DATABASE)
     try:
         paid = {
@@ -231,8 +235,8 @@ def unpaid(ledger: Path, asked: Asked) -> list[str]:
 def killing(
     service: Running, every: float, seed: int, most: float = math.inf
 ) -> Iterator[list[int]]:
-    """Kill a worker now and then while the block runs, ``most`` in all, at times nobody can
-    foresee; the killed.
+    """Kill a worker now and then while the block runs, ``most`` in all, at random times; yield the
+    list of killed processes.
     """
     ended, killed, rng = threading.Event(), list[int](), random.Random(seed)
 
@@ -253,7 +257,7 @@ def killing(
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the load test and print the rows."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--seconds", type=float, default=20.0, help="of each batch size")
     parser.add_argument("--minutes", type=float, default=0.0, help="of the mixed load that follows")

@@ -7,7 +7,9 @@ from typing import Any
 
 
 def show(value: Any) -> str:
-    """Three significant digits for a fraction, thousands for a count."""
+    """Format a value: a fraction with three significant digits, a count with thousands
+    separators.
+    """
     if value is None:
         return ""
     if isinstance(value, float):
@@ -16,7 +18,7 @@ def show(value: Any) -> str:
 
 
 def print_table(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print the named columns of ``rows``; what a row lacks stays empty."""
+    """Print the named columns of ``rows``; a cell that a row lacks stays empty."""
     table = [list(columns.values()), *([show(row.get(key)) for key in columns] for row in rows)]
     widths = [max(len(line[place]) for line in table) for place in range(len(columns))]
     for line in table:
@@ -24,7 +26,7 @@ def print_table(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -
 
 
 def markdown(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> str:
-    """A table in Markdown; columns that no row has are left out."""
+    """Return a table in Markdown, without the columns that no row has."""
     used = [key for key in columns if any(row.get(key) is not None for row in rows)]
     lines = [" | ".join(columns[key] for key in used), " | ".join("---" for _ in used)]
     lines += [" | ".join(show(row.get(key)) for key in used) for row in rows]

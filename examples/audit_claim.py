@@ -1,9 +1,9 @@
-"""Audit the privacy that a mechanism claims, and show where a wrong claim would be found.
+"""Audit the privacy that a mechanism claims, and show the findings.
 
     uv run python examples/audit_claim.py --project . --mechanism tem --epsilon 3
 
-Exact where the distribution has a closed form; else lower confidence bounds from samples. Exit code
-1 means that the claim is violated.
+The audit is exact if the distribution has a closed form; otherwise it computes lower confidence
+bounds from samples. Exit code 1 means that the claim is violated.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""How many words does each mechanism leave unchanged at each ε?
+"""Compare the share of words that each mechanism leaves unchanged at each ε.
 
     uv run python examples/compare_mechanisms.py --project . --epsilons 1 3 10 50
 
-An ε is per unit of a mechanism's own metric, so rows of different metrics cannot be compared at the
-same number.
+An ε is in units of a mechanism's own metric, so that rows with different metrics cannot be compared
+at the same number.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TEXTS = [
     "The team won the second test in Melbourne by five wickets.",
     "The president said that the government will meet its allies.",
 ]
-# the others need word orders or refuse a small ε
+# the other mechanisms need word orders or refuse a small ε
 DEFAULTS = ["madlib", "mahalanobis", "vickrey", "tem"]
 
 

@@ -1,10 +1,10 @@
-"""Rewrite a column of a pandas frame, whose rows belong to customers.
+"""Rewrite a column of a pandas frame whose rows belong to customers.
 
     uv run python examples/privatize_dataframe.py --project .
 
-``--seed`` makes an experiment, which can be repeated and is not private. Leave it out for a
-release: its noise comes from the operating system, and the ledger charges the budget to each
-customer.
+With ``--seed`` the run is an experiment, which can be repeated and is not private. Without it the
+run is a release: the noise comes from the operating system, and the ledger charges the budget to
+each customer.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ TICKETS = pd.DataFrame(
 
 
 def main() -> None:
-    """Rewrite the tickets; print them next to their sources, and what the record says."""
+    """Rewrite the tickets; print them next to their sources, and print the record's main
+    figures.
+    """
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,4 +1,4 @@
-"""Libraries that another one looks for, would take long to import, and does not need here."""
+"""Hide slow, optional dependencies of other libraries, which Lexveil does not need."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ class _Absent(MetaPathFinder):
 
 @contextmanager
 def absent(name: str, *, for_good: bool = False) -> Iterator[None]:
-    """Let whoever imports a module find that there is none, unless it was imported before.
+    """Hide a module from importers, unless it was imported before.
 
     Args:
-        for_good: also after the block.
+        name: full name of the module; importing it raises ``ModuleNotFoundError``.
+        for_good: keep the module hidden after the block as well.
     """
     finder = _Absent(name)
     sys.meta_path.insert(0, finder)

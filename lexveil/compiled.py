@@ -1,10 +1,9 @@
-"""Functions that numba compiles, and keeps compiled for as long as all code they were compiled from
-stays the same.
+"""Decorator for functions that numba compiles, and whose cache follows the code of all callees.
 
-Numba compiles a function anew when the file with it changes. But compiled into it are also
-functions and constants of other files: were only these changed, by a `git pull` in an editable
-install say, the old ones would go on running. So the name under which a function is kept has a hash
-of all these files.
+Numba compiles a function again when the file of the function changes. But the compiled code also
+contains functions and constants of other files: if only those change, for example by a `git pull`
+in an editable install, numba would go on running the old code. So the name of a function in the
+cache contains a hash of all these files.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ import numba
 
 from lexveil.absent import absent
 
-# Numba looks for SciPy's linear algebra, by which it multiplies matrices: that takes a quarter of a
-# second to import, and no kernel does.
+# Numba imports SciPy's linear algebra for products of matrices. That import takes a quarter of a
+# second, and no kernel multiplies matrices.
 with absent("scipy.linalg"):
     import numba.np.arraymath
 
@@ -31,12 +30,12 @@ IMPORTED = re.compile(rb"^ *(?:from|import) lexveil\b\.?([\w.]*)", re.MULTILINE)
 
 
 def kernel(**options: Any) -> Callable[[F], F]:
-    """Compile a function when it is first called, with ``options`` of ``numba.njit``, and keep it
-    compiled.
+    """Return a decorator that compiles a function at its first call, with ``options`` of
+    ``numba.njit``, and caches the compiled code on disk.
     """
 
     def compiled(function: F) -> F:
-        # by which numba names its files
+        # numba names its cache files by the qualified name
         function.__qualname__ += f"_{code_hash(function.__module__)}"
         return cast(F, numba.njit(cache=True, **options)(function))
 
@@ -45,7 +44,9 @@ def kernel(**options: Any) -> Callable[[F], F]:
 
 @cache
 def code_hash(module: str) -> str:
-    """A hash of a module's code and of all that it imports of this library, directly or not."""
+    """Return the first 16 hex digits of a SHA-256 over a module and all modules of this library
+    that it imports, directly or not.
+    """
     files, names = dict[Path, bytes](), [module.partition(".")[2]]
     for name in names:
         path = LIBRARY / name.replace(".", "/")

@@ -1,8 +1,8 @@
-"""The errors people meet: each says what is wrong, where, and what to do.
+"""Errors that users see: each says what is wrong, where, and what to do.
 
-``RequestError`` means that the request cannot be served as it stands (exit code 2);
-``CheckFailed`` means that a run was made and did not hold (exit code 1).
-No message quotes a document: logs reach further than the data does.
+``RequestError`` means that the request cannot be served as it stands (exit code 2); ``CheckFailed``
+means that a run was made and did not hold (exit code 1). No message quotes a document: logs reach
+further than the data does.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import os
 import re
 from collections.abc import Callable
 
-# What the system says of a disk, in errors of Python, DuckDB and DVC alike, and what to do about
-# it.
+# Advice by error number of the system. Errors of Python, DuckDB and DVC contain the same system
+# messages about disks.
 ADVICE = {
     errno.ENOSPC: "free some space on that disk",
     errno.EDQUOT: "free some space within that quota",
@@ -24,19 +24,19 @@ ADVICE = {
 
 
 def advised(message: str) -> str:
-    """Add what to do to a message about a disk; return any other message as it is."""
+    """Add advice to a message about a disk error; return any other message unchanged."""
     for number, advice in ADVICE.items():
         if os.strerror(number) in message:
             return f"{message}; {advice}, and run again: what is done stays done"
     return message
 
 
-_OPEN, _CLOSE = "\ue000", "\ue001"  # of private use: no font and no file has them
+_OPEN, _CLOSE = "\ue000", "\ue001"  # private use area: no font or file uses these
 
 
 def option(name: str) -> str:
-    """A field of a request in a message, which each face calls in its own way: epsilon, --epsilon,
-    "epsilon".
+    """Mark a field of a request in a message, so that each interface can use its own name for the
+    field: epsilon, --epsilon, "epsilon".
     """
     return f"{_OPEN}{name}{_CLOSE}"
 
@@ -44,23 +44,23 @@ def option(name: str) -> str:
 class LexveilError(Exception):
     """Base of every error that is shown as one line, without a traceback.
 
-    Its text calls fields of a request as the Python API does; ``told`` calls them as another face
-    does.
+    ``str()`` of an error names the fields of a request as the Python API does; ``told`` gives the
+    names of another interface.
     """
 
     exit_code = 1
 
     def __str__(self) -> str:
-        """The message for callers from Python."""
+        """Return the message for callers from Python."""
         return self.told(str)
 
     @property
     def message(self) -> str:
-        """The message for a message of another error: fields of a request are not named yet."""
+        """The message with unresolved field names, for use inside the message of another error."""
         return super().__str__()
 
     def told(self, name: Callable[[str], str]) -> str:
-        """The message in which a field of a request is called ``name(field)``."""
+        """Return the message with each field of a request named ``name(field)``."""
         return re.sub(f"{_OPEN}(.*?){_CLOSE}", lambda match: name(match[1]), self.message)
 
 
@@ -75,7 +75,7 @@ class ParameterError(RequestError):
 
 
 class MissingArtifact(RequestError):
-    """Something that an earlier stage makes is not there yet."""
+    """An output of an earlier stage is missing."""
 
 
 class CheckFailed(LexveilError):

@@ -1,30 +1,31 @@
-"""Runs by what an adversary names of them: a level of recovery in the place of a base epsilon."""
+"""Recovery levels, base epsilons, and the names of runs that use them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 
-# how each strategy cuts texts
+# segmentation of each strategy
 SEGMENTATION_OF = {"S1": "word", "S2": "gst", "S3": "gst", "S4": "mst"}
-PREFIX = "r"  # of a level in params.yaml and in names of files and runs: r0.2
+PREFIX = "r"  # prefix of a level in params.yaml and in names of files and runs: r0.2
 
 
 class Level(float):
-    """A share of words that an adversary is expected to name, at which a run is made in place of a
-    base epsilon.
+    """Share of words that an adversary is expected to recover, which sets the noise of a run in
+    place of a base epsilon.
 
-    It is written with a prefix, so that no folder of an epsilon is meant, and equals no epsilon.
+    A level is written with a prefix, so that its folder differs from the folder of an epsilon. A
+    level never equals an epsilon.
 
     Attributes:
-        epsilon: of each replaced token, found for the level by public things; None until the plan
-            is read.
+        epsilon: epsilon of each replaced token, calibrated for the level on public data; None
+            until the plan is read.
     """
 
     epsilon: float | None
 
     def __new__(cls, share: float, epsilon: float | None = None) -> Level:
-        """A level; ``share`` lies between 0 and 1."""
+        """Create a level; ``share`` lies between 0 and 1."""
         level = super().__new__(cls, share)
         level.epsilon = epsilon
         return level
@@ -56,8 +57,8 @@ class Level(float):
 
 
 class WholeEpsilon(float):
-    """A base epsilon that params.yaml writes without a decimal point; DVC names its stages and
-    files so.
+    """Base epsilon that params.yaml writes without a decimal point; DVC uses this form in the names
+    of stages and files.
     """
 
     def __str__(self) -> str:
@@ -65,10 +66,10 @@ class WholeEpsilon(float):
 
 
 def parse_epsilon(written: str) -> float:
-    """A base epsilon, or a level, as params.yaml and the name of a run have it.
+    """Parse a base epsilon, or a level, in the form of params.yaml and of the names of runs.
 
     Raises:
-        ValueError: if it is neither.
+        ValueError: if the text is neither an epsilon nor a level.
     """
     if not written.startswith(PREFIX):
         return WholeEpsilon(written) if written.isdecimal() else float(written)
@@ -78,11 +79,11 @@ def parse_epsilon(written: str) -> float:
 
 
 def epsilon_in(record: Mapping[str, object]) -> float:
-    """The base epsilon of a run, or its level, as a record of what was measured of it has them."""
+    """Return the base epsilon of a run, or its level, from a record of the run's figures."""
     epsilon = float(str(record["epsilon"]))
     return epsilon if record.get("level") is None else Level(float(str(record["level"])), epsilon)
 
 
 def stage_name(stage: str, mechanism: str, strategy: str, epsilon: float) -> str:
-    """The stage of dvc.yaml that makes something of a run, as DVC names it."""
+    """Return the name that DVC gives to the stage that processes one run."""
     return f"{stage}@{mechanism}-{strategy}-{epsilon}"

@@ -1,10 +1,10 @@
-"""Levels of protection: what a reader may name of a text, and the epsilon of a token at which no
-more is expected.
+"""Levels of protection: the share of words that an adversary may name, and the epsilon of a token
+that keeps to that share.
 
-A level says two shares, of the content words and of the rare words, and both hold. Its epsilon is
-found once for each model that ships, on public texts, by the stronger of two readers that need
-public text alone (`python -m benchmarks.protection`); of a model without such figures it is
-calibrated (lexveil.privatization.settings).
+A level states two shares, one of the content words and one of the rare words; both hold. The
+epsilon of a level is calibrated once for each model that ships, on public texts, against the
+stronger of two adversaries that need public text alone (`python -m benchmarks.protection`). For a
+model without such figures it is calibrated when it is needed (lexveil.privatization.settings).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ DEFAULT: LevelName = "balanced"
 
 
 class Shares(NamedTuple):
-    """Shares of the perturbed words that a reader names."""
+    """Shares of the perturbed words that an adversary names."""
 
     content: float
     rare: float
@@ -31,8 +31,8 @@ LEVELS: dict[LevelName, Shares] = {
 
 
 class MeasuredLevel(NamedTuple):
-    """The epsilon of a token at one level, and what the strongest reader named there of public
-    texts.
+    """Epsilon of a token at one level, and the shares that the strongest adversary named of public
+    texts at that epsilon.
     """
 
     mechanism: str
@@ -46,17 +46,18 @@ class MeasuredLevel(NamedTuple):
 def level_of(
     measured: Sequence[MeasuredLevel], mechanism: str, strategy: str, level: str
 ) -> MeasuredLevel | None:
-    """The figures of one mechanism, strategy and level; None if there are none."""
+    """Return the figures of one mechanism, strategy and level; None if there are none."""
     sought = (mechanism, strategy, level)
     return next((one for one in measured if one[:3] == sought), None)
 
 
 class MeasuredLinkage(NamedTuple):
-    """How often the source of an output was found among 1,000 public texts of its length.
+    """Measured linkage: how often the source of an output was identified among 1,000 public texts
+    of the same length.
 
     Attributes:
-        n_words: words of the texts.
-        structure, naive, likelihood: share of outputs whose source each reader ranks first
+        n_words: words of each text.
+        structure, naive, likelihood: share of outputs whose source each adversary ranks first
             (lexveil/recovery/linkage.py).
     """
 
@@ -70,5 +71,5 @@ class MeasuredLinkage(NamedTuple):
 
     @property
     def strongest(self) -> float:
-        """The share of the reader that finds most."""
+        """The largest of the three shares."""
         return max(self.structure, self.naive, self.likelihood)

@@ -1,6 +1,4 @@
-"""Array aliases, defined once. A comment or docstring beside each use gives the shape and the
-unit.
-"""
+"""Array aliases. A comment or docstring beside each use gives the shape and the unit."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""Lexveil beside the public implementations of the same mechanisms, each in an environment of its
-own.
+"""Comparison of Lexveil with the public implementations of the same mechanisms, each in an
+environment of its own.
 """

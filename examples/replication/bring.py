@@ -3,9 +3,9 @@
     python -m examples.replication.bring stsb STS-B --into FOLDER
     python -m examples.replication.bring yelp reviews.csv --into FOLDER --attribute user_id
 
-A GLUE task is read as its archive has it: a folder with train.tsv and dev.tsv (of MRPC also
-msr_paraphrase_train.txt …). Any other set is a file of texts with a heading: CSV, TSV, JSONL or
-Parquet. FOLDER/NAME.parquet then has the columns split, text, text_b, label and attribute.
+A GLUE task is read in the form of its archive: a folder with train.tsv and dev.tsv. Any other set
+is a file of texts with a heading: CSV, TSV, JSONL or Parquet. FOLDER/NAME.parquet then has the
+columns split, text, text_b, label and attribute.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ import pyarrow.parquet as pq
 from lexveil.errors import RequestError
 
 SEED = 42
-TRAIN_SHARE = 0.9  # of a set that has no split
+TRAIN_SHARE = 0.9  # share of the training split, if a set has no split
 SCHEMA = pa.schema([(name, pa.string()) for name in ("split", "text", "text_b", "label")])
 
 
 @dataclass(frozen=True, slots=True)
 class GlueTask:
-    """How the files of one GLUE task are laid out.
+    """Layout of the files of one GLUE task.
 
     Attributes:
-        folder: its name in the archive of GLUE.
-        text, text_b, label: headings; numbers of columns where a file has no heading.
+        folder: name of its folder in the archive of GLUE.
+        text, text_b, label: headings; numbers of columns if the files have no heading.
         dev: name of the file of the validation split.
     """
 
@@ -59,7 +59,7 @@ GLUE: Mapping[str, GlueTask] = {
     "wnli": GlueTask("WNLI", "sentence1", "sentence2", "label"),
 }
 
-# Where the other sets are from, and what each column is called here.
+# Sources of the other sets, and the meaning of their columns.
 OTHERS: Mapping[str, str] = {
     "imdb": "IMDb reviews (Maas et al. 2011): text, label 0 or 1, split train or test",
     "yelp": "Yelp reviews: text, label of 4 or 5 stars, attribute the author",
@@ -71,7 +71,7 @@ OTHERS: Mapping[str, str] = {
 
 
 def command_for(name: str, folder: Path) -> str:
-    """The command that brings a set, for a message."""
+    """Return the command that brings a data set, for a message."""
     if name in GLUE:
         source = GLUE[name].folder
         return f"python -m examples.replication.bring {name} {source} --into {folder}"
@@ -79,10 +79,10 @@ def command_for(name: str, folder: Path) -> str:
 
 
 def read_glue(name: str, folder: Path) -> pa.Table:
-    """The train and validation splits of one GLUE task.
+    """Read the train and validation splits of one GLUE task.
 
     Raises:
-        RequestError: if a file is missing, lacks a column, or has a row that cannot be.
+        RequestError: if a file is missing, lacks a column, or has an invalid row.
     """
     task = GLUE[name]
     splits = {"train": folder / "train.tsv", "dev": folder / task.dev}
@@ -98,7 +98,7 @@ def read_glue(name: str, folder: Path) -> pa.Table:
 def _glue_rows(
     name: str, task: GlueTask, split: str, file: Path
 ) -> Iterator[dict[str, str | None]]:
-    # No quotes: a field of GLUE may hold one by itself.
+    # No quoting: a field of GLUE may contain a single quote character.
     with file.open(encoding="utf-8", newline="") as lines:
         reader = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
         heading = next(reader, []) if isinstance(task.text, str) else []
@@ -141,10 +141,12 @@ def _check_score(score: str, where: str) -> None:
 
 
 def read_table(file: Path, columns: Mapping[str, str]) -> pa.Table:
-    """A file of texts with a heading, its columns renamed; split at random if it has no split.
+    """Read a file of texts with a heading, and rename its columns; split at random if it has no
+    split.
 
     Args:
-        columns: name in the file, by name here.
+        file: CSV, TSV, JSONL or Parquet.
+        columns: names in the file, by the names here.
 
     Raises:
         RequestError: if the file is missing, has another form, or lacks a column that was named.
@@ -177,7 +179,7 @@ def read_table(file: Path, columns: Mapping[str, str]) -> pa.Table:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Read one set and write it."""
+    """Read one data set and write it as Parquet."""
     parser = argparse.ArgumentParser(prog="python -m examples.replication.bring")
     parser.description = __doc__
     parser.formatter_class = argparse.RawDescriptionHelpFormatter

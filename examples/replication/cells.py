@@ -1,4 +1,4 @@
-"""Every printed cell of a paper: ours beside it, or the reason why there is none."""
+"""Printed cells of a paper, each with our value or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ CLEAN_COLUMN = "clean texts"
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """What a run covers, for the reasons of what it does not.
+    """Coverage of a run, which gives the reasons for missing values.
 
     Attributes:
-        datasets: that the project has.
-        mechanisms: with their variants, as the grid names them.
-        strategies, epsilons: of the grid.
+        datasets: data sets of the project.
+        mechanisms: mechanisms of the grid, with their variants.
+        strategies, epsilons: strategies and epsilons of the grid.
     """
 
     datasets: frozenset[str]
@@ -34,11 +34,12 @@ class RunSettings:
 
 @dataclass(frozen=True, slots=True)
 class PrintedCell:
-    """One printed figure and ours.
+    """One printed figure and our value.
 
     Attributes:
-        ours: None where nothing was measured.
-        reason: why not; empty where it was.
+        figure: the printed figure.
+        ours: our value; None if nothing was measured.
+        reason: the reason for a missing value; empty if there is a value.
     """
 
     figure: Literature
@@ -49,7 +50,7 @@ class PrintedCell:
 def cells_of(
     figures: Sequence[Literature], known: Measured, settings: RunSettings
 ) -> list[PrintedCell]:
-    """Ours beside each printed figure."""
+    """Return each printed figure with our value."""
     cells = []
     for figure in figures:
         ours = known.get(key_of(figure))
@@ -59,7 +60,7 @@ def cells_of(
 
 
 def reason_of(figure: Literature, settings: RunSettings) -> str:
-    """Why nothing was measured that a printed figure could be compared with."""
+    """Return the reason why a printed figure has no measured counterpart."""
     absent = [name for name in figure.datasets if name not in settings.datasets]
     if absent and figure.dataset != "words":
         return f"data set {' and '.join(absent)} is not at hand"
@@ -83,7 +84,7 @@ def reason_of(figure: Literature, settings: RunSettings) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CellCount:
-    """How many cells of a table were remade, of how many that are printed."""
+    """Number of printed cells of a table, and of those that were remade."""
 
     place: str
     printed: int
@@ -91,10 +92,11 @@ class CellCount:
 
 
 def counts(cells: Sequence[PrintedCell], others: Mapping[str, tuple[int, int]]) -> list[CellCount]:
-    """By table, then of all.
+    """Count the cells by table, and then in total.
 
     Args:
-        others: cells that are no figure, (printed, remade) by table.
+        cells: the printed figures with our values.
+        others: cells that are not figures, (printed, remade) by table.
     """
     printed = Counter(cell.figure.place for cell in cells)
     remade = Counter(cell.figure.place for cell in cells if cell.ours is not None)
@@ -105,7 +107,7 @@ def counts(cells: Sequence[PrintedCell], others: Mapping[str, tuple[int, int]]) 
 
 
 def counts_table(rows: Sequence[CellCount]) -> Table:
-    """One row per table."""
+    """Return a table with one row per printed table."""
     columns = [
         Column("place", "where"),
         Column("printed", "cells printed", formatting.count),
@@ -119,7 +121,7 @@ def counts_table(rows: Sequence[CellCount]) -> Table:
 
 
 def reasons_table(cells: Sequence[PrintedCell]) -> Table:
-    """Why cells are not remade, and how many by each reason."""
+    """Return a table of the reasons for missing cells, and the number of cells for each."""
     n = Counter((cell.figure.place, cell.reason) for cell in cells if cell.reason)
     columns = [
         Column("place", "where"),
@@ -133,9 +135,9 @@ def reasons_table(cells: Sequence[PrintedCell]) -> Table:
 
 
 def beside_table(cells: Sequence[PrintedCell]) -> Table:
-    """The cells of one printed table that were remade: of each of its rows, theirs below ours.
+    """Return the remade cells of one printed table; our row is followed by the paper's row.
 
-    A row of which no cell was remade is left out; its reason stands in ``reasons_table``.
+    A row without a remade cell is left out; its reason is in ``reasons_table``.
     """
     lines: dict[tuple[str, ...], list[PrintedCell]] = {}
     clean: dict[tuple[str, str], PrintedCell] = {}
@@ -194,7 +196,7 @@ def _two_rows(
 
 
 def written(value: MeanSd) -> str:
-    """A figure with as many digits as it needs: 0.513, 12.4, 1,731."""
+    """Format a figure with as many digits as it needs: 0.513, 12.4, 1,731."""
     size = abs(value.mean)
     if size >= 1000:
         places = 0

@@ -1,9 +1,10 @@
-"""Whether results have the shape of the papers' results, which depends less on models and data than
-the numbers do.
+"""Claims of the papers about the shape of results, which depends less on models and data than the
+numbers do.
 
-Each claim is a set of comparisons "this is at most that". A comparison that is against it by less
-than the spread (the standard errors of both sides together) may be chance, and is counted apart. A
-claim holds, does not, or cannot be told: it was not measured, or what is against it may be chance.
+Each claim is a set of comparisons "this is at most that". A comparison that contradicts the claim
+by less than the spread (the standard errors of both sides together) may be chance, and is counted
+separately. A claim holds, does not hold, or cannot be told: then it was not measured, or the
+evidence against it may be chance.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ from lexveil.report.table import Column, Table
 Verdict = Literal["holds", "does not hold", "cannot be told"]
 VERDICTS: tuple[Verdict, ...] = ("holds", "does not hold", "cannot be told")
 
-FROM_EPSILON = 5.0  # where the strategies must be in order
+FROM_EPSILON = 5.0  # smallest ε at which the strategies must be in order
 LISTS_BY = (1.0, 3.0)  # epsilons at which one-dimensional methods must be similar
-HIGH = 0.5  # a cosine nearer to that of the same text than to that of an unrelated one
+HIGH = 0.5  # a cosine closer to that of the same text than to that of an unrelated text
 GEOMETRIC = LISTS[0]
-SMALL = 5.0  # up to which CLMLDP finds words easier to read
-LARGE = 10.0  # from which it finds collocations better
-GUESSING_TO = 2.0  # TEM: up to which an attacker guesses
-FORMAL_TO = 4.0  # TEM: from which there is no formal privacy to speak of
+SMALL = 5.0  # largest ε at which CLMLDP finds words easier to read
+LARGE = 10.0  # smallest ε at which CLMLDP finds collocations better
+GUESSING_TO = 2.0  # TEM: largest ε at which an attacker can only guess
+FORMAL_TO = 4.0  # TEM: smallest ε without useful formal privacy
 NEAR = 0.03
 FIGURE_1_BUDGETS = {"S1": 1.67, "S2": 1.67, "S3": 2.5, "S4": 2.5}
 WORDS_PER_TEXT = {
@@ -50,15 +51,16 @@ WORDS_PER_TEXT = {
     "trustpilot": 52.16,
     "yelp": 186.87,
 }
-IQR_PER_SD = 1.349  # of a normal distribution
+IQR_PER_SD = 1.349  # interquartile range of a normal distribution per standard deviation
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """That ``lesser`` is at most ``greater``.
+    """Comparison that supports a claim if ``lesser`` is at most ``greater``.
 
     Attributes:
-        where: data set, mechanism and what is compared, in words, the lesser first.
+        where: data set, mechanism and both sides in words, the lesser first.
+        lesser, greater: values of both sides.
     """
 
     where: str
@@ -67,7 +69,7 @@ class Comparison:
 
     @property
     def gap(self) -> float:
-        """How far it is from failing; below 0 it is against the claim."""
+        """Margin of the comparison; below 0 it contradicts the claim."""
         return self.greater.mean - self.lesser.mean
 
     @property
@@ -78,32 +80,34 @@ class Comparison:
 
     @property
     def is_against(self) -> bool:
-        """Whether it contradicts the claim."""
+        """Whether the comparison contradicts the claim."""
         return self.gap < 0
 
     @property
     def is_clear(self) -> bool:
-        """Whether it is for the claim by the spread or more; without a known spread, at all."""
+        """Whether the comparison supports the claim by the spread or more; without a known spread,
+        whether it supports the claim at all.
+        """
         return self.gap > 0 and (self.spread is None or self.gap >= self.spread)
 
     @property
     def is_beyond(self) -> bool:
-        """Whether it does so by the spread or more; without a known spread, whether it does at
-        all.
+        """Whether the comparison contradicts the claim by the spread or more; without a known
+        spread, whether it contradicts the claim at all.
         """
         return self.is_against and (self.spread is None or -self.gap >= self.spread)
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicationClaim:
-    """One claim and what the runs say of it.
+    """One claim with the comparisons that test it.
 
     Attributes:
-        claim: in one sentence.
-        source: which paper.
-        comparisons: all there are of it.
-        missing: what runs it would take, if there are none.
-        most: whether it is enough that it holds in more than half of them.
+        claim: the claim in one sentence.
+        source: table or figure of the paper.
+        comparisons: all comparisons that were measured.
+        missing: the runs that are needed, if there are no comparisons.
+        most: whether the claim only has to hold in more than half of the comparisons.
     """
 
     claim: str
@@ -114,27 +118,28 @@ class ReplicationClaim:
 
     @property
     def n_within(self) -> int:
-        """Comparisons against it by less than the spread."""
+        """Number of comparisons that contradict the claim by less than the spread."""
         return sum(
             comparison.is_against and not comparison.is_beyond for comparison in self.comparisons
         )
 
     @property
     def n_beyond(self) -> int:
-        """Comparisons against it by the spread or more."""
+        """Number of comparisons that contradict the claim by the spread or more."""
         return sum(comparison.is_beyond for comparison in self.comparisons)
 
     @property
     def n_clear(self) -> int:
-        """Comparisons that are for it by the spread or more."""
+        """Number of comparisons that support the claim by the spread or more."""
         return sum(comparison.is_clear for comparison in self.comparisons)
 
     @property
     def verdict(self) -> Verdict:
-        """Whether it holds, in all comparisons or in most of them.
+        """Verdict on the claim, over all comparisons or over most of them.
 
-        One that need hold in most only can be told if more comparisons are clearly for it than
-        are against it at all: otherwise a coin would do as well.
+        A claim that has to hold in most comparisons holds only if the comparisons that clearly
+        support it outnumber all that contradict it: otherwise chance alone could explain the
+        result.
         """
         n = len(self.comparisons)
         if not n:
@@ -147,7 +152,7 @@ class ReplicationClaim:
 
     @property
     def evidence(self) -> str:
-        """The comparison that speaks most against it, or that comes nearest to it, with its
+        """The comparison that contradicts the claim most, or that supports it least, with its
         numbers.
         """
         if not self.comparisons:
@@ -167,14 +172,14 @@ def claims_of(
     tradeoff: Mapping[str, Any] | None,
     known: Measured,
 ) -> list[ReplicationClaim]:
-    """The claims of one paper.
+    """Return the claims of one paper.
 
     Args:
-        paper: its name in published.csv.
-        values_of: by data set.
-        statistics: of plausible deniability.
-        tradeoff: what ``tradeoff.measure_project`` found; None if it was not run.
-        known: all that was measured, by the names of published.csv.
+        paper: name in published.csv.
+        values_of: measured values by data set.
+        statistics: statistics of plausible deniability.
+        tradeoff: result of ``tradeoff.measure_project``; None if it was not run.
+        known: all measured figures, by the names of published.csv.
     """
     if paper == "CLMLDP":
         return [
@@ -213,7 +218,7 @@ def claims_of(
 
 
 def figure_1_is_met(known: Measured) -> ReplicationClaim:
-    """The ε of each token of Figure 1, to the digit."""
+    """Claim: the ε of each token of Figure 1 is equal to the printed digits."""
     comparisons = []
     for strategy, printed in FIGURE_1_BUDGETS.items():
         key = MeasureKey("token_budget", frozenset(["sentences"]), "any", "", strategy, 10.0)
@@ -229,7 +234,7 @@ def figure_1_is_met(known: Measured) -> ReplicationClaim:
 
 
 def budgets_are_as_printed(known: Measured) -> ReplicationClaim:
-    """Words per text, which make the budgets of Table 8, within 3 %."""
+    """Claim: the words per text, which determine the budgets of Table 8, agree within 3 %."""
     comparisons = []
     for dataset, printed in WORDS_PER_TEXT.items():
         key = MeasureKey("words_per_text", frozenset([dataset]), "none", "", "none", 0.0)
@@ -247,7 +252,7 @@ def budgets_are_as_printed(known: Measured) -> ReplicationClaim:
 
 
 def cosine_rises(values_of: Mapping[str, Values]) -> ReplicationClaim:
-    """More ε, more similar texts, for every mechanism and strategy."""
+    """Claim: texts become more similar with more ε, for every mechanism and strategy."""
     comparisons = []
     for dataset, of in values_of.items():
         for mechanism, strategy in dict.fromkeys(key[:2] for key in keys_of(of)):
@@ -266,8 +271,8 @@ def cosine_rises(values_of: Mapping[str, Values]) -> ReplicationClaim:
 
 
 def strategies_in_order(values_of: Mapping[str, Values]) -> ReplicationClaim:
-    """S3 ≥ S2 ≥ S1 in cosine at larger ε: collocations lose less than words, and more budget for
-    each loses less.
+    """Claim: S3 ≥ S2 ≥ S1 in cosine at larger ε, because collocations lose less than words, and
+    more budget for each token loses less.
     """
     comparisons = []
     for dataset, of in values_of.items():
@@ -290,8 +295,8 @@ def strategies_in_order(values_of: Mapping[str, Values]) -> ReplicationClaim:
 
 
 def tem_keeps_more(values_of: Mapping[str, Values]) -> ReplicationClaim:
-    """TEM against MADLIB at the same ε, in the paper's setting: trained on rewritten texts,
-    evaluated on clean ones.
+    """Claim: TEM keeps at least the utility of MADLIB at the same ε, in the paper's setting:
+    trained on rewritten texts, evaluated on clean texts.
     """
     comparisons = []
     for dataset, of in values_of.items():
@@ -312,7 +317,9 @@ def tem_keeps_more(values_of: Mapping[str, Values]) -> ReplicationClaim:
 
 
 def lists_are_similar(values_of: Mapping[str, Values]) -> ReplicationClaim:
-    """The cosine of one-dimensional methods at the largest ε of the grid between 1 and 3."""
+    """Claim: one-dimensional methods reach a high cosine at the largest ε of the grid between 1 and
+    3.
+    """
     comparisons = []
     low, high = LISTS_BY
     for dataset, of in values_of.items():
@@ -339,7 +346,7 @@ def lists_are_similar(values_of: Mapping[str, Values]) -> ReplicationClaim:
 
 
 def comes_out_as_itself_more_often(measured: Sequence[Record]) -> ReplicationClaim:
-    """N_w over ε."""
+    """Claim: N_w rises with ε."""
     return ReplicationClaim(
         "N_w, how often a word comes out as itself, rises with ε.",
         "1-Diffractor Figure 4",
@@ -349,7 +356,7 @@ def comes_out_as_itself_more_often(measured: Sequence[Record]) -> ReplicationCla
 
 
 def fewer_words_come_out(measured: Sequence[Record]) -> ReplicationClaim:
-    """S_w over ε."""
+    """Claim: S_w falls with ε."""
     return ReplicationClaim(
         "S_w, how many different words come out of one, falls with ε.",
         "1-Diffractor Figure 4",
@@ -359,8 +366,8 @@ def fewer_words_come_out(measured: Sequence[Record]) -> ReplicationClaim:
 
 
 def static_is_weaker(values_of: Mapping[str, Values]) -> ReplicationClaim:
-    """An attacker trained on rewritten texts is better on rewritten texts than one trained on clean
-    texts.
+    """Claim: on rewritten texts, an attacker trained on rewritten texts is better than an attacker
+    trained on clean texts.
     """
     comparisons = []
     for dataset, of in values_of.items():
@@ -385,7 +392,9 @@ def _between_strategies(
     greater: str,
     epsilons: tuple[float, float],
 ) -> list[Comparison]:
-    """A score of one strategy at most that of another, at each ε between two."""
+    """Return comparisons that a score of one strategy is at most that of another, at each ε of a
+    range.
+    """
     comparisons = []
     for dataset, of in values_of.items():
         for name, strategy, epsilon in keys_of(of):
@@ -400,7 +409,7 @@ def _between_strategies(
 
 
 def words_read_better_at_small_epsilon(values_of: Mapping[str, Values]) -> ReplicationClaim:
-    """Perplexity of S1 against S3 at small ε."""
+    """Claim: the perplexity of S1 is lower than that of S3 at small ε."""
     return ReplicationClaim(
         f"Words (S1) have a lower perplexity than collocations (S3) up to ε {SMALL:g}.",
         "CLMLDP Table 2",
@@ -412,7 +421,7 @@ def words_read_better_at_small_epsilon(values_of: Mapping[str, Values]) -> Repli
 def collocations_read_better_at_large_epsilon(
     values_of: Mapping[str, Values],
 ) -> ReplicationClaim:
-    """Perplexity of S3 against S1 at large ε."""
+    """Claim: the perplexity of S3 is lower than that of S1 at large ε."""
     return ReplicationClaim(
         f"Collocations (S3) have a lower perplexity than words (S1) from ε {LARGE:g} on.",
         "CLMLDP Table 2",
@@ -424,7 +433,7 @@ def collocations_read_better_at_large_epsilon(
 def collocations_keep_more(
     values_of: Mapping[str, Values], mechanism: str, source: str
 ) -> ReplicationClaim:
-    """Utility of S3 against S1 at large ε."""
+    """Claim: S3 keeps more utility than S1 at large ε."""
     return ReplicationClaim(
         f"Collocations (S3) keep more utility of {mechanism} than words (S1) from ε {LARGE:g} on.",
         source,
@@ -435,7 +444,7 @@ def collocations_keep_more(
 
 
 def greedy_keeps_more(values_of: Mapping[str, Values]) -> ReplicationClaim:
-    """Utility of S3 (GST) against S4 (MST)."""
+    """Claim: S3 (GST) keeps more utility than S4 (MST)."""
     return ReplicationClaim(
         f"GST (S3) keeps more utility than MST (S4) from ε {LARGE:g} on.",
         "CLMLDP Table 3",
@@ -446,7 +455,9 @@ def greedy_keeps_more(values_of: Mapping[str, Values]) -> ReplicationClaim:
 
 
 def vickrey_keeps_more_at_small_epsilon(values_of: Mapping[str, Values]) -> ReplicationClaim:
-    """The anomaly of Table 6: S1 of Vickrey at ε 0.1 above S1 at ε 25."""
+    """Claim (the anomaly of Table 6): S1 of Vickrey keeps more utility at the smallest ε than at
+    the largest; the paper has 0.1 and 25.
+    """
     comparisons = []
     for dataset, of in values_of.items():
         line = {
@@ -467,7 +478,7 @@ def vickrey_keeps_more_at_small_epsilon(values_of: Mapping[str, Values]) -> Repl
 
 
 def words_never_gain(values_of: Mapping[str, Values]) -> ReplicationClaim:
-    """Relative gain of S1."""
+    """Claim: the relative gain of S1 is never above 0."""
     comparisons = []
     for dataset, of in values_of.items():
         for (name, key), value in of.items():
@@ -483,7 +494,7 @@ def words_never_gain(values_of: Mapping[str, Values]) -> ReplicationClaim:
 
 
 def attackers_guess_at_small_epsilon(values_of: Mapping[str, Values]) -> ReplicationClaim:
-    """Membership inference at ε 2 and less against guessing."""
+    """Claim: membership inference is no better than guessing up to ε 2."""
     comparisons = []
     for dataset, of in values_of.items():
         for (name, key), value in of.items():
@@ -500,7 +511,7 @@ def attackers_guess_at_small_epsilon(values_of: Mapping[str, Values]) -> Replica
 
 
 def madlib_resists_longer(values_of: Mapping[str, Values]) -> ReplicationClaim:
-    """AUC of MADLIB at most that of TEM from ε 4 on."""
+    """Claim: the membership AUC of MADLIB is at most that of TEM from ε 4 on."""
     comparisons = []
     for dataset, of in values_of.items():
         for mechanism, strategy, epsilon in keys_of(of):
@@ -520,7 +531,9 @@ def madlib_resists_longer(values_of: Mapping[str, Values]) -> ReplicationClaim:
 
 
 def lists_keep_more(values_of: Mapping[str, Values]) -> ReplicationClaim:
-    """Utility of the geometric 1-Diffractor against each other mechanism at equal ε."""
+    """Claim: the geometric 1-Diffractor keeps at least the utility of each other mechanism at equal
+    ε.
+    """
     comparisons = []
     for dataset, of in values_of.items():
         keys = keys_of(of)
@@ -546,7 +559,7 @@ def lists_keep_more(values_of: Mapping[str, Values]) -> ReplicationClaim:
 
 
 def geometric_keeps_more(values_of: Mapping[str, Values]) -> ReplicationClaim:
-    """Utility of the geometric 1-Diffractor against that of TEM on the same lists."""
+    """Claim: the geometric 1-Diffractor keeps at least the utility of TEM on the same lists."""
     return ReplicationClaim(
         "On the same lists geometric noise keeps at least the utility of TEM, mostly.",
         "1-Diffractor Table 1, Figure 2",
@@ -557,7 +570,9 @@ def geometric_keeps_more(values_of: Mapping[str, Values]) -> ReplicationClaim:
 
 
 def geometric_hides_less(values_of: Mapping[str, Values]) -> ReplicationClaim:
-    """The static attacker on the geometric 1-Diffractor against that on TEM on lists."""
+    """Claim: the static attacker is at least as good against the geometric 1-Diffractor as against
+    TEM on lists.
+    """
     return ReplicationClaim(
         "On the same lists the static attacker finds at least as much behind geometric noise.",
         "1-Diffractor Table 4, Figure 5",
@@ -584,7 +599,7 @@ def _between_lists(values_of: Mapping[str, Values], score: Score) -> list[Compar
 
 
 def lists_are_faster(known: Measured) -> ReplicationClaim:
-    """Speed against MADLIB."""
+    """Claim: the geometric 1-Diffractor is faster than MADLIB by the printed factors."""
     comparisons = [
         Comparison(f"{measure}, {least:g} and times as fast", MeanSd(least, None), known[key])
         for measure, least in (("speedup_words", 15.0), ("speedup_texts", 90.0))
@@ -600,7 +615,7 @@ def lists_are_faster(known: Measured) -> ReplicationClaim:
 
 
 def lists_take_less_memory(known: Measured) -> ReplicationClaim:
-    """Memory of the 1-Diffractors against each other mechanism."""
+    """Claim: the 1-Diffractors take less memory than each other mechanism."""
     memory = {key.mechanism: value for key, value in known.items() if key.measure == "memory_total"}
     comparisons = [
         Comparison(f"MiB of {own} and {other}", memory[own], value)
@@ -618,7 +633,7 @@ def lists_take_less_memory(known: Measured) -> ReplicationClaim:
 
 
 def tradeoff_claims(tradeoff: Mapping[str, Any] | None) -> list[ReplicationClaim]:
-    """The claims of Vickrey, of inference error against ε."""
+    """Return the claims of Vickrey about inference error and ε."""
     figures = {} if tradeoff is None else tradeoff["figures"]
     lines = {label: _errors(points) for label, points in figures.get("2", {}).items()}
     nearest = {label: _errors(points) for label, points in figures.get("3", {}).items()}
@@ -658,7 +673,7 @@ def tradeoff_claims(tradeoff: Mapping[str, Any] | None) -> list[ReplicationClaim
 
 
 def _errors(points: Sequence[tuple[float, float, float, float]]) -> dict[float, MeanSd]:
-    """The inference error at each ε, with its standard error over runs."""
+    """Return the inference error at each ε, with its standard error over runs."""
     return {epsilon: MeanSd(error, None, spread) for epsilon, error, _, spread in points}
 
 
@@ -675,7 +690,7 @@ def _lines_apart(
 
 
 def _gains(nearest: Mapping[str, Mapping[float, MeanSd]]) -> list[tuple[float, MeanSd, MeanSd]]:
-    """(ε, what the third neighbour adds, what the second adds)."""
+    """Return (ε, gain from the third neighbour, gain from the second neighbour) for each ε."""
     first, second, third = (nearest.get(f"nearest {place}", {}) for place in (1, 2, 3))
     return [
         (
@@ -693,7 +708,7 @@ def _difference(of: MeanSd, less: MeanSd) -> MeanSd:
 
 
 def shapes_table(claims: Sequence[ReplicationClaim]) -> Table:
-    """One row per claim."""
+    """Return a table with one row per claim."""
     columns = [
         Column("claim", "Claim"),
         Column("source", "Source"),
@@ -718,20 +733,21 @@ def _is_cosine(name: str, key: Key, mechanism: str, strategy: str) -> bool:
 def _pair(
     of: Values, lesser: tuple[str, Key], greater: tuple[str, Key], where: str
 ) -> list[Comparison]:
-    """The comparison of two measures of runs, each named as in ``of``; none where one of them is
-    not known.
+    """Return the comparison of two values of ``of``, by their keys; no comparison if one of them
+    is not known.
     """
     low, high = of.get(lesser), of.get(greater)
     return [] if low is None or high is None else [Comparison(where, low, high)]
 
 
 def _rising(where: str, line: Mapping[float, MeanSd], sign: int = 1) -> list[Comparison]:
-    """Each epsilon against the next, and the first against the last; nothing of a flat line, which
-    says nothing.
+    """Compare each epsilon with the next, and the first with the last; a flat line gives no
+    comparisons, because it is no evidence.
 
     Args:
-        line: by epsilon.
-        sign: -1 if it is to fall.
+        where: what is compared, in words.
+        line: value by epsilon.
+        sign: 1 if the line must rise, -1 if it must fall.
     """
     epsilons = sorted(line)
     if len({value.mean for value in line.values()}) < 2:

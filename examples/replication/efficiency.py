@@ -1,9 +1,9 @@
 """1-Diffractor Table 5 and Figures 6 and 7: memory and speed of mechanisms on this machine.
 
 Source: 1-Diffractor, section 6: a random set of 1,000 words is perturbed; then the words of SST-2.
-Memory is the peak of what NumPy and Python allocate while 1,000 words are replaced at once, without
-the vectors and lists that were made before. Speed is of the same words one after another, as the
-paper's code does it, and of the words of SST-2 at once.
+Memory is the peak of allocations by NumPy and Python while 1,000 words are replaced at once,
+without the vectors and lists that were made before. Speed is measured on the same words one after
+another, as in the paper's code, and on the words of SST-2 at once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from lexveil.text.tokenize import sentences
 from lexveil.types import Ids
 
 N_WORDS = 1000
-N_PASSES = 5  # the fastest of which is taken
+N_PASSES = 5  # passes, of which the fastest counts
 EPSILON = 1.0
 SEED = 42
 DAY = 86_400.0  # seconds
@@ -43,12 +43,13 @@ ON_LISTS = "diffractor_geometric"
 
 @dataclass(frozen=True, slots=True)
 class Efficiency:
-    """What one mechanism takes.
+    """Memory and speed of one mechanism.
 
     Attributes:
+        mechanism: name of the mechanism.
         mebibytes: peak of memory over N_WORDS words.
-        words_per_day: of N_WORDS words, one after another.
-        texts_per_day: tokens of SST-2, all at once; None without it.
+        words_per_day: N_WORDS words, one after another, as tokens per day.
+        texts_per_day: words of SST-2, all at once, as tokens per day; None without the data set.
     """
 
     mechanism: str
@@ -58,7 +59,7 @@ class Efficiency:
 
 
 def measure_efficiency(params: Params) -> list[Efficiency]:
-    """Each mechanism of the grid once, of the lists L0."""
+    """Measure each mechanism of the grid once, mechanisms on lists with L0."""
     space = load_embedding("word")
     policy = Policy.of("S1", params.policy.stopwords, params.policy.punctuation, params.policy.oov)
     measured = []
@@ -72,7 +73,7 @@ def measure_efficiency(params: Params) -> list[Efficiency]:
 
 def _measure(name: str, mechanism: Mechanism, ids: Ids, tokens: Ids | None) -> Efficiency:
     rng = np.random.default_rng(SEED)
-    _replace(mechanism, ids[:10], rng)  # what is compiled or sorted once
+    _replace(mechanism, ids[:10], rng)  # work that is done once: compiling, sorting
     tracemalloc.start()
     _replace(mechanism, ids, rng)
     peak = tracemalloc.get_traced_memory()[1]
@@ -91,7 +92,9 @@ def _measure(name: str, mechanism: Mechanism, ids: Ids, tokens: Ids | None) -> E
 
 
 def _fastest(work: Callable[[], object]) -> float:
-    """Seconds of the fastest of some passes: what else runs on the machine makes others slower."""
+    """Return the seconds of the fastest of several passes, because other processes slow down single
+    passes.
+    """
     seconds = []
     for _ in range(N_PASSES):
         started = time.perf_counter()
@@ -106,7 +109,7 @@ def _replace(mechanism: Mechanism, ids: Ids, rng: np.random.Generator) -> None:
 
 
 def _tokens_of_texts(tokens: Sequence[str], number: Ids) -> Ids | None:
-    """The known words of SST-2 as ids; None without the set."""
+    """Return the known words of SST-2 as ids; None without the data set."""
     file = paths.DOCUMENTS / f"{TEXTS}.parquet"
     if not file.is_file():
         return None
@@ -118,7 +121,9 @@ def _tokens_of_texts(tokens: Sequence[str], number: Ids) -> Ids | None:
 
 
 def known_values(measured: Sequence[Efficiency]) -> Measured:
-    """Table 5, and how many times as fast as MADLIB the geometric 1-Diffractor is."""
+    """Return the values of Table 5, and the speed of the geometric 1-Diffractor as a multiple of
+    MADLIB's.
+    """
     words = frozenset(["words"])
     known: Measured = {}
     for one in measured:
@@ -138,7 +143,7 @@ def known_values(measured: Sequence[Efficiency]) -> Measured:
 
 
 def efficiency_table(measured: Sequence[Efficiency]) -> Table:
-    """One row per mechanism: Figures 6 and 7 in numbers."""
+    """Return a table with one row per mechanism: Figures 6 and 7 in numbers."""
     columns = [
         Column("mechanism", "mechanism"),
         Column("words", f"tokens a day, {N_WORDS:,} words one by one", formatting.count),

@@ -1,4 +1,4 @@
-"""The papers' figures, drawn of what was measured: one SVG file each.
+"""Figures of the papers, drawn from measured values: one SVG file each.
 
 CLMLDP Figure 2, 1-Diffractor Figures 2 to 7, TEM Figure 1, Vickrey Figures 2 and 3.
 """
@@ -26,19 +26,19 @@ from lexveil.report.formatting import MeanSd
 from lexveil.report.page import environment
 from lexveil.report.records import Key
 
-# chart.html.j2 leaves colours to the report's page; a file of its own has them inside.
+# chart.html.j2 leaves colours to the report's page; a separate file needs them inside.
 STYLE = (
     "<style>text{font:11px sans-serif;fill:#333}.line{fill:none;stroke:var(--s);stroke-width:1.8}"
     ".marker{fill:var(--s)}.bar{stroke:var(--s);fill:none}.grid path,.axes,.across"
     "{fill:none;stroke:#bbb;stroke-width:.8}.s0{--s:#1f6fb2}.s1{--s:#c2571a}.s2{--s:#3d8b40}"
     ".s3{--s:#8c4fa8}.s4{--s:#a08000}.s5{--s:#b03060}.s6{--s:#444}.star{--s:#000}</style>"
 )
-TRIPLE = ("mrpc", "rte", "sst2")  # over which 1-Diffractor Figure 3 averages
+TRIPLE = ("mrpc", "rte", "sst2")  # data sets averaged in 1-Diffractor Figure 3
 LEGEND = 15  # pixels between two names of the legend
 
 
 def svg(chart: Chart) -> str:
-    """A chart as a file of its own, its legend below it."""
+    """Return a chart as a complete SVG file, with its legend below it."""
     macros = environment().get_template("chart.html.j2").module
     page = str(macros.render_chart(chart))  # type: ignore[attr-defined]
     drawn = re.search(r'<svg viewBox="0 0 .*</svg>', page, flags=re.DOTALL)
@@ -67,7 +67,7 @@ def write_figures(drawn: Sequence[Chart], folder: Path) -> list[Path]:
 
 
 def of_runs(values_of: Mapping[str, Values], paper: str) -> list[Chart]:
-    """The figures of a paper that show scores over ε."""
+    """Return the figures of a paper that show scores over ε."""
     if paper == "CLMLDP":
         sets = [name for name in ("cola", "mrpc", "rte", "sst2") if name in values_of]
         loss = of_score(losses(averages(values_of, sets)), LOSS)
@@ -119,7 +119,7 @@ def _diffractor(values_of: Mapping[str, Values]) -> list[Chart]:
 
 
 def of_deniability(statistics: Sequence[Record]) -> list[Chart]:
-    """1-Diffractor Figure 4: N_w and S_w of each mechanism over ε."""
+    """Return 1-Diffractor Figure 4: N_w and S_w of each mechanism over ε."""
     found = []
     for name, words in (("n_w", "N_w (of 100 draws)"), ("s_w", "S_w (words)")):
         series = []
@@ -141,7 +141,7 @@ def _scale(name: str, row: Mapping[str, Any]) -> float:
 
 
 def of_tradeoff(found: Mapping[str, Any]) -> list[Chart]:
-    """Vickrey Figures 2 and 3: inference error over ε, and over utility loss."""
+    """Return Vickrey Figures 2 and 3: inference error over ε, and over utility loss."""
     drawn = []
     for figure, lines in found["figures"].items():
         number, _, dataset = figure.partition(" ")
@@ -166,7 +166,7 @@ def of_tradeoff(found: Mapping[str, Any]) -> list[Chart]:
 
 
 def of_efficiency(measured: Sequence[Efficiency]) -> list[Chart]:
-    """1-Diffractor Figure 7: memory over words, by the rate of each word."""
+    """Return 1-Diffractor Figure 7: memory over words, by the memory per word."""
     n_words = (1.0, 1000.0, 2000.0, 5000.0)
     series = [
         Series(one.mechanism, [ChartPoint(n, one.mebibytes * n / N_WORDS) for n in n_words])
@@ -185,7 +185,7 @@ def _score(values_of: Mapping[str, Values], dataset: str, score: Score) -> dict[
 def _over_epsilon(
     name: str, title: str, y_label: str, known: Mapping[Key, MeanSd], by: int = 0
 ) -> Chart:
-    """Lines over ε, one of each mechanism (``by`` 0) or strategy (1)."""
+    """Return a chart with lines over ε, one for each mechanism (``by`` 0) or strategy (1)."""
     series = charts.lines(
         known,
         lambda key: str(key[by]),

@@ -2,9 +2,9 @@
 
     python -m examples.replication.lengths SETS
 
-SETS is the folder of `NAME.parquet` that the presets read. Words are counted as budgets count them:
-without punctuation, and of a pair of texts only the first. The table has one row for each split of
-a set and one for all of its splits.
+SETS is the folder of `NAME.parquet` that the presets read. Words are counted as for budgets:
+without punctuation, and only in the first text of a pair. The table has one row for each split of a
+data set and one for all of its splits.
 """
 
 from __future__ import annotations
@@ -29,9 +29,11 @@ ALL = "all"
 
 
 class Length(NamedTuple):
-    """The average length of the texts of a split.
+    """Average length of the texts of a split.
 
     Attributes:
+        dataset, split: names of the data set and the split.
+        n_texts: number of texts.
         words: mean number of words of a text.
         with_marks: mean number of words and punctuation marks of a text.
     """
@@ -44,7 +46,7 @@ class Length(NamedTuple):
 
 
 def average_length(dataset: str, split: str, texts: Sequence[str]) -> Length:
-    """The average length of texts, which must not be empty."""
+    """Return the average length of texts; there must be at least one."""
     tokens = tokenize(texts)
     is_word = np.array([has_letters(form) for form in tokens.forms], dtype=bool)
     return Length(
@@ -57,7 +59,7 @@ def average_length(dataset: str, split: str, texts: Sequence[str]) -> Length:
 
 
 def lengths_of(dataset: str, table: pa.Table) -> list[Length]:
-    """The average lengths of each split of a data set, and of all of its texts."""
+    """Return the average lengths of each split of a data set, and of all of its texts."""
     splits = sorted(set(table["split"].to_pylist()))
     lengths = [average_length(dataset, ALL, table["text"].to_pylist())]
     for split in splits:
@@ -67,7 +69,7 @@ def lengths_of(dataset: str, table: pa.Table) -> list[Length]:
 
 
 def markdown(lengths: Sequence[Length], printed: dict[str, float]) -> str:
-    """A table of lengths, with the deviation from the printed ones."""
+    """Return a table of lengths, with the deviation from the printed ones."""
     lines = [
         "| data set | split | texts | words | with punctuation | Table 8 | deviation of words |",
         "| --- | --- | --- | --- | --- | --- | --- |",
@@ -83,7 +85,7 @@ def markdown(lengths: Sequence[Length], printed: dict[str, float]) -> str:
 
 
 def printed_lengths() -> dict[str, float]:
-    """The average words of Table 8 by data set."""
+    """Return the average words of Table 8 by data set."""
     return {
         figure.dataset: figure.value
         for figure in published_figures()
@@ -92,7 +94,7 @@ def printed_lengths() -> dict[str, float]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the table."""
+    """Print the table of lengths."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("sets", type=Path, metavar="SETS", help="folder of NAME.parquet")

@@ -1,17 +1,17 @@
-"""The figures that the papers print, to stand beside those of this project.
+"""Figures that the papers print, for comparison with those of this project.
 
 Sources: CLMLDP (Meisenbacher et al. 2024), Figure 1 and Tables 1 to 6 and 8; 1-Diffractor
-(Meisenbacher et al. 2024), Tables 1 to 5 and what its text says of Figures 4 and 6; TEM (Carvalho
-et al. 2023), the values that section 5.2 names of Figure 1; Vickrey (Xu et al. 2021), those that
-section 4 names of Figure 2. published.csv has them as printed, with the slips (CLMLDP Table 8 gives
-MRPC the same budget at ε 10 and 15). Of CLMLDP Table 4 one copy has Yelp whole, with its four
-blocks unnamed, and the other has the names of the blocks (S1 to S4 in order), both baselines of the
-adversary and the static attacker and relative gain of Trustpilot; the utility and the adaptive
-attacker of Trustpilot, and the baselines of utility, can be read in neither. Other figures are
-drawings without numbers.
+(Meisenbacher et al. 2024), Tables 1 to 5 and the values that its text gives for Figures 4 and 6;
+TEM (Carvalho et al. 2023), the values that section 5.2 gives for Figure 1; Vickrey (Xu et al.
+2021), the values that section 4 gives for Figure 2. published.csv has the figures as printed, with
+their errors (CLMLDP Table 8 gives MRPC the same budget at ε 10 and 15). Two copies of CLMLDP Table
+4 differ: one has all figures of Yelp in four blocks without names; the other has the names of the
+blocks (S1 to S4 in order), both baselines of the adversary, and the static attacker and relative
+gain of Trustpilot. The utility and the adaptive attacker of Trustpilot, and the baselines of
+utility, can be read in neither copy. Other figures are drawings without numbers.
 
 published_neighbours.csv has CLMLDP Table 7. The outputs of CLMLDP Table 9 and of 1-Diffractor
-Tables 6 and 7 are texts of the papers, and stand there.
+Tables 6 and 7 are texts of the papers and are not copied.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ANY = "any"  # a figure that does not depend on mechanism or strategy
 NONE = "none"
 _UNITS = {"percent": 100.0, "one": 1.0}
 
-# What published.csv calls a score of ours.
+# Names in published.csv for each of our scores.
 MEASURES: Mapping[Score, tuple[str, ...]] = {
     UTILITY: ("utility_macro_f1",),
     UTILITY_MICRO: ("utility_micro_f1", "utility_accuracy"),
@@ -57,14 +57,16 @@ class Literature:
     """One printed figure.
 
     Attributes:
-        table: its number, or which figure a section talks of.
-        dataset: by the name it has as a file; several that were averaged are joined by +.
-        mechanism, strategy: by our names; none for clean texts.
-        variant: which settings of the mechanism, where the paper tells several apart.
+        paper: name of the paper.
+        table: number of the table, or the figure that a section describes.
+        dataset: name of the data set's file; the names of several averaged sets are joined by +.
+        mechanism, strategy: our names; none for clean texts.
+        variant: settings of the mechanism, if the paper reports several.
         epsilon: base epsilon; 0 for clean texts.
+        measure: name of the measure.
         unit: percent or one.
-        value, sd: as printed, in that unit; sd is None where none is printed.
-        model: the classifier, encoder or language model it was measured with.
+        value, sd: as printed, in that unit; sd is None if none is printed.
+        model: classifier, encoder or language model behind the figure.
     """
 
     paper: str
@@ -82,26 +84,26 @@ class Literature:
 
     @property
     def datasets(self) -> tuple[str, ...]:
-        """The data sets it was averaged over."""
+        """Data sets that the figure is averaged over."""
         return tuple(self.dataset.split("+"))
 
     @property
     def share(self) -> MeanSd:
-        """Mean and deviation, percentages as shares of 1."""
+        """Mean and deviation; percentages become shares of 1."""
         unit = _UNITS[self.unit]
         return MeanSd(self.value / unit, None if self.sd is None else self.sd / unit)
 
     @property
     def place(self) -> str:
-        """Where it is printed."""
+        """Table or figure in which the value is printed."""
         return f"Table {self.table}" if self.table.isdigit() else self.table
 
 
 def parse(text: str) -> list[Literature]:
-    """Read published.csv.
+    """Parse the content of published.csv.
 
     Raises:
-        ParameterError: if a row lacks a value, or has one that cannot be.
+        ParameterError: if a row lacks a value, or has an invalid one.
     """
     figures = []
     for line, row in enumerate(csv.DictReader(io.StringIO(text)), 2):
@@ -131,12 +133,12 @@ def parse(text: str) -> list[Literature]:
 
 
 def published_figures() -> list[Literature]:
-    """All printed figures."""
+    """Return all printed figures."""
     return parse(PUBLISHED_CSV.read_text(encoding="utf-8"))
 
 
 def published_neighbours() -> dict[str, list[str]]:
-    """CLMLDP Table 7: the five nearest tokens of each of six, nearest first."""
+    """Return CLMLDP Table 7: the five nearest tokens of each of six tokens, nearest first."""
     neighbours: dict[str, list[str]] = {}
     with NEIGHBOURS_CSV.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
@@ -145,5 +147,5 @@ def published_neighbours() -> dict[str, list[str]]:
 
 
 def places(figures: Sequence[Literature], paper: str) -> list[str]:
-    """The tables of a paper that have figures, in order."""
+    """Return the tables of a paper that have figures, in order."""
     return list(dict.fromkeys(figure.table for figure in figures if figure.paper == paper))

@@ -1,4 +1,4 @@
-"""What a project measured, by the names that published.csv gives to the same things."""
+"""Figures that a project measured, by the names that published.csv gives to them."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from lexveil.report.evaluation_values import MAJORITY, Values, averages
 from lexveil.report.formatting import MeanSd
 from lexveil.report.records import Key
 
-IQR_PER_SD = 1.349  # of a normal distribution
+IQR_PER_SD = 1.349  # interquartile range of a normal distribution per standard deviation
 LISTS = ("diffractor_geometric", "diffractor_tem")
 BEST = "diffractor_best"  # the best of all lists of both mechanisms
 MEAN_OF_LISTS = "mean of L0, L1 and L2"
 BEST_OF_LISTS = "best of all lists"
-# What a paper calls the parameters that a preset gives the mechanism itself.
+# Variants of a paper whose parameters a preset gives to the mechanism itself.
 OWN_PARAMETERS = ("lambda 0.2", "k 2")
 
 
 class MeasureKey(NamedTuple):
-    """What one figure is of; epsilon is 0 and mechanism none for clean texts."""
+    """Key of one measured figure; for clean texts epsilon is 0 and mechanism is none."""
 
     measure: str
     datasets: frozenset[str]
@@ -39,7 +39,7 @@ Measured = dict[MeasureKey, MeanSd]
 
 
 def key_of(figure: Literature) -> MeasureKey:
-    """What a printed figure is of."""
+    """Return the key of a printed figure."""
     variant = "" if figure.variant in OWN_PARAMETERS else figure.variant
     return MeasureKey(
         figure.measure,
@@ -52,10 +52,11 @@ def key_of(figure: Literature) -> MeasureKey:
 
 
 def evaluated(values_of: Mapping[str, Values], groups: Sequence[tuple[str, ...]]) -> Measured:
-    """The scores of all runs, by data set and averaged over groups of them.
+    """Return the scores of all runs, by data set and averaged over groups of data sets.
 
     Args:
-        groups: of data sets over which a paper prints one average.
+        values_of: scores of runs, by data set.
+        groups: groups of data sets over which a paper prints one average.
     """
     found: Measured = {}
     by_sets = {frozenset([name]): values for name, values in values_of.items()}
@@ -79,7 +80,9 @@ def _key(measure: str, datasets: frozenset[str], run: Key) -> MeasureKey:
 
 
 def over_lists(known: Measured) -> Measured:
-    """The mean of a mechanism on lists over its list sets, and the best of both mechanisms."""
+    """Return the mean of each mechanism on lists over its list sets, and the best of both
+    mechanisms.
+    """
     means: dict[MeasureKey, list[float]] = {}
     best: dict[MeasureKey, list[MeanSd]] = {}
     for key, value in known.items():
@@ -92,7 +95,7 @@ def over_lists(known: Measured) -> Measured:
 
 
 def planned(report: ReportData, epsilons: Sequence[float]) -> Measured:
-    """Words per text, and the budget of a document at each base ε (CLMLDP Table 8)."""
+    """Return the words per text, and the budget of a document at each base ε (CLMLDP Table 8)."""
     found: Measured = {}
     for plan in report.plans:
         datasets = frozenset([plan["dataset"]])
@@ -106,7 +109,7 @@ def planned(report: ReportData, epsilons: Sequence[float]) -> Measured:
 
 
 def replaced(statistics: Sequence[Mapping[str, Any]]) -> Measured:
-    """Share of draws that are another word: 1 − N_w / draws, by mechanism and ε."""
+    """Return the share of draws that are another word, 1 − N_w / draws, by mechanism and ε."""
     found: Measured = {}
     for record in statistics:
         if record["segmentation"] != "word":
@@ -130,12 +133,13 @@ def measured(
     figures: Sequence[Literature],
     keys: Sequence[Key],
 ) -> Measured:
-    """Everything that a project's runs measured of what the papers print.
+    """Return all figures of a project's runs that the papers print.
 
     Args:
-        report: of the main grid.
-        values_of: by data set, of the runs of all grids.
-        keys: of these runs.
+        report: report of the main grid.
+        values_of: scores of the runs of all grids, by data set.
+        figures: printed figures, whose groups of data sets are averaged.
+        keys: the runs of all grids.
     """
     groups = sorted({figure.datasets for figure in figures if len(figure.datasets) > 1})
     found = evaluated(values_of, groups)
@@ -147,7 +151,7 @@ def measured(
 
 
 def stsb_scores(keys: Sequence[Key]) -> Measured:
-    """The regression task of STS-B on clean texts and on those of every run."""
+    """Return the scores of STS-B on clean texts and on the texts of every run."""
     found: Measured = {}
     for key in (CLEAN, *keys):
         correlation = stsb.of_run(key)

@@ -1,4 +1,6 @@
-"""CLMLDP Table 7: the nearest tokens of six, and of six of ours of the same kinds."""
+"""CLMLDP Table 7: the nearest tokens of the paper's six tokens, and of six of ours of the same
+kinds.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ SEED = 42
 
 
 def nearest(space: WordSpace, row: int) -> list[str]:
-    """The tokens most similar to one by cosine, as gensim's most_similar gives them."""
+    """Return the tokens most similar to one token by cosine, as gensim's most_similar does."""
     unit = unit_vectors(np.asarray(space.vectors))
     similar = unit @ unit[row]
     similar[row] = -np.inf
@@ -23,11 +25,11 @@ def nearest(space: WordSpace, row: int) -> list[str]:
 
 
 def table_7() -> tuple[Table, int]:
-    """The six tokens of the paper with their neighbours and ours, and two tokens of each length
-    drawn at random of ours.
+    """Return the six tokens of the paper with their neighbours and ours, and two tokens of each
+    length drawn at random from ours.
 
     Returns:
-        The table, and of how many printed neighbours ours stand beside.
+        The table, and the number of neighbours found here for the paper's tokens.
     """
     space = load_embedding("gst")
     number = {token: row for row, token in enumerate(space.tokens)}

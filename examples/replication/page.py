@@ -1,4 +1,4 @@
-"""The page of a preset's run: settings, claims, cells, then each table with ours beside theirs."""
+"""Page of a preset's run: settings, claims, cells, then each table with ours beside theirs."""
 
 from __future__ import annotations
 
@@ -52,16 +52,16 @@ SPREAD = (
     "and S_w from their quartiles over the words. Noise is drawn once per run, and so its luck is "
     "not in the spread. Among many comparisons some exceed it by chance."
 )
-# The scores of STS-B are no classes, and the examples are four sentences.
+# data sets without claims: STS-B has scores, not classes, and the examples are four sentences
 NO_CLAIM = (stsb.DATASET, sentences.DATASET)
-N_DRAWS = (20, 100)  # of each word in the trade-off: without --full, with it
-N_RUNS = (3, 100)  # that a point is the mean of, the same
-N_WORDS = 1000  # of the trade-off, without --full
+N_DRAWS = (20, 100)  # draws of each word in the trade-off: without --full, with it
+N_RUNS = (3, 100)  # runs behind the mean of a point: without --full, with it
+N_WORDS = 1000  # words of the trade-off, without --full
 EPSILONS_OF_TRADEOFF = (2.0, 5.0, 10.0, 25.0, 100.0)
 
 
 def markdown(caption: str, table: Table, note: str = "") -> str:
-    """A table in Markdown, below its caption."""
+    """Return a table in Markdown, below its caption."""
     lines = [[column.head for column in table.columns], ["---"] * len(table.columns)]
     lines += [[cell.text for cell in row] for row in table.cells]
     body = "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -69,7 +69,7 @@ def markdown(caption: str, table: Table, note: str = "") -> str:
 
 
 def settings_table(preset: Preset) -> Table:
-    """The paper's settings beside ours."""
+    """Return the paper's settings beside ours."""
     columns = [
         Column("setting", "setting"),
         Column("theirs", preset.paper),
@@ -83,7 +83,7 @@ def settings_table(preset: Preset) -> Table:
 
 
 def statement(report: ReportData, request: ReplicationRequest) -> str:
-    """What was run, with every size."""
+    """Return the settings of the run, with every size, as a Markdown list."""
     params = report.params
     sizes = ", ".join(
         f"{name} {space['n_tokens']:,} tokens" if "n_tokens" in space else name
@@ -103,7 +103,9 @@ def statement(report: ReportData, request: ReplicationRequest) -> str:
 
 
 def page(project: Path) -> str:
-    """The page of a project that a preset made and ran; its figures are written beside it."""
+    """Return the page of a project that a preset made and ran; write its figures beside the
+    page.
+    """
     request = read_request(project)
     preset = load_preset(request.paper)
     printed = [figure for figure in published_figures() if figure.paper == preset.paper]
@@ -151,7 +153,9 @@ def page(project: Path) -> str:
 def _runs_of_all_grids(
     preset: Preset, request: ReplicationRequest
 ) -> tuple[ReportData, list[Key], dict[str, Values]]:
-    """The report of the main grid, the runs of all grids, and what was measured of them."""
+    """Return the report of the main grid, the runs of all grids, and their measured values by data
+    set.
+    """
     params = load_params()
     keys: dict[Key, None] = {}
     values_of: dict[str, dict[tuple[str, Key], Any]] = {}
@@ -168,10 +172,13 @@ def _runs_of_all_grids(
 
 
 class _Parts:
-    """What one paper has beside tables of scores.
+    """Parts of the page that only one paper has, beside tables of scores.
 
     Attributes:
-        counts: cells that are no figure, (printed, remade) by place.
+        sections: Markdown sections.
+        charts: figures to draw.
+        counts: cells that are not figures, (printed, remade) by place.
+        tradeoff: measured trade-off of Vickrey; None for other papers.
     """
 
     def __init__(self) -> None:
@@ -190,7 +197,9 @@ def _special_parts(
     keys: Sequence[Key],
     values_of: Mapping[str, Values],
 ) -> _Parts:
-    """Single texts, neighbours, trade-offs and speed; their figures are added to ``known``."""
+    """Return the parts for single texts, neighbours, trade-offs and speed; add their figures to
+    ``known``.
+    """
     parts = _Parts()
     inputs = _inputs()
     if paper == "CLMLDP":
@@ -235,7 +244,7 @@ def _inputs() -> dict[str, str]:
 
 
 def _tradeoff(request: ReplicationRequest) -> Mapping[str, Any]:
-    """The trade-off of the project in this folder, measured once."""
+    """Return the trade-off of the project in this folder, measured once."""
     file = tradeoff.TRADEOFF_JSON
     if not file.is_file():
         found = tradeoff.measure_project(
@@ -251,7 +260,7 @@ def _tradeoff(request: ReplicationRequest) -> Mapping[str, Any]:
 
 
 def tuned_table(found: Mapping[str, Any]) -> Table:
-    """What Algorithm 2 chose at each bound of utility loss."""
+    """Return a table of the ε and t that Algorithm 2 chose at each bound of utility loss."""
     columns = [
         Column("max_loss", "loss at most", formatting.two),
         Column("epsilon", "ε", formatting.one),
@@ -263,7 +272,7 @@ def tuned_table(found: Mapping[str, Any]) -> Table:
 
 
 def misclassified_table(values: Values) -> Table:
-    """The utility loss of texts, 1 − accuracy, by mechanism and ε."""
+    """Return a table of the utility loss of texts, 1 − accuracy, by mechanism and ε."""
     accuracy = of_score(values, UTILITY_MICRO)
     runs = [key for key in accuracy if key not in (MAJORITY, CLEAN)]
     epsilons = sorted({key[2] for key in runs})
@@ -299,7 +308,7 @@ def _covered(
 
 
 def _verdicts(own_claims: Sequence[ReplicationClaim]) -> str:
-    """How many claims hold, do not, and cannot be told."""
+    """Return the number of claims by verdict, as a sentence."""
     n = Counter(claim.verdict for claim in own_claims)
     parts = [f"{verdict}: {n[verdict]}" for verdict in VERDICTS]
     return f"Of {len(own_claims)} claims, {', '.join(parts)}.\n"

@@ -1,4 +1,4 @@
-"""The presets of the replication: which data sets, parameters and back ends each paper asks for."""
+"""Presets of the replication: the data sets, parameters and back ends of each paper."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ from lexveil.errors import RequestError
 FOLDER = Path(__file__).with_name("presets")
 PAPERS = tuple(sorted(file.stem for file in FOLDER.glob("*.yaml")))
 SENTENCES = Path(__file__).with_name("sentences.csv")  # inputs of the papers' examples
-REQUEST = Path("replication.json")  # in the project: what was asked for
+REQUEST = Path("replication.json")  # in the project: the request
 ASIDE = Path(".lexveil/replication")  # in the project: runs of further grids
-RUN_FOLDERS = ("evaluation", "private")  # of the artifacts: what the page reads of each run
-SEED = 42  # by which texts are drawn: the papers' own
-TRAIN_SHARE = 0.75  # of the texts drawn; the others are scored
-HELD_OUT = ("validation", "dev", "test")  # the first that a set has is scored
+RUN_FOLDERS = ("evaluation", "private")  # folders of artifacts that the page reads for each run
+SEED = 42  # seed of the drawn texts, as in the papers
+TRAIN_SHARE = 0.75  # share of the drawn texts for training; the others are scored
+HELD_OUT = ("validation", "dev", "test")  # the first of these splits in a set is scored
 
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """One paper's experiments.
+    """Experiments of one paper.
 
     Attributes:
-        paper: its name in published.csv.
-        sets: data sets that there must be.
-        optional: those of single tables.
+        paper: name in published.csv.
+        sets: data sets that the experiments need.
+        optional: data sets of single tables.
         corpus: whether a corpus is needed.
-        pairs: which texts of a pair are rewritten, as `lexveil data use --pairs` takes it.
-        authors: of some sets, how many of the most frequent attributes are kept.
-        texts: of each set, where a run is not full.
+        pairs: texts of a pair that are rewritten, in the syntax of `lexveil data use --pairs`.
+        authors: number of most frequent attributes that are kept, by data set.
+        texts: number of texts of each set, if a run is not full.
         settings: (setting, the paper's, ours), in words.
         params: sections of params.yaml.
-        full: what a run of all texts and all ε changes in them.
-        further: sections grid that are run too, unless a run is full or has ε or mechanisms of its
-            own: what only some of the mechanisms are run at.
+        full: changes to these sections for a run with all texts and all ε.
+        further: further sections grid, for ε at which only some of the mechanisms are run. They are
+            skipped if a run is full or names ε or mechanisms.
     """
 
     paper: str
@@ -67,17 +67,17 @@ class Preset:
 
 @dataclass(frozen=True, slots=True)
 class ReplicationRequest:
-    """What a run of a preset was asked for, as the page states it.
+    """Request for a run of a preset, which the page states.
 
     Attributes:
         paper: name of the preset.
-        sets: data sets that were there.
+        sets: data sets that are available.
         corpus: names of the files of the corpus.
-        texts: of each set; None for all.
-        epsilons: in place of the preset's; empty for those.
-        mechanisms: in place of the preset's; empty for those.
+        texts: number of texts of each set; None for all.
+        epsilons: epsilons in place of the preset's; empty for the preset's.
+        mechanisms: mechanisms in place of the preset's; empty for the preset's.
         neural: folder with minilm, gpt2 and classifier; None for the small back ends.
-        vectors: file of word vectors of S1; None for those of the corpus.
+        vectors: file of word vectors of S1; None for vectors trained on the corpus.
         full: whether all texts and all ε of the paper are run.
     """
 
@@ -99,10 +99,11 @@ def load_preset(name: str) -> Preset:
 
 
 def files_of_sets(preset: Preset, folder: Path) -> list[Path]:
-    """The files of a preset's data sets.
+    """Return the files of a preset's data sets.
 
     Raises:
-        RequestError: if one that the preset needs is missing; it names the command that brings it.
+        RequestError: if a required data set is missing; the message names the command that brings
+            it.
     """
     missing = [name for name in preset.sets if not (folder / f"{name}.parquet").is_file()]
     if missing:
@@ -116,10 +117,10 @@ def files_of_sets(preset: Preset, folder: Path) -> list[Path]:
 
 
 def files_of_corpus(corpus: Path | None, preset: Preset) -> list[Path]:
-    """The files of a corpus, or the one file that it is.
+    """Return the files of a corpus folder, or the single file of a corpus.
 
     Raises:
-        RequestError: if the preset needs one and it is not there.
+        RequestError: if the corpus is missing, or its folder has no file.
     """
     if corpus is None or not corpus.exists():
         where = "no corpus was named" if corpus is None else f"{corpus} is not there"
@@ -136,15 +137,16 @@ def files_of_corpus(corpus: Path | None, preset: Preset) -> list[Path]:
 
 
 def draw_texts(documents: pa.Table, n_texts: int | None, n_authors: int | None) -> pa.Table:
-    """Some documents of a set, drawn at random from its train split and the split that is scored.
+    """Draw documents of a data set at random from its train split and the split that is scored.
 
     Args:
-        documents: with a column split, and attribute if authors are chosen.
-        n_texts: how many, a quarter of them to be scored; None keeps all of both splits.
-        n_authors: keep the documents of so many of the most frequent attributes; None keeps all.
+        documents: a table with a column split, and attribute if authors are chosen.
+        n_texts: number of documents, a quarter of them to be scored; None keeps all of both splits.
+        n_authors: number of most frequent attributes whose documents are kept; None keeps all.
 
     Returns:
-        All documents of a set of which nothing is scored, such as a list of words.
+        The drawn documents; all documents if the set has no split to score, such as a list of
+        words.
     """
     splits = documents.column("split").to_pylist()
     wanted = np.ones(len(splits), dtype=np.bool_)
@@ -165,7 +167,7 @@ def draw_texts(documents: pa.Table, n_texts: int | None, n_authors: int | None) 
 
 
 def merged(params: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters with some changed, section by section."""
+    """Merge changes into parameters, section by section."""
     together = dict(params)
     for name, value in changes.items():
         before = together.get(name)
@@ -175,7 +177,7 @@ def merged(params: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
 
 
 def parameters(preset: Preset, request: ReplicationRequest) -> dict[str, Any]:
-    """The sections of params.yaml that a run of a preset changes."""
+    """Return the sections of params.yaml that a run of a preset changes."""
     params = merged({}, preset.params)
     if request.full:
         params = merged(params, preset.full)
@@ -190,7 +192,7 @@ def parameters(preset: Preset, request: ReplicationRequest) -> dict[str, Any]:
 
 
 def _neural(folder: Path) -> dict[str, str]:
-    """The neural back ends, of the models in a folder."""
+    """Return the parameters of the neural back ends, with the models in a folder."""
     return {
         "encoder": "minilm",
         "classifier": "transformer",
@@ -201,10 +203,10 @@ def _neural(folder: Path) -> dict[str, str]:
 
 
 def check_neural(folder: Path) -> None:
-    """See that the folder of neural models has what a preset reads.
+    """Check that the folder of neural models has the models that a preset reads.
 
     Raises:
-        RequestError: naming what is missing.
+        RequestError: naming the missing models.
     """
     missing = [name for name in ("classifier", "gpt2") if not (folder / name).is_dir()]
     if missing:
@@ -221,7 +223,7 @@ def make_project(
     sets: Sequence[Path],
     corpus: Sequence[Path],
 ) -> None:
-    """Make a project with a preset's data and parameters; run it afterwards with ``run``."""
+    """Make a project with a preset's data and parameters; ``run`` runs it afterwards."""
     _lexveil("init", project)
     with tempfile.TemporaryDirectory() as scratch:
         drawn = [_drawn(file, preset, request, Path(scratch)) for file in sets]
@@ -249,17 +251,17 @@ def make_project(
 
 
 def grids_of(preset: Preset, request: ReplicationRequest) -> list[dict[str, Any]]:
-    """The sections grid that a run of a preset makes runs of, the main one last."""
+    """Return the sections grid of a preset's runs, the main one last."""
     main = parameters(preset, request)["grid"]
     is_whole = request.full or request.epsilons or request.mechanisms
     return [*([] if is_whole else [main | dict(grid) for grid in preset.further]), main]
 
 
 def run(project: Path, preset: Preset, request: ReplicationRequest) -> None:
-    """Bring a project up to date, one grid after another, and keep the runs of each.
+    """Bring a project up to date, one grid after another, and keep the runs of each grid.
 
-    `lexveil run` removes the runs that its grid does not name, so those of further grids are set
-    aside, and put back at the end.
+    `lexveil run` removes the runs that its grid does not name, so that runs of further grids are
+    copied to another folder and copied back at the end.
     """
     artifacts = project / paths.ARTIFACTS
     aside = project / ASIDE
@@ -274,7 +276,7 @@ def run(project: Path, preset: Preset, request: ReplicationRequest) -> None:
 
 
 def copy_runs(source: Path, target: Path) -> None:
-    """Copy texts and evaluations of runs from one folder to another; what is there stays."""
+    """Copy texts and evaluations of runs from one folder to another; existing files stay."""
     for name in RUN_FOLDERS:
         for file in sorted((source / name).rglob("*")):
             copy = target / file.relative_to(source)
@@ -290,7 +292,7 @@ def _write_params(project: Path, changes: Mapping[str, Any]) -> None:
 
 
 def read_request(project: Path) -> ReplicationRequest:
-    """What the run in a project was asked for.
+    """Read the request of the run in a project.
 
     Raises:
         RequestError: if no preset made the project.
@@ -305,7 +307,7 @@ def read_request(project: Path) -> ReplicationRequest:
 
 
 def _drawn(file: Path, preset: Preset, request: ReplicationRequest, folder: Path) -> Path:
-    """A file of the texts of one set that are run."""
+    """Write the texts of one data set that are run, and return the file."""
     documents = pq.read_table(file)
     drawn = documents
     if "split" in documents.column_names:
@@ -316,7 +318,7 @@ def _drawn(file: Path, preset: Preset, request: ReplicationRequest, folder: Path
 
 
 def _imported(project: Path) -> str:
-    """NAME@HASH of the vectors that were imported."""
+    """Return NAME@HASH of the imported vectors."""
     listed = subprocess.run(
         [sys.executable, "-m", "lexveil.cli", "embeddings", "list", "--json"],
         cwd=project,

@@ -1,7 +1,8 @@
-"""Single texts of the papers: how Figure 1 cuts one, and what the runs make of the others.
+"""Example texts of the papers: the segmentations of Figure 1, and the outputs of our runs for the
+others.
 
 Sources: CLMLDP Figure 1 and Table 9, 1-Diffractor Tables 6 and 7. Their inputs are in
-sentences.csv, one sentence of each; their outputs stand in the papers.
+sentences.csv, one sentence of each; their outputs are in the papers.
 """
 
 from __future__ import annotations
@@ -25,17 +26,19 @@ from lexveil.report.table import Column, Table
 
 DATASET = "sentences"
 FIGURE_1 = "clmldp-figure-1"
-BUDGET = 10.0  # of the document in Figure 1
+BUDGET = 10.0  # budget of the document in Figure 1
 
 
 @dataclass(frozen=True, slots=True)
 class ExampleTable:
-    """A table of outputs of one text.
+    """Table of the outputs of one text in a paper.
 
     Attributes:
-        doc_id: of its input in sentences.csv.
-        epsilons: that it shows.
-        n_printed: outputs that it prints.
+        paper: name of the paper.
+        number: number of the table.
+        doc_id: id of its input in sentences.csv.
+        epsilons: epsilons that the table shows.
+        n_printed: number of outputs that the table prints.
     """
 
     paper: str
@@ -56,7 +59,9 @@ TABLES = (
 
 
 def figure_1(text: str) -> tuple[Measured, Table]:
-    """How each strategy cuts the text of CLMLDP Figure 1: tokens, their PMI, and the ε of each."""
+    """Segment the text of CLMLDP Figure 1 by each strategy: tokens, their PMI, and the ε of each
+    token.
+    """
     cuts = cast(list[Any], of_text(text)["sentences"])[0]
     n_words = len(cuts["word"]["tokens"])
     known: Measured = {}
@@ -87,7 +92,7 @@ def figure_1(text: str) -> tuple[Measured, Table]:
 
 
 def texts_of(key: Key) -> dict[str, str]:
-    """The example sentences as one run wrote them, by id."""
+    """Return the example sentences as one run wrote them, by id."""
     table = pq.read_table(
         paths.private(*key) / "documents.parquet",
         columns=["dataset", "doc_id", "text"],
@@ -99,7 +104,7 @@ def texts_of(key: Key) -> dict[str, str]:
 
 
 def outputs(keys: Sequence[Key], doc_id: str) -> Table:
-    """What every run made of one sentence."""
+    """Return a table of the outputs of every run for one sentence."""
     rows = list[dict[str, object]]()
     for mechanism, strategy, epsilon in keys:
         text = texts_of((mechanism, strategy, epsilon))[doc_id]
@@ -119,7 +124,7 @@ def outputs(keys: Sequence[Key], doc_id: str) -> Table:
 
 
 def runs_of_table(keys: Sequence[Key], table: ExampleTable) -> list[Key]:
-    """The runs that a paper's table of examples shows."""
+    """Return the runs that a paper's table of examples shows."""
     shown = [key for key in keys if key[2] in table.epsilons]
     if table.paper == "CLMLDP":
         return [key for key in shown if key[0] == "madlib"]

@@ -1,4 +1,4 @@
-"""STS-B: a regression task, how alike two sentences are, scored by Pearson and Spearman.
+"""STS-B: a regression task, the similarity of two sentences, scored by Pearson and Spearman.
 
 Source: 1-Diffractor, section 4.1.2 and Table 1: both correlations, averaged, of a model that is
 trained on rewritten pairs and scored on rewritten pairs. The paper's model is BERT; here it is
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 DATASET = "stsb"
 MEASURE = "utility_pearson_spearman"
-SMALLEST = 3  # pairs of each split: fewer have no correlation
+SMALLEST = 3  # minimum pairs of each split: fewer have no correlation
 
 
 class Correlation(NamedTuple):
@@ -37,12 +37,12 @@ class Correlation(NamedTuple):
 
     @property
     def mean(self) -> float:
-        """The score of 1-Diffractor Table 1."""
+        """Average of both, the score of 1-Diffractor Table 1."""
         return (self.pearson + self.spearman) / 2
 
 
 def correlations(truth: Floats, predicted: Floats) -> Correlation:
-    """Both correlations of n scores with n predictions; 0 where one of them is constant."""
+    """Return both correlations of n scores with n predictions; 0 if one of them is constant."""
     from scipy.stats import rankdata
 
     return Correlation(_pearson(truth, predicted), _pearson(rankdata(truth), rankdata(predicted)))
@@ -55,9 +55,9 @@ def _pearson(first: Floats, second: Floats) -> float:
 
 
 def similarities(first: Sequence[str], second: Sequence[str]) -> Floats:
-    """(n, 5) similarities of n pairs: cosine of their words by tf-idf, share of common words,
-    share of common pairs of neighbours, likeness of their lengths, and cosine of their letters in
-    threes.
+    """Return (n, 5) similarities of n pairs: cosine of their words by tf-idf, share of common
+    words, share of common pairs of neighbours, ratio of their lengths, and cosine of their letter
+    trigrams.
     """
     words = [[_words(text) for text in texts] for texts in (first, second)]
     every = [bag for texts in words for bag in texts]
@@ -110,7 +110,8 @@ def regression(
     train: tuple[Sequence[str], Sequence[str], Floats],
     test: tuple[Sequence[str], Sequence[str], Floats],
 ) -> Correlation:
-    """Learn scores from similarities of pairs by least squares, and correlate predictions.
+    """Learn scores from the similarities of pairs by least squares, and correlate the predictions
+    with the true scores.
 
     Args:
         train, test: first texts, second texts and scores.
@@ -127,8 +128,8 @@ def _with_constant(features: Floats) -> Floats:
 
 
 def of_run(key: Key) -> Correlation | None:
-    """The score of one run of the project in this folder; None if it has no STS-B, or too little of
-    it.
+    """Return the score of one run of the project in this folder; None if the run has too few pairs
+    of STS-B.
     """
     table = pq.read_table(
         paths.private(*key) / "documents.parquet",

@@ -33,15 +33,15 @@ from lexveil.types import Floats, Ids, Vectors
 STREAM = "replication"
 SEED = 42
 LEXICON = "opinion_lexicon"
-TRADEOFF_JSON = Path("replication-tradeoff.json")  # in the project: what was measured
+TRADEOFF_JSON = Path("replication-tradeoff.json")  # in the project: measured values
 EPSILONS = (1.0, 2.0, 5.0, 10.0, 15.0, 25.0, 50.0, 100.0)
-SHARES = (0.25, 0.5, 0.75, 1.0)  # t of Figure 2
-STEPS = tuple(round(0.05 * step, 2) for step in range(1, 21))  # t that Algorithm 2 tries
+SHARES = (0.25, 0.5, 0.75, 1.0)  # values of t in Figure 2
+STEPS = tuple(round(0.05 * step, 2) for step in range(1, 21))  # values of t that Algorithm 2 tries
 FIRST_EPSILON = 1.0  # ε₀ of Algorithm 2
-MAX_EPSILON = 1000.0  # where Algorithm 2 gives up
-MAX_LOSSES = (0.02, 0.06, 0.1)  # budgets of utility loss that section 4 speaks of
-ALONE = 1e9  # t of the neighbours that are never chosen, in Figure 3
-N_NEIGHBOURS = 5  # Figure 3
+MAX_EPSILON = 1000.0  # ε at which Algorithm 2 gives up
+MAX_LOSSES = (0.02, 0.06, 0.1)  # bounds of utility loss in section 4
+ALONE = 1e9  # t of neighbours that are never chosen, for Figure 3
+N_NEIGHBOURS = 5  # number of neighbours in Figure 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,8 @@ class WordList:
 
     Attributes:
         vectors: (W, p).
-        labels: (W,) of each word; zeros where there is none.
-        prior: (W,) how likely each is, adding up to 1.
+        labels: (W,) label of each word; zeros without labels.
+        prior: (W,) probability of each word, adding up to 1.
     """
 
     vectors: Vectors
@@ -61,11 +61,12 @@ class WordList:
 
 @dataclass(frozen=True, slots=True)
 class TunedVickrey:
-    """What Algorithm 2 chose.
+    """Result of Algorithm 2.
 
     Attributes:
-        epsilon, t: None where no ε keeps the loss below the bound.
-        inference_error, utility_loss: there.
+        max_loss: bound of the utility loss.
+        epsilon, t: the chosen values; None if no ε keeps the loss below the bound.
+        inference_error, utility_loss: the values at this ε and t; None likewise.
     """
 
     max_loss: float
@@ -82,8 +83,8 @@ def tune(
     max_epsilon: float = MAX_EPSILON,
     steps: Sequence[float] = STEPS,
 ) -> TunedVickrey:
-    """Algorithm 2: double ε until the utility loss of t = 0 is below a bound, then take the t of
-    the largest inference error that keeps it there.
+    """Run Algorithm 2: double ε until the utility loss of t = 0 is below a bound, then take the t
+    with the largest inference error that keeps the loss within the bound.
 
     Source: Xu et al. (2021b), section 3.2.
 
@@ -91,8 +92,8 @@ def tune(
         measure_at: inference error and utility loss of Vickrey at an ε and a t.
         max_loss: C, the bound.
         first_epsilon: ε₀.
-        max_epsilon: where doubling ends; beyond it nothing is chosen.
-        steps: t that are tried.
+        max_epsilon: largest ε; beyond it nothing is chosen.
+        steps: values of t to try.
     """
     epsilon = first_epsilon
     best = measure_at(epsilon, 0.0)
@@ -111,11 +112,11 @@ def tune(
 
 
 def opinion_words(n_words: int | None) -> WordList:
-    """The opinion words that the embedding knows, each with its sentiment; those with both are left
-    out.
+    """Return the opinion words that the embedding knows, each with its sentiment; words with both
+    sentiments are left out.
 
     Args:
-        n_words: the most frequent ones; None takes all.
+        n_words: number of the most frequent words to take; None takes all.
     """
     table = pq.read_table(paths.DOCUMENTS / f"{LEXICON}.parquet", columns=["text", "label"])
     labels: dict[str, set[str]] = {}
@@ -129,8 +130,8 @@ def opinion_words(n_words: int | None) -> WordList:
 
 
 def words_of_texts(dataset: str, n_words: int) -> WordList:
-    """The most frequent words of a data set that the embedding knows, by how often they stand
-    there.
+    """Return the most frequent words of a data set that the embedding knows, with their frequency
+    in the data set as prior.
     """
     texts = pq.read_table(paths.DOCUMENTS / f"{dataset}.parquet", columns=["text"])
     space = load_embedding("word")
@@ -159,14 +160,14 @@ def measured_at(
     n_draws: int,
     run: int = 0,
 ) -> Tradeoff:
-    """Inference error and utility loss of one mechanism at one ε, in one run."""
+    """Measure the inference error and utility loss of one mechanism at one ε, in one run."""
     mechanism = build_mechanism(name, words.vectors, {name: parameters})
     rng = stream(SEED, STREAM, name, str(sorted(parameters.items())), str(epsilon), str(run))
     return measure(mechanism, epsilon, words.labels, words.prior, rng, n_draws)
 
 
 def mechanisms_of_figure_2() -> dict[str, tuple[str, dict[str, Any]]]:
-    """Name and parameters of each line."""
+    """Return the name and parameters of the mechanism of each line."""
     lines: dict[str, tuple[str, dict[str, Any]]] = {
         "madlib": ("madlib", {}),
         "mahalanobis": ("mahalanobis", {"lambda_": 0.2}),
@@ -177,7 +178,7 @@ def mechanisms_of_figure_2() -> dict[str, tuple[str, dict[str, Any]]]:
 
 
 def mechanisms_of_figure_3() -> dict[str, tuple[str, dict[str, Any]]]:
-    """Vickrey that always takes the r-th nearest word, r from 1 to 5."""
+    """Return, for r from 1 to 5, a Vickrey mechanism that always takes the r-th nearest word."""
     lines: dict[str, tuple[str, dict[str, Any]]] = {"nearest 1": ("madlib", {})}
     for place in range(1, N_NEIGHBOURS):
         t = [ALONE] * max(place + 1, 3)
@@ -193,12 +194,15 @@ def measure_project(
     epsilons: Sequence[float],
     others: Sequence[str],
 ) -> dict[str, Any]:
-    """Everything of the figures, measured in the project of this folder, as JSON values.
+    """Measure all points of the figures in the project of this folder, and return them as JSON
+    values.
 
     Args:
-        n_words: of the opinion words and of each other data set.
-        n_draws: of each word in a run.
-        n_runs: that a point of a figure is the mean of, at least 2.
+        n_words: number of opinion words, and of words of each other data set; None takes all
+            opinion words.
+        n_draws: draws of each word in a run.
+        n_runs: runs behind the mean of a point, at least 2.
+        epsilons: epsilons of the figures.
         others: data sets whose inference error is measured without a utility loss.
     """
     words = opinion_words(n_words)
@@ -226,7 +230,9 @@ def _lines(
     n_draws: int,
     n_runs: int,
 ) -> dict[str, list[tuple[float, float, float, float]]]:
-    """Of each line ε, inference error, utility loss, and the standard error of the former."""
+    """Return the points of each line: ε, inference error, utility loss, and the standard error of
+    the inference error.
+    """
     found: dict[str, list[tuple[float, float, float, float]]] = {}
     for label, (name, parameters) in lines.items():
         found[label] = []
@@ -244,7 +250,7 @@ def _lines(
 
 
 def known_values(found: Mapping[str, Any], figures: Sequence[Literature]) -> Measured:
-    """The values that section 4 names, as measured here."""
+    """Return our measurements of the values that section 4 prints."""
     known: Measured = {}
     datasets = frozenset([LEXICON])
     for line, points in found["figures"]["2"].items():

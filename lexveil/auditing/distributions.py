@@ -1,8 +1,7 @@
-"""What each mechanism claims to draw from, and its metric, written down a second time in plain
-lines of float64.
+"""Distribution and metric that each mechanism claims, implemented a second time in plain float64.
 
-The audit draws from these distributions, or computes them, and compares; they share no code with
-the mechanisms.
+The audit draws from these distributions, or computes them, and compares them with the output of the
+mechanisms. They share no code with the mechanisms.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from lexveil.embeddings.bigrams import Bigrams
 from lexveil.mechanisms.base import PublicCounts
 from lexveil.types import Floats, Ids
 
-BLOCK = 20_000_000  # distances held at a time
-TREE = 8  # dimensions up to which a tree finds the nearest word sooner than a product
+BLOCK = 20_000_000  # distances in memory at a time
+TREE = 8  # dimensions up to which a tree finds the nearest word faster than a matrix product
 ON_LISTS = ("diffractor_geometric", "diffractor_tem")
 IN_CONTEXT = "tem_context"
-EXPONENTIAL = ("tem", IN_CONTEXT)  # whose words have weights beside those of their distances
+EXPONENTIAL = ("tem", IN_CONTEXT)  # mechanisms with a base measure beside the distances
 CLOSED = (*EXPONENTIAL, *ON_LISTS)
 
 # (n,) and (m,) ids -> (n, m) distances in the metric of the claim.
@@ -32,7 +31,9 @@ Distances = Callable[[Ids, Ids], Floats]
 
 
 def euclidean(vectors: npt.NDArray[np.float32] | Floats) -> Distances:
-    """Distances of rows, measured from their differences, so that near words keep their digits."""
+    """Return the Euclidean metric of the rows, computed from their differences, so that the
+    distances of near words keep their digits.
+    """
 
     def distances(first: Ids, second: Ids) -> Floats:
         out = np.empty((len(first), len(second)))
@@ -46,8 +47,8 @@ def euclidean(vectors: npt.NDArray[np.float32] | Floats) -> Distances:
 
 
 def spread(vectors: npt.NDArray[np.float32] | Floats, share: float) -> Floats:
-    """λΣ + (1-λ)I (p, p), Σ the covariance of the rows scaled to trace p; the identity where they
-    do not spread.
+    """Return λΣ + (1-λ)I, (p, p), where Σ is the covariance of the rows scaled to trace p, or the
+    identity if all rows are equal.
     """
     places = np.asarray(vectors, dtype=np.float64)
     p = places.shape[1]
@@ -59,16 +60,16 @@ def spread(vectors: npt.NDArray[np.float32] | Floats, share: float) -> Floats:
 
 
 def mahalanobis(vectors: npt.NDArray[np.float32] | Floats, share: float) -> Distances:
-    """sqrt((φ-φ')ᵀ(λΣ+(1-λ)I)^{-1}(φ-φ')) of rows, by solving with the triangular root of the
-    matrix.
+    """Return the metric sqrt((φ-φ')ᵀ(λΣ+(1-λ)I)^{-1}(φ-φ')) of the rows, computed by a Cholesky
+    root of the matrix.
     """
     root = np.linalg.cholesky(spread(vectors, share))
     return euclidean(np.linalg.solve(root, np.asarray(vectors, dtype=np.float64).T).T)
 
 
 def on_lists(orders: Sequence[Sequence[int]] | npt.NDArray[np.int32]) -> Distances:
-    """The largest difference of two words' places over all lists; ``orders[l][i]`` is the word at
-    place i.
+    """Return the metric of word lists: the largest difference of two words' places over all lists.
+    ``orders[l][i]`` is the word at place i of list l.
     """
     places = np.array([np.argsort(np.asarray(order)) for order in orders])
 
@@ -81,14 +82,14 @@ def on_lists(orders: Sequence[Sequence[int]] | npt.NDArray[np.int32]) -> Distanc
 
 @dataclass(frozen=True)
 class AuditedSpace:
-    """Words as the audit itself reads them.
+    """Words, vectors, lists and public counts that an audit compares a mechanism on.
 
     Attributes:
         vectors: (W, p) float64.
-        orders: (n_lists, W) the word at each place of each list; None where no mechanism on lists
+        orders: (n_lists, W) the word at each place of each list; None if no mechanism on lists
             is audited.
-        public: how many words each is made of, and its counts in public text; None: one, and
-            nothing is counted.
+        public: the number of words in each token, and the token's counts in public text; None if
+            each token is one word and there are no counts.
     """
 
     vectors: Floats
@@ -98,11 +99,11 @@ class AuditedSpace:
 
     @property
     def size(self) -> int:
-        """W."""
+        """Number of words, W."""
         return len(self.vectors)
 
     def nearest(self, points: Floats, k: int = 1) -> tuple[Ids, Floats]:
-        """The k nearest words of each point and their distances, (n, k) each."""
+        """Return the k nearest words of each point and their distances, (n, k) each."""
         if self.vectors.shape[1] <= TREE:
             tree = self._kept.setdefault("tree", cKDTree(self.vectors))
             distances, near = tree.query(points, k=k)
@@ -131,12 +132,13 @@ class AuditedSpace:
 
 @dataclass(frozen=True)
 class Claim:
-    """The distribution that one mechanism claims over one space.
+    """Distribution that one mechanism claims over one space.
 
     Attributes:
-        mechanism: its name.
-        own: its parameters, as params.yaml has them; ``rank_remap`` those of the post-processing,
-            None without.
+        mechanism: name of the mechanism.
+        own: parameters of the mechanism, with the names of params.yaml.
+        rank_remap: parameters of the post-processing; None without it.
+        space: the words that the mechanism works on.
     """
 
     mechanism: str
@@ -146,7 +148,7 @@ class Claim:
 
     @property
     def distances(self) -> Distances:
-        """The metric of the claim."""
+        """Metric of the claim."""
         if self.mechanism in ON_LISTS:
             assert self.space.orders is not None
             return on_lists(self.space.orders)
@@ -156,22 +158,22 @@ class Claim:
 
     @property
     def share(self) -> float:
-        """λ of mahalanobis."""
+        """Parameter λ of mahalanobis."""
         return float(self.own.get("lambda_", self.own.get("lambda", 0.2)))
 
     @property
     def closed(self) -> bool:
-        """Whether ``pmf`` knows it."""
+        """Whether ``pmf`` has a closed form for this mechanism."""
         return self.mechanism in CLOSED
 
     @property
     def in_context(self) -> bool:
-        """Whether what comes out depends on the token written before."""
+        """Whether the output depends on the token written before."""
         return self.mechanism == IN_CONTEXT
 
     def base_measure(self, before: int = -1) -> Floats:
-        """What each word weighs beside its distance, (W,), after the token ``before``; -1: after
-        none.
+        """Return the (W,) weight that each word has beside its distance, after the token
+        ``before``; -1 if no token comes before.
         """
         public = self.space.public
         if public is None or self.mechanism not in EXPONENTIAL:
@@ -189,8 +191,9 @@ class Claim:
         return weight
 
     def _by_model(self, public: PublicCounts, before: int) -> Floats:
-        """What a language model says of a word's first piece after a token alone, times its share,
-        to the power κ.
+        """Return the (W,) integer base measure by a language model: the length penalty times the
+        κ-th power of (the probability of a word's first piece after the token ``before`` alone,
+        times the word's share among the words with that first piece).
         """
         kept, kappa, words = self.space._kept, self.own.get("kappa", 1.0), public.causal
         assert words is not None
@@ -215,13 +218,13 @@ class Claim:
 
     @property
     def _measure(self) -> str:
-        """What the base measure depends on beside the words."""
+        """Cache key of the base measure: the parameters on which it depends beside the words."""
         return ", ".join(
             f"{name} {self.own.get(name)}" for name in ("kappa", "length_penalty", "common_words")
         )
 
     def _halved(self, public: PublicCounts) -> Floats:
-        """The length penalty, and what words have that are not common enough."""
+        """Return the (W,) factors of the length penalty and of words that are not common enough."""
         halved = 0.5 ** (self.own.get("length_penalty", 3) * (public.n_words - 1))
         if (common := self.own.get("common_words")) is not None:
             rank = np.lexsort((np.arange(len(halved)), -public.counts)).argsort()
@@ -229,11 +232,12 @@ class Claim:
         return np.asarray(halved)
 
     def _whole_numbers(self, public: PublicCounts, bigrams: Bigrams) -> tuple[Floats, Floats]:
-        """Of tem_context: the weight of each word, (W,), and what it has beside that after a token,
-        (E,).
+        """Return the integer weights of tem_context: the weight of each word, (W,), and its extra
+        weight after each token, (E,), one per bigram.
 
-        Witten and Bell's interpolation to the power κ, each token's in units of the share that it
-        leaves to the frequency of words; rounded, so that no sum exceeds 2^31.
+        The weights are Witten and Bell's interpolation to the power κ. The weights after a token
+        are in units of the share that the token leaves to the frequency of words; they are rounded,
+        so that no sum exceeds 2^31.
         """
         kappa, counts = self.own.get("kappa", 1.0), public.counts
         if (key := self._measure) not in self.space._kept:
@@ -253,13 +257,13 @@ class Claim:
         return single, after
 
     def unknown(self, before: int = -1) -> Floats:
-        """Pr[y], (W,), of what is drawn for a word that has no vector."""
+        """Return Pr[y], (W,), the distribution of the replacement of a word without a vector."""
         return _normalized(
             self.base_measure(before) if self.in_context else np.ones(self.space.size)
         )
 
     def pmf(self, word: int, epsilon: float, before: int = -1) -> Floats:
-        """Pr[M(word) = y] for every word y, (W,), in closed form; ``before`` as of
+        """Return the closed form Pr[M(word) = y] for every word y, (W,); ``before`` is as in
         ``base_measure``.
         """
         w = self.space.size
@@ -286,7 +290,7 @@ class Claim:
         return out
 
     def counts(self, word: int, epsilon: float, n: int, rng: np.random.Generator) -> Ids:
-        """How often each word comes out in n of the audit's own draws of M(word), (W,)."""
+        """Return how often each word comes out in n of the audit's own draws of M(word), (W,)."""
         return np.bincount(self.draw(word, epsilon, n, rng), minlength=self.space.size).astype(
             np.int64
         )
@@ -294,7 +298,7 @@ class Claim:
     def mass(
         self, word: int, epsilon: float, n: int, rng: np.random.Generator, before: int = -1
     ) -> Floats:
-        """Pr[M(word) = y], (W,): in closed form, else estimated from n draws."""
+        """Return Pr[M(word) = y], (W,): the closed form, else an estimate from n draws."""
         return (
             self.pmf(word, epsilon, before)
             if self.closed
@@ -302,7 +306,7 @@ class Claim:
         )
 
     def draw(self, word: int, epsilon: float, n: int, rng: np.random.Generator) -> Ids:
-        """N draws of M(word)."""
+        """Draw n outputs of M(word), (n,) ids."""
         if self.closed:
             return rng.choice(self.space.size, size=n, p=_normalized(self.pmf(word, epsilon)))
         if self.mechanism == "truncated_gumbel":
@@ -357,8 +361,8 @@ class Claim:
         k = rng.choice(k, size=n, p=_normalized(np.exp(sizes - sizes.max())))
         most = int(k.max())
         near, far = self.space.nearest(self.space.vectors[[word]], most)
-        # ln F(x) = -exp(-x/b), F the distribution function; uniform between its values at the two
-        # ends.
+        # ln F(x) = -exp(-x/b), where F is the distribution function; F(x) is uniform between
+        # F(-high) and F(high).
         bottom, top = -np.exp(high / b), -np.exp(-high / b)
         log_f = top + np.log1p(-rng.random((n, most)) * -np.expm1(bottom - top))
         noisy = far + np.clip(-b * np.log(-log_f), -high, high)
@@ -367,7 +371,7 @@ class Claim:
 
 
 def _gamma(n: int, epsilon: float, beta: float) -> float:
-    """TEM's radius, Theorem 4.2."""
+    """Return TEM's radius γ, Theorem 4.2."""
     return max(0.0, 2 / epsilon * float(np.log((1 - beta) * (n - 1) / beta))) if n > 1 else 0.0
 
 

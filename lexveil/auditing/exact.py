@@ -1,5 +1,5 @@
-"""Exact audits: the distribution of a mechanism, or proven bounds of it, against its claim. Nothing
-is sampled.
+"""Exact audits: compare the distribution of a mechanism, or proven bounds of it, with its claim.
+Nothing is sampled.
 
 A claim is a number of nats for every ordered pair of inputs: ln Pr[M(a) in E] - ln Pr[M(b) in E]
 may not exceed it for any event E. For a mechanism on words it is ε·d(a, b).
@@ -16,27 +16,28 @@ from scipy.special import gammaln
 from lexveil.auditing.distributions import Distances
 from lexveil.types import Floats, Ids
 
-# (n,) ids -> (n, W) natural logarithms of the distribution of the output.
+# (n,) ids -> (n, W) natural logarithms of the output probabilities of each input.
 LogPmf = Callable[[Ids], Floats]
 
 RELATIVE = 1e-9  # a loss may exceed its claim by this share: the rounding of distances and of ε
-ROUNDING = 256 * 2.0**-52  # and by this share of the logarithms it is the difference of
+ROUNDING = 256 * 2.0**-52  # rounding, relative to the logarithms that are subtracted
 BLOCK = 32  # inputs compared with each other at a time
 
 
 @dataclass(frozen=True, slots=True)
 class ExactResult:
-    """The audit of a closed form, or of bounds that are proven.
+    """Result of an exact audit: of a closed form, or of proven bounds.
 
     Attributes:
-        audited: the largest |ln P(y|w) - ln P(y|w')| / d(w, w'), at least where bounds are all that
-            is known; infinite if words at distance 0 have different distributions, or if an output
-            is possible for one word only.
-        pair: ids of the two words that show it; output: the id of y.
-        n_pairs: pairs of different words that were compared.
+        claimed: the ε of the claim.
+        audited: the largest |ln P(y|w) - ln P(y|w')| / d(w, w'), or a lower bound of it if only
+            bounds are known; infinite if words at distance 0 have different distributions, or if an
+            output is possible for one of two words only.
+        pair: ids of the two words with the largest loss; output: the id of y.
+        n_pairs: number of pairs of different words that were compared.
         violation: whether a loss exceeds ε·d by more than ``RELATIVE`` and rounding.
-        method: "exact" where the distribution is known; "bounds" where the loss is proven to be at
-            least this.
+        method: "exact" if the distribution is known; "bounds" if the loss is proven to be at least
+            ``audited``.
     """
 
     claimed: float
@@ -51,17 +52,23 @@ class ExactResult:
 
     @property
     def shown(self) -> str:
-        """The loss, for a table."""
+        """The audited loss as text, for a table."""
         at_least = "> " if self.method == "bounds" and self.audited else ""
         return f"{at_least}{self.audited:.4g}"
 
     def as_dict(self) -> dict[str, object]:
-        """Plain values."""
+        """Return the result as plain values for JSON."""
         return {**asdict(self), "relative_tolerance": RELATIVE}
 
 
 def exact_audit(log_pmf: LogPmf, ids: Ids, distances: Distances, epsilon: float) -> ExactResult:
-    """Compare the distributions of all pairs of ``ids`` on all outputs, in blocks.
+    """Compare the output distributions of all pairs of ``ids``, in blocks.
+
+    Args:
+        log_pmf: logarithms of the distribution, (n,) ids to (n, W).
+        ids: (n,) the words to compare with each other.
+        distances: the metric of the claim.
+        epsilon: the claim, in 1 / units of the metric.
 
     Raises:
         ValueError: if a row is no distribution: not a number, or not summing to 1 within 1e-6.
@@ -82,7 +89,7 @@ def exact_audit(log_pmf: LogPmf, ids: Ids, distances: Distances, epsilon: float)
                     continue
                 with np.errstate(invalid="ignore"):
                     loss = np.abs(right[others] - left[i])
-                loss[np.isnan(loss)] = 0.0  # impossible for both
+                loss[np.isnan(loss)] = 0.0  # the output is impossible for both words
                 at = loss.argmax(axis=1)
                 most = loss[np.arange(len(at)), at]
                 ratio, over = _compared(most, allowed, size, epsilon)
@@ -98,12 +105,15 @@ def exact_audit(log_pmf: LogPmf, ids: Ids, distances: Distances, epsilon: float)
 def bounds_audit(
     stays: Floats, reached: Floats, ids: Ids, distances: Distances, epsilon: float
 ) -> ExactResult:
-    """Compare what is proven of a distribution that has no closed form: no sample finds events of
-    probability e^-100.
+    """Audit a distribution without a closed form by proven bounds of it; sampling would not find
+    events of probability e^-100.
 
     Args:
         stays: (n,) lower bounds of ln Pr[M(w) = w].
         reached: (n, n) upper bounds of ln Pr[M(w') = w], rows w', columns w.
+        ids: (n,) the words.
+        distances: the metric of the claim.
+        epsilon: the claim, in 1 / units of the metric.
     """
     if len(ids) < 2:
         return ExactResult(epsilon, 0.0, None, None, 0, False, "bounds")
@@ -119,8 +129,8 @@ def bounds_audit(
 
 
 def _compared(loss: Floats, allowed: Floats, size: float, epsilon: float) -> tuple[Floats, bool]:
-    """ε times losses in shares of what is allowed, and whether one exceeds that by more than
-    rounding can.
+    """Return ε · loss / allowed for each loss, and whether a loss exceeds the claim by more than
+    rounding can explain.
     """
     slack = RELATIVE * allowed + ROUNDING * (1 + size)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -145,11 +155,17 @@ def _largest(logarithms: Floats) -> float:
 
 
 def gumbel_bounds(size: int, ids: Ids, distances: Distances) -> tuple[Floats, Floats]:
-    """Of truncated Gumbel, whatever its noise: what the number k of neighbours alone says.
+    """Return bounds of truncated Gumbel that follow from the number k of neighbours alone; they
+    hold for every scale of the noise.
+
+    Args:
+        size: W, the number of words.
+        ids: (n,) the words.
+        distances: the Euclidean metric.
 
     Returns:
-        ln Pr[k = 1], for then the word itself comes out, (n,); and ln Pr[k > words nearer to w'
-            than w], for else w can't come out of w', (n, n).
+        ln Pr[k = 1], (n,): the word itself comes out if k is 1; and ln Pr[k > number of words
+        nearer to w' than w], (n, n): w cannot come out of w' otherwise.
     """
     k = np.arange(1, size + 1)
     sizes = k * np.log(np.log(size)) - gammaln(k + 1)

@@ -1,5 +1,5 @@
-"""What an audit found, and what it is bound to: code, space, parameters, policy, version and
-time.
+"""Findings and results of an audit, with the code, space, parameters, policy, version and time that
+they hold for.
 """
 
 from __future__ import annotations
@@ -21,12 +21,16 @@ COLUMNS = ["where", "method", "claimed ε", "audited ε or power", "verdict"]
 
 @dataclass(frozen=True, slots=True)
 class AuditFinding:
-    """One place and method of an audit.
+    """Result of one check of an audit.
 
     Attributes:
-        evidence: the figures of an exact or sampled audit; None of a plain fact, which ``detail``
-            then states.
-        inconclusive: that nothing could be said here.
+        place: the part of the audit, such as a toy project or a release.
+        method: name of the check.
+        violation: whether the check shows a violation of the claim.
+        evidence: the figures of an exact or sampled audit; None for a plain fact, which
+            ``detail`` states.
+        detail: explanation for people.
+        inconclusive: whether the check could not decide.
     """
 
     place: str
@@ -38,17 +42,19 @@ class AuditFinding:
 
     @classmethod
     def of(cls, place: str, evidence: Evidence) -> AuditFinding:
-        """What an exact or sampled audit found."""
+        """Create the finding of an exact or sampled audit."""
         return cls(place, evidence.method, evidence.violation, evidence, evidence.detail)
 
     @classmethod
     def fact(cls, place: str, method: str, wrong: list[str], right: str) -> AuditFinding:
-        """A plain fact: what is wrong, else what was seen to be right."""
+        """Create a finding without figures: a violation if there is anything ``wrong``, else the
+        text ``right``.
+        """
         return cls(place, method, bool(wrong), detail="; ".join(wrong[:3]) or right)
 
     @property
     def verdict(self) -> str:
-        """VIOLATED, inconclusive, "holds" where nothing was sampled, else "no violation found"."""
+        """VIOLATED; inconclusive; "holds" if nothing was sampled; else "no violation found"."""
         if self.violation:
             return "VIOLATED"
         if self.inconclusive:
@@ -56,7 +62,7 @@ class AuditFinding:
         return "holds" if self.evidence is None or self.method == "exact" else "no violation found"
 
     def as_dict(self) -> dict[str, object]:
-        """Plain values."""
+        """Return the finding as plain values."""
         figures = {} if self.evidence is None else self.evidence.as_dict()
         about = {"place": self.place, "method": self.method, "violation": self.violation}
         return (
@@ -68,7 +74,7 @@ class AuditFinding:
 
     @property
     def cells(self) -> list[str]:
-        """Its row in a table for people."""
+        """Row of the finding in a table for people."""
         verdict = self.verdict + (f": {self.detail}" if self.detail else "")
         figures = (
             ["-", "-"]
@@ -80,23 +86,24 @@ class AuditFinding:
 
 @dataclass(frozen=True, slots=True)
 class AuditResult:
-    """What an audit of one mechanism found.
+    """Result of the audit of one mechanism.
 
     Attributes:
-        guarantee: the formula that was tested, or "none"; no_guarantee: why there is none.
-        parameters: of the mechanism; policy: what becomes of each class of token.
-        shares: of the budget, of classes of tokens; None if all have the same.
-        epsilon: the claim that was asked for; epsilons: all that were audited, least first.
-        seed: of the noise in mode experiment; None in mode release, whose noise comes from the
+        guarantee: the formula that was tested, or "none"; no_guarantee: the reason if there is
+            none.
+        parameters: parameters of the mechanism; policy: the action for each class of token.
+        shares: shares of the budget by class of token; None if all classes have the same.
+        epsilon: the claim in the request; epsilons: all ε that were audited, ascending.
+        seed: seed of the noise in mode experiment; None in mode release, whose noise comes from the
             operating system.
-        confidence: that no bound is too high, over all findings together.
-        factor: the smallest inflation of ε in whole releases that this audit sees with probability
-            0.9; of the mechanism alone where nothing is released; None if it would see none up to
-            8.
+        confidence: probability that no bound is too high, over all findings together.
+        factor: the smallest inflation of ε in whole releases that this audit detects with
+            probability 0.9; of the mechanism alone if nothing is released; None if the audit would
+            detect no inflation up to 8.
         lexveil, code: version, and hash of all code.
-        model, space: what gave the words of the embedding, and hashes of the embedding,
-            collocations and word orders.
-        time: when it was made, UTC.
+        model, space: source of the embedding's words, and hashes of the embedding, collocations
+            and word orders.
+        time: time of the audit, UTC.
     """
 
     mechanism: str
@@ -122,12 +129,12 @@ class AuditResult:
 
     @property
     def violation(self) -> bool:
-        """Whether the claim is violated anywhere."""
+        """Whether any finding is a violation of the claim."""
         return any(finding.violation for finding in self.audits)
 
     @property
     def verdict(self) -> Verdict:
-        """The whole: violated; no violation found, with power to see ``factor``; or
+        """Verdict of the audit: violated; no violation found, with power to detect ``factor``; or
         inconclusive.
         """
         if self.violation:
@@ -136,7 +143,7 @@ class AuditResult:
         return "inconclusive" if unclear else "no violation found"
 
     def as_dict(self) -> dict[str, object]:
-        """Plain values that JSON can carry: infinities as text."""
+        """Return plain values for JSON, with infinities as text."""
         values: dict[str, object] = {name: getattr(self, name) for name in self.__slots__}
         values |= {
             "model": self.model.to_dict(),
@@ -147,7 +154,7 @@ class AuditResult:
         return finite
 
     def as_text(self) -> list[str]:
-        """Lines for people."""
+        """Return the audit as lines of text: a table of the findings and the verdict."""
         rows = [COLUMNS, *(finding.cells for finding in self.audits)]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
@@ -166,7 +173,7 @@ class AuditResult:
 
 
 def _finite(value: Any) -> Any:
-    """The same value with infinities as text, which JSON can carry."""
+    """Copy a value with every infinity replaced by text, because JSON has no infinities."""
     if isinstance(value, dict):
         return {key: _finite(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

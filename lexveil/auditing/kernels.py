@@ -1,5 +1,5 @@
-"""Audits of a mechanism as a function of words: its distribution, its noise, its reach and the
-losses it shows.
+"""Audits of a mechanism as a function of words: its distribution, its noise, the reach of its
+noise, and its privacy losses.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from lexveil.errors import ParameterError
 from lexveil.mechanisms.registry import Mechanism, build_mechanism
 from lexveil.types import Floats, Ids
 
-DRAWS = 8192  # tokens of a call, of all words and ε mixed
-OWN = 4  # of the audit's own draws for each of the mechanism's, where there is no closed form
-RUNGS = (0.125, 0.25, 0.5, 2.0, 4.0, 8.0)  # of the ladder, in units of the ε that is asked for
-LIST_RUNGS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # on lists, whose unit is one place
-DEVIATIONS = 6.28  # of a difference that would show
-BALLS = 50  # draws of noise whose radii are looked at, for each draw of a word
-DEEP = 50  # bits of a uniform number that are all 0 or all 1
-REACH = 20_001  # places of the list whose ends noise must reach
+DRAWS = 8192  # tokens in one call, all words and ε mixed
+OWN = 4  # draws by the audit for each draw by the mechanism, if there is no closed form
+RUNGS = (0.125, 0.25, 0.5, 2.0, 4.0, 8.0)  # candidate ε, in units of the requested ε
+LIST_RUNGS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # candidate ε on lists, in 1 / places
+DEVIATIONS = 6.28  # standard deviations of a difference that the audit detects
+BALLS = 50  # draws of noise for the test of radii, for each draw of a word
+DEEP = 50  # leading bits of a uniform number that are all 0 or all 1
+REACH = 20_001  # length of the list on which the reach of noise is checked
 
 Generator = Callable[[str], np.random.Generator]
 
 
 class DrawnKind(NamedTuple):
-    """What is drawn alike: a word at an ε after a token; -1: after none."""
+    """Key of draws from one distribution: a word, its ε, and the token before it (-1 for none)."""
 
     word: int
     epsilon: float
@@ -49,12 +49,12 @@ class DrawnKind(NamedTuple):
         return f"word {self.word} at ε = {self.epsilon:.4g}{after}"
 
 
-Drawn = Mapping[DrawnKind, Ids]  # what came out
+Drawn = Mapping[DrawnKind, Ids]  # output ids of each kind
 
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A mechanism over a space, and what it claims."""
+    """Mechanism over a space, and the claim of the mechanism."""
 
     kernel: Mechanism
     claim: Claim
@@ -63,8 +63,8 @@ class Built:
     def over(
         cls, name: str, space: AuditedSpace, parameters: Mapping[str, Mapping[str, Any]]
     ) -> Built:
-        """Build ``name`` over a space with the parameters of all mechanisms, as params.yaml has
-        them.
+        """Build mechanism ``name`` over a space; ``parameters`` has the section of each mechanism
+        in params.yaml.
         """
         own = {key: value for key, value in parameters.get(name, {}).items() if key != "lists"}
         kernel = build_mechanism(
@@ -77,7 +77,7 @@ class Built:
         return cls(kernel, claim_of(name, space, parameters))
 
     def accepts(self, epsilon: float) -> bool:
-        """Whether the mechanism works at this ε."""
+        """Return whether the mechanism accepts this ε."""
         try:
             self.kernel.noise(np.full(1, epsilon), np.random.default_rng(0))
         except ParameterError:
@@ -86,7 +86,7 @@ class Built:
 
 
 def claim_of(name: str, space: AuditedSpace, parameters: Mapping[str, Mapping[str, Any]]) -> Claim:
-    """The claim of a mechanism with these parameters."""
+    """Return the claim of a mechanism with these parameters."""
     remap = parameters.get("rank_remap", {})
     remapped = (
         remap if remap.get("enabled") and name in ("madlib", "mahalanobis", "vickrey") else None
@@ -97,11 +97,11 @@ def claim_of(name: str, space: AuditedSpace, parameters: Mapping[str, Mapping[st
 def rungs(
     built: Built, word: int, epsilon: float, n: int, error: float, rng: np.random.Generator
 ) -> tuple[float, ...]:
-    """The ε that is asked for, and that of the ladder at which the smallest inflation of ε would
-    show.
+    """Return the requested ε and the ε of the ladder at which the audit detects the smallest
+    inflation of ε; only the requested ε if no rung is better.
 
-    Computed from the claim alone: where it has a closed form, analytically, else from the audit's
-    own draws of it.
+    The choice follows from the claim alone: computed if the claim has a closed form, else estimated
+    from the audit's own draws.
     """
     ladder = (
         LIST_RUNGS if built.claim.mechanism in ON_LISTS else tuple(epsilon * rung for rung in RUNGS)
@@ -118,8 +118,8 @@ def rungs(
 def _least_factor(
     claim: Claim, word: int, epsilon: float, n: int, error: float, rng: np.random.Generator
 ) -> float:
-    """The smallest of a few inflations of ε that n draws of one word would show; infinite if
-    none.
+    """Return the smallest inflation factor of ε that n draws of one word would detect; infinity if
+    they detect none.
     """
     mass = claim.mass(word, epsilon, n, rng)
     sets = events(likeliest(claim, word, mass), mass, n)
@@ -146,11 +146,10 @@ def draw_mixed(
     advance: Callable[[int], None],
     contexts: Sequence[int] = (-1,),
 ) -> Drawn:
-    """N draws for every word at every ε, all mixed in the same calls, so that nothing kept of one
-    serves another.
+    """Draw n outputs for every word at every ε, all mixed in the same calls, so that state kept
+    from one token would show in another.
 
-    Where it matters what was written before, equal parts of the n are drawn after each token of
-    ``contexts``.
+    For a mechanism in context, equal parts of the n are drawn after each token of ``contexts``.
     """
     kinds = [
         DrawnKind(int(word), epsilon, at)
@@ -181,7 +180,7 @@ def fit(
     *,
     with_power: bool,
 ) -> FitResult:
-    """Compare draws of words with the distribution that is claimed."""
+    """Compare draws of words with the claimed distribution."""
     samples = []
     for kind, codes in drawn.items():
         counts, n = np.bincount(codes, minlength=claim.space.size), len(codes)
@@ -190,7 +189,7 @@ def fit(
             mass = ranking = claim.pmf(*kind)
         else:
             mass = claim.counts(kind.word, kind.epsilon, reference, rng).astype(np.float64)
-            # The events come from draws that are not compared.
+            # The events are chosen by other draws than those that are compared.
             ranking = claim.counts(kind.word, kind.epsilon, n, rng).astype(np.float64)
 
         def inflated(
@@ -210,8 +209,8 @@ def fit(
 def losses(
     drawn: Drawn, at: DrawnKind, claim: Claim, words: Ids, confidence: float
 ) -> SampledResult:
-    """Lower bounds of the privacy loss between all pairs of words, from their draws at the ε and
-    context of one.
+    """Return lower bounds of the privacy loss between all pairs of words, from their draws at the ε
+    and context of ``at``.
     """
     draws, epsilon = [drawn[at._replace(word=int(word))] for word in words], at.epsilon
     return sampled_audit(draws, epsilon * claim.distances(words, words), epsilon, confidence)
@@ -225,7 +224,7 @@ def noise_fit(
     error: float,
     rng: np.random.Generator,
 ) -> FitResult | None:
-    """The noise of a mechanism on vectors against the density it claims; None of any other
+    """Compare the noise of a mechanism on vectors with the density it claims; None for any other
     mechanism.
     """
     if claim.mechanism not in ("madlib", "mahalanobis", "vickrey"):
@@ -245,11 +244,11 @@ def noise_fit(
 def reach(
     name: str, parameters: Mapping[str, Mapping[str, Any]], rng: np.random.Generator
 ) -> list[str]:
-    """What is wrong with the reach of noise on a list: it must reach as far as its tail of 2^-50
-    goes.
+    """Check that noise on a list reaches as far as its tail of 2^-50 goes; return the error, if
+    there is one.
 
-    The words of the noise are set to numbers whose first bits are all 0 or all 1, which no sample
-    would find.
+    The random numbers of the noise are set to values whose first bits are all 0 or all 1, which a
+    sample would not contain.
     """
     places = np.arange(REACH, dtype=np.float64)[:, None]
     order = list_orders(places, 1)
@@ -264,7 +263,7 @@ def reach(
         moved = np.argsort(order[0])[out] - REACH // 2
         beyond = min(REACH // 2 - 1, int(DEEP * np.log(2) / epsilon))
         if name == "diffractor_tem":
-            beyond = int(0.8 * (REACH // 2))  # outside γ every place is as likely
+            beyond = int(0.8 * (REACH // 2))  # outside γ all places are equally likely
         if moved.max() < beyond or -moved.min() < beyond:
             return [
                 f"at ε = {epsilon:g} noise moves at most {max(moved.max(), -moved.min()):,} "

@@ -1,6 +1,4 @@
-"""Whether keys of releases repeat: too few random bits, or a state that processes forked from one
-have in common.
-"""
+"""Test for repeated keys of releases: too few random bits, or state that forked processes share."""
 
 from __future__ import annotations
 
@@ -14,17 +12,19 @@ from lexveil.auditing.findings import AuditFinding
 from lexveil.privatization.engine.batch import Batch
 from lexveil.privatization.engine.worker import BatchWorker
 
-KEYS = 2**13  # of each process; together they show up to about 27 random bits with probability 0.9
+KEYS = 2**13  # per process; together they detect up to about 27 random bits with probability 0.9
 FORKS = 2
-SECONDS = 300.0  # to wait for those of a forked process
+SECONDS = 300.0  # timeout for the keys of a forked process
 
 
 def key_audit(place: str, worker: BatchWorker) -> AuditFinding:
-    """Whether generators of batches repeat, of this process and of processes forked from it.
+    """Check whether the generators of batches repeat, in this process and in processes forked from
+    it.
 
-    Told by the first 128 bits of each, of which two are equal by chance once in 10^29 audits.
+    Generators are compared by their first 128 bits; by chance, two of them are equal once in 10^29
+    audits.
     """
-    drawn = [_first_bits(worker)]  # what is imported for it is there before any fork
+    drawn = [_first_bits(worker)]  # this process first: imports precede forks
     drawn += [_forked(worker) for _ in range(FORKS)]
     keys = [key for keys in drawn for key in keys]
     if same := len(keys) - len(set(keys)):
@@ -55,7 +55,7 @@ def _forked(worker: BatchWorker) -> list[bytes]:
     here, there = context.Pipe(duplex=False)
     process = context.Process(target=_send, args=(worker, there))
     with warnings.catch_warnings():
-        # of a fork beside threads: this one only draws, and ends
+        # the warning is about a fork beside threads; this fork only draws and ends
         warnings.simplefilter("ignore", DeprecationWarning)
         process.start()
     there.close()

@@ -1,7 +1,8 @@
-"""Audits of whole releases of a toy project: what came out, what it cost, and what was said of it.
+"""Audits of whole releases of a toy project: the outputs, the charges, and the records.
 
-A release goes the way of a user's: the functions on columns in memory and on files, batches,
-processes, the ledger. What must come of it is computed from the documents by the audit's own rules.
+The audit releases documents in the ways that users do: by the functions on columns in memory and on
+files, in batches, processes and with the ledger. It computes the expected results from the
+documents by rules of its own.
 """
 
 from __future__ import annotations
@@ -42,14 +43,14 @@ from lexveil.ledger.statement import subject, summary
 from lexveil.runtime.stage import Progress
 from lexveil.types import Floats, Ids
 
-SAME = 4  # documents of one word at the start of each batch
-BATCHES = 6  # at least, of a release by several processes
-LEAST = 40  # of each other document
-ASKED = 20  # subjects whose balance is asked for
-ROUNDING = 2e-9  # of a nano-epsilon's rounding, for each document: up
-RELATIVE = 1e-9  # share that a sum may be off where ε are rounded down
-# share that a charge may be below what was spent: float64 has no finer sums, and a nano-epsilon
-# shows
+SAME = 4  # documents of one repeated word at the start of each batch
+BATCHES = 6  # minimum number of batches of a release by several processes
+LEAST = 40  # minimum number of rows of each other document
+ASKED = 20  # number of subjects whose balance is read from the ledger
+ROUNDING = 2e-9  # charges are rounded up to nano-epsilons; allowance for each document
+RELATIVE = 1e-9  # relative tolerance of a sum of ε that are rounded down
+# share by which a charge may be below the spent ε: float64 sums are no finer, and a nano-epsilon
+# would show
 EXACT = 1e-14
 ACTIONS = {"perturb": "perturbed", "keep": "kept", "drop": "dropped", "sample": "sampled"}
 
@@ -63,8 +64,8 @@ def audit_releases(
     error: float,
     rng: np.random.Generator,
 ) -> list[AuditFinding]:
-    """Release documents of a toy project in several ways, and compare with what must come of
-    them.
+    """Release documents of a toy project in several ways, and compare each release with the
+    expected results.
     """
     toy = make(folder, request.mechanism, request.strategy, policy, params, request.epsilon)
     claim = claim_of(request.mechanism, toy.space, params.mechanisms.model_dump())
@@ -91,7 +92,7 @@ def audit_releases(
     first = made["in memory"]
     place = f"release: {request.strategy}, {request.mode} mode"
     findings.append(AuditFinding.of(place, losses(first, claim, 1 - error, request.epsilon)))
-    # In an experiment, two runs of one seed have the same noise: only one is looked at.
+    # In an experiment, two runs of one seed have the same noise, so that only one is tested.
     looked_at = (
         [first]
         if is_experiment
@@ -119,7 +120,9 @@ def audit_releases(
 def _releases(
     request: AuditRequest, releasing: Releasing, other: float, rng: np.random.Generator
 ) -> dict[str, Release]:
-    """The releases, by name; ``other`` is the ε of the file."""
+    """Make the releases of the toy project and return them by name; ``other`` is the ε of
+    the file.
+    """
     toy, policy = releasing.toy, releasing.toy.policy
     one_column = documents(toy.joined, policy.oov == "sample", shared=bool(toy.shares))
     same: dict[str, Document] = {"same": (("flint",) * REPEATED,)}
@@ -148,7 +151,7 @@ def _releases(
             f"file at ε = {other:.4g}", releasing.of_files(columns, few, WORDS_PER_TEXT * other, 1)
         )
         if request.workers > 1:
-            # So many batches that no process works on all of them before another has started.
+            # Enough batches that no process finishes all of them before another has started.
             many = [
                 names[row % len(names)] if row % ROWS >= SAME else "same"
                 for row in range(BATCHES * ROWS + 10)
@@ -165,8 +168,8 @@ def _releases(
 def _arranged(
     varied: dict[str, Document], same: dict[str, Document], n: int, rng: np.random.Generator
 ) -> list[str]:
-    """Names of rows: n of each varied document in any order, and at the start of each batch those
-    of one word.
+    """Return names of rows: n of each varied document in random order, and at the start of each
+    batch the documents of one repeated word.
     """
     rows = [name for name in varied for _ in range(n)]
     rng.shuffle(rows)
@@ -178,7 +181,7 @@ def _arranged(
 
 
 def claims(release: Release, mode: str) -> list[str]:
-    """What is wrong with the record's claim: one for a release, none for an experiment."""
+    """Return errors in the record's guarantee: a release has one, an experiment none."""
     claimed = release.record.guarantee.formula != "none"
     if claimed and mode != "release":
         return ["the record claims privacy for an experiment, whose seed is known"]
@@ -186,8 +189,8 @@ def claims(release: Release, mode: str) -> list[str]:
 
 
 def composition(release: Release) -> list[str]:
-    """What is wrong with the ε of a release: each ε_i, their sum in each document, and the record's
-    word for both.
+    """Return errors in the ε of a release: each ε_i, their sum in each document, and both figures
+    in the record.
     """
     wrong, most, largest = [], 0.0, 0.0
     fates = {name: release.fates(name) for name in release.documents}
@@ -223,7 +226,9 @@ def composition(release: Release) -> list[str]:
 
 
 def clear_words(release: Release) -> list[str]:
-    """Words in the output that are none of the mechanism's and that no policy keeps."""
+    """Return errors for words in the output that are not words of the mechanism and that no policy
+    keeps.
+    """
     wrong = []
     for name, texts in zip(release.names, release.outputs, strict=True):
         out, stay = release.read(texts), release.staying(name)
@@ -238,7 +243,9 @@ def clear_words(release: Release) -> list[str]:
 
 
 def copies(release: Release) -> list[str]:
-    """Of a consistent release: equal tokens of a document must have equal replacements."""
+    """Return errors in a consistent release, in which equal tokens of a document must have equal
+    replacements.
+    """
     wrong = []
     for name in release.documents:
         fates, codes = release.fates(name), release.codes(name)
@@ -250,14 +257,14 @@ def copies(release: Release) -> list[str]:
 
 
 def charges(releases: Sequence[Release], toy: ToyProject) -> list[str]:
-    """What is wrong with what the ledger says: each subject's charge is the sum of ε_i of its
-    documents' token logs.
+    """Return errors in the ledger: the charge of each subject must be the sum of ε_i in the token
+    logs of the subject's documents.
     """
     owed: dict[str, list[float]] = defaultdict(list)
     for release in releases:
         for key, logged in zip(release.subjects, release.logged, strict=True):
             owed[key] += [epsilon for _, epsilon in logged]
-    # Without a log the ε are the audit's own, which are not rounded down.
+    # Without a token log, ε come from the audit's own plan and are not rounded down.
     unlogged = {key for release in releases if not release.outputs for key in release.subjects}
     logged_keys = sorted(owed.keys() - unlogged)
     wrong = []
@@ -287,10 +294,10 @@ def charges(releases: Sequence[Release], toy: ToyProject) -> list[str]:
 def distributions(
     release: Release, claim: Claim, error: float, rng: np.random.Generator
 ) -> FitResult:
-    """Every token of every document against the distribution of its word at its share of the
+    """Compare every token of every document with the distribution of its word at its share of the
     budget.
 
-    Where what was written before matters, what was drawn after different tokens is told apart.
+    For a mechanism in context, draws after different tokens are tested separately.
     """
     drawn: dict[DrawnKind, list[Ids]] = defaultdict(list)
     sampled: dict[int, list[Ids]] = defaultdict(list)
@@ -326,13 +333,13 @@ def distributions(
 
 
 def losses(release: Release, claim: Claim, confidence: float, epsilon: float) -> SampledResult:
-    """Bounds of the loss between documents that differ in their first token, whole outputs
-    compared.
+    """Bound the privacy loss between documents that differ in their first token, by comparing whole
+    outputs.
     """
     heads = [name for name in release.documents if name.startswith("head")]
     fates = {name: release.fates(name) for name in heads}
-    # In an order that no sample decides, for ties are broken by these numbers before the half that
-    # judges is looked at.
+    # The order must not depend on samples, because these numbers break ties before the test half
+    # of the samples is used.
     number = {text: place for place, text in enumerate(sorted({*release.outputs}, key=str))}
     codes = [
         np.array([number[release.outputs[row]] for row in release.rows(name)]) for name in heads
@@ -358,14 +365,15 @@ def losses(release: Release, claim: Claim, confidence: float, epsilon: float) ->
 def reuse(
     releases: Sequence[Release], place: str, name: str, claim: Claim, error: float
 ) -> list[AuditFinding]:
-    """Whether any noise was used twice: no long enough run of outputs of one word may come twice,
+    """Check whether noise was used twice: no long run of outputs of one word may occur twice,
     anywhere.
 
     Args:
-        name: of the document of one word.
+        name: name of the document of one repeated word.
 
     Returns:
-        What was found, and the test of pairs side by side where words move enough for it.
+        The finding of the check, and the test of neighbouring pairs for independence if the word is
+        replaced often enough for it.
     """
     whole = [
         (each, codes)
@@ -383,7 +391,7 @@ def reuse(
             for pmf in own
             for before in range(-1, claim.space.size)
         )
-        # by the claim: what was drawn chooses nothing that is tested
+        # chosen by the claim, because the draws must not choose what is tested
         likeliest = int(own[0](before=-1).argmax())
         independent = [
             _after(likeliest, codes, release.contexts(name, codes)) for release, codes in whole
@@ -407,21 +415,22 @@ def reuse(
 
 
 def _equal(codes: Ids) -> float:
-    """How often two of these are equal."""
+    """Return the probability that two of these codes, drawn at random, are equal."""
     return float(((np.bincount((codes + 1).ravel()) / codes.size) ** 2).sum())
 
 
 def _own(fate: TokenFate, claim: Claim) -> Callable[..., Floats]:
-    """What is claimed of one token, after each token that it may be written after."""
+    """Return the claimed distribution of one token, as a function of the token before it."""
     return (
         partial(claim.pmf, fate.number, fate.epsilon) if fate.action == "perturb" else claim.unknown
     )
 
 
 def _after(token: int, codes: Ids, contexts: Ids) -> Ids:
-    """Of a release of one word, with what was written before each token: what came after ``token``.
+    """Return the outputs of a release of one word that came after ``token``, in rows.
 
-    This is independent where all tokens are not, as each depends on the one before it.
+    These outputs are independent of each other. The sequence of all outputs is not, because each
+    depends on the one before it.
     """
     row, width = codes[contexts == token], REPEATED // 16
     whole: Ids = row[: len(row) // width * width].reshape(-1, width)
@@ -429,7 +438,9 @@ def _after(token: int, codes: Ids, contexts: Ids) -> Ids:
 
 
 def _side_by_side(runs: Sequence[Ids]) -> dict[str, tuple[Ids, Ids]]:
-    """Outputs that must be independent, of releases of one word (rows, tokens)."""
+    """Return pairs of outputs that must be independent, from releases of one word, (rows, tokens)
+    each.
+    """
     codes = max(runs, key=len)
     pairs = {
         f"tokens {lag} apart": (codes[:, :-lag].ravel(), codes[:, lag:].ravel())

@@ -1,4 +1,4 @@
-"""What an audit is asked for."""
+"""Parameters of an audit request."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from lexveil.mechanisms import mechanism_names
 from lexveil.parameters import OneOf
 from lexveil.request import NUMBER, Count, Fraction, OptionHelp, Options, Positive
 
-# of a whole audit: a mechanism that keeps its claim is flagged once in a thousand audits
+# confidence of a whole audit: a correct mechanism is flagged at most once in a thousand audits
 CONFIDENCE = 0.999
 
 
 class AuditRequest(Options):
-    """What to audit, and how thoroughly. A second epsilon, at which the claim has most power, is
-    audited beside it.
+    """Request for an audit of one mechanism. The audit also tests a second epsilon, at which it has
+    the most power.
     """
 
     mechanism: Annotated[str, OneOf(mechanism_names), OptionHelp(metavar="M")] = Field(

@@ -1,9 +1,10 @@
-"""Sampled audits: lower confidence bounds of the largest privacy loss against the claim.
+"""Sampled audits: compare lower confidence bounds of the largest privacy loss with the claim.
 
-What the sampled audit promises: with the stated confidence every loss it reports is below the true
-one, over all of its comparisons at once, so a mechanism that keeps its claim is flagged with
-probability at most 1 - confidence. What it does not: that a violation is found. A pass says that no
-event among those looked for shows one at this sample size; ``power`` says which losses would have.
+A sampled audit promises that, with the stated confidence, every loss it reports is below the true
+one, over all of its comparisons at once. So a mechanism that keeps its claim is flagged with
+probability at most 1 - confidence. A sampled audit does not promise to find a violation. A pass
+means that no event among those compared shows a violation at this sample size; ``power`` states the
+losses that would have been detected.
 """
 
 from __future__ import annotations
@@ -20,19 +21,18 @@ from lexveil.auditing.exact import RELATIVE
 from lexveil.types import Flags, Floats, Ids
 
 COMPARISONS = 32
-POWERED = (0.5, 0.1, 0.01)  # shares of an event, of which the power is computed
+POWERED = (0.5, 0.1, 0.01)  # probabilities of an event, for which the power is computed
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One comparison: the event that tells input a from input b best, and how much it tells for
-    certain.
+    """Comparison of two inputs by the event that distinguishes input a from input b best.
 
     Attributes:
         inputs: (a, b), numbers of inputs.
         allowed: the claim, in nats.
         loss: lower confidence bound of ln Pr[M(a) in E] - ln Pr[M(b) in E], in nats.
-        seen: how often E was seen under a and under b in the test samples.
+        seen: how often E occurred under a and under b in the test samples.
         event_size: number of outputs in E.
     """
 
@@ -45,21 +45,20 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class SampledResult:
-    """The audit of samples.
+    """Result of a sampled audit.
 
     Attributes:
         claimed: the ε of the claim.
         audited: lower confidence bound of the largest ε · loss / allowed, at least 0; infinite if a
-            loss is proven where none is allowed.
-        confidence: that all bounds hold together.
-        comparisons: bounds that were computed on the test samples; the correction counts all of
+            loss is proven for a pair whose claim is 0.
+        confidence: probability that all bounds hold together.
+        comparisons: number of bounds computed on the test samples; the correction counts all of
             them.
-        samples: test samples per input; as many again per input, before them, chose pairs and
-            events.
-        worst: the comparison of the largest ratio; None if there was nothing to compare.
-        violation: whether some bound exceeds what is allowed.
-        power: for three shares of an event, the smallest true loss in nats that is caught with
-            probability 0.9 or more where 1 nat is allowed; None if no loss is.
+        samples: test samples per input; as many other samples per input chose the pairs and events.
+        worst: the comparison with the largest ratio; None if there was nothing to compare.
+        violation: whether some bound exceeds the claim.
+        power: for three probabilities of an event, the smallest true loss in nats that is detected
+            with probability 0.9 or more if the claim is 1 nat; None if no loss is.
     """
 
     claimed: float
@@ -77,11 +76,11 @@ class SampledResult:
 
     @property
     def shown(self) -> str:
-        """The loss that is proven, for a table."""
+        """The proven loss as text, for a table."""
         return f"> {self.audited:.4g}" if self.audited else "0"
 
     def as_dict(self) -> dict[str, object]:
-        """Plain values."""
+        """Return the result as plain values."""
         return asdict(self)
 
 
@@ -92,23 +91,25 @@ def sampled_audit(
     confidence: float,
     comparisons: int = COMPARISONS,
 ) -> SampledResult:
-    """Look for the events that tell inputs apart best, then bound the loss they show on fresh
+    """Choose the events that distinguish inputs best, then bound the losses they show on fresh
     samples.
 
     A quarter of the samples orders the outputs by their likelihood ratio for every ordered pair of
-    inputs; another quarter chooses among the sets of the k first outputs and the single outputs;
-    the pairs that promise most are kept. Only then is the other half looked at. It decides nothing
-    but the verdict: each comparison is one pair in one order with one fixed event, bounded by
-    Clopper and Pearson from below for a and from above for b, each with error (1 - confidence) / (2
-    · comparisons). By the union bound all bounds hold together with the confidence asked for,
-    however their counts depend on each other.
+    inputs. Another quarter chooses among the sets of the k first outputs and the single outputs;
+    the most promising pairs are kept. The other half is used after that, and only for the verdict:
+    each comparison is one pair in one order with one fixed event, bounded by Clopper and Pearson
+    from below for a and from above for b, each with error (1 - confidence) / (2 · comparisons). By
+    the union bound all bounds hold together with the requested confidence, however their counts
+    depend on each other.
 
     Args:
         draws: codes >= 0 of independent outputs of each of the k inputs, equally many of each, at
             least 40.
-        allowed: (k, k) the claim in nats for each ordered pair of inputs; infinite where nothing is
-            claimed.
-        epsilon: what the claim is called in the report.
+        allowed: (k, k) the claim in nats for each ordered pair of inputs; infinite for a pair
+            without a claim.
+        epsilon: the ε of the claim, for the report.
+        confidence: probability that all bounds hold together.
+        comparisons: largest number of pairs that are compared on the test samples.
     """
     samples = min(map(len, draws))
     quarter = samples // 4
@@ -154,15 +155,15 @@ def sampled_audit(
 
 
 def _claimed(allowed: Floats) -> npt.NDArray[np.bool_]:
-    """Which ordered pairs of different inputs something is claimed of, (k, k)."""
+    """Return a (k, k) mask of the ordered pairs of different inputs that have a claim."""
     return np.isfinite(allowed) & ~np.eye(len(allowed), dtype=bool)
 
 
 def _select(
     first: Ids, second: Ids, allowed: Floats, z: float, scale: float, comparisons: int
 ) -> tuple[list[tuple[int, int]], list[Ids]]:
-    """The ordered pairs that promise the largest share of what is allowed, and for every input its
-    best events.
+    """Select the ordered pairs with the largest promised share of the claim, and the best event of
+    every input against every other.
     """
     k = len(allowed)
     promise = np.full((k, k), -np.inf)
@@ -175,14 +176,14 @@ def _select(
             )
         chosen.append(kind)
     promise[~_claimed(allowed) | np.isnan(promise)] = -np.inf
-    # Ties are broken by position, so the choice depends on the first half of the samples alone.
+    # Ties are broken by position, so the choice depends only on the first half of the samples.
     kept = np.argsort(-promise, axis=None, kind="stable")[:comparisons]
     return [(int(place) // k, int(place) % k) for place in kept], chosen
 
 
 def _best_events(first: Ids, second: Ids, a: int, z: float, scale: float) -> tuple[Floats, Ids]:
-    """For input a against every b: the loss bound that the best event promises, and that event's
-    code.
+    """Return the loss bound that the best event promises for input a against every b, and the code
+    of that event.
 
     Code c >= 0 is the set of the c + 1 outputs of largest ratio, -1 - y the single output y.
     """
@@ -203,15 +204,15 @@ def _best_events(first: Ids, second: Ids, a: int, z: float, scale: float) -> tup
 
 
 def _ranked(first: Ids, a: int) -> Ids:
-    """(k, outputs) outputs by falling likelihood ratio of a to each input b; equal ones by
+    """Return (k, outputs) outputs by descending likelihood ratio of a to each input b; ties by
     number.
     """
     return np.argsort(-(first[a] + 0.5) / (first + 0.5), axis=1, kind="stable").astype(np.int64)
 
 
 def _promised(mine: npt.NDArray[Any], theirs: npt.NDArray[Any], z: float) -> Floats:
-    """A quick stand-in for the bound (score interval of Poisson counts); it only chooses, it never
-    judges.
+    """Approximate the loss bound quickly (score interval of Poisson counts), to choose events; the
+    verdict does not use it.
     """
     shift = z * z / 2
     low = mine + shift - z * np.sqrt(mine + shift / 2)
@@ -229,16 +230,18 @@ def _event(first: Ids, a: int, b: int, code: int) -> Flags:
 
 
 def _seen(codes: Ids, event: Flags) -> int:
-    """How often the event was seen; an output that was not seen before is in no event."""
+    """Count how often an event occurred; an output that the choice did not see belongs to no
+    event.
+    """
     return int(event[codes[codes < len(event)]].sum())
 
 
 def loss_bound(seen_a: int, seen_b: int, n_a: int, n_b: int, error: float) -> float:
-    """Lower bound of ln Pr[E|a] - ln Pr[E|b] with confidence 1 - 2·error, from counts of E in n_a
-    and n_b draws.
+    """Return a lower bound of ln Pr[E|a] - ln Pr[E|b] with confidence 1 - 2·error, from counts of E
+    in n_a and n_b draws.
 
-    Clopper-Pearson from below for a and from above for b: exact coverage whatever the
-    probabilities, 0 included.
+    The bounds are Clopper-Pearson, from below for a and from above for b: their coverage is exact
+    for all probabilities, 0 included.
     """
     if seen_a == 0:
         return -np.inf
@@ -250,15 +253,17 @@ def loss_bound(seen_a: int, seen_b: int, n_a: int, n_b: int, error: float) -> fl
 def power_at(
     allowed: float, share: float, samples: int, comparisons: int, confidence: float
 ) -> float | None:
-    """The smallest true loss (nats) that a comparison catches with probability 0.9 or more.
+    """Return the smallest true loss (nats) that a comparison detects with probability 0.9 or more.
 
     Args:
         allowed: the claim, in nats.
         share: Pr[E|a] of the event; the loss fixes Pr[E|b].
         samples: test samples of each input.
+        comparisons: number of comparisons that the correction counts.
+        confidence: probability that all bounds hold together.
 
     Returns:
-        None if no loss would be caught, not even Pr[E|b] = 0.
+        None if no loss would be detected, not even Pr[E|b] = 0.
     """
     error = (1 - confidence) / (2 * comparisons)
     seen = int(binom.ppf(0.05, samples, share))

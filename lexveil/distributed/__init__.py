@@ -1,5 +1,5 @@
-"""Rewriting where the data is: what the engines of clusters (Spark, Ray) share.
+"""Privatization in a cluster, next to the data: the code that Spark and Ray share.
 
-``Rewriter`` counts and rewrites Arrow batches in any process; ``release_table`` charges for them in
-the driver.
+``Rewriter`` counts and rewrites Arrow batches in any process; ``release_table`` charges the ledger
+in the driver.
 """

@@ -1,5 +1,5 @@
-"""The texts of rows as Arrow columns: no string is made of what only goes from one process to
-another.
+"""Texts of rows as Arrow columns, so that texts pass from one process to another without becoming
+Python strings.
 """
 
 from __future__ import annotations
@@ -15,22 +15,23 @@ from lexveil.types import Flags, Ids
 
 
 class ArrowRows(Sequence[list[str | None]]):
-    """The texts of each row, as ``Texts``; lists are made for who asks for them.
+    """Texts of each row, a ``Texts`` sequence backed by Arrow; a row becomes a list only when it is
+    read.
 
     Attributes:
-        columns: of the text columns, large strings of valid UTF-8.
+        columns: the text columns, as large strings of valid UTF-8.
     """
 
     def __init__(self, columns: Sequence[pa.LargeStringArray]) -> None:
         self.columns = tuple(columns)
 
     def only(self, keep: Flags) -> ArrowRows:
-        """The same rows, those without ``keep`` without texts."""
+        """Return all rows, with null texts in the rows where ``keep`` is false."""
         nothing = pa.scalar(None, pa.large_string())
         return ArrowRows([pc.if_else(pa.array(keep), column, nothing) for column in self.columns])
 
     def flat(self) -> tuple[pa.LargeStringArray, Ids]:
-        """The texts row after row, without nulls, and the number of each one's cell."""
+        """Return the texts that are not null, row after row, and the cell number of each."""
         n, k = len(self), len(self.columns)
         if k == 1:
             cells = self.columns[0]

@@ -1,10 +1,9 @@
-"""Columns of Arrow with their types and values and nothing else: no metadata, no entry or byte that
-no row has.
+"""Arrow columns reduced to types and values, without metadata and without data that no row shows.
 
 Any program may have put texts into metadata of fields, names of extension types and entries of
-dictionaries, and a part of an array still holds the bytes of the whole. What says the type of a
-column stays: extension types whose names are fixed, the categories of an ordered dictionary, and
-those that Polars declares of an Enum.
+dictionaries, and a slice of an array still holds the bytes of the whole array. The parts that
+define the type of a column stay: extension types with fixed names, the categories of an ordered
+dictionary, and the categories that Polars declares for an Enum.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ from lexveil.types import Flags, Ids
 
 # Extension types that have no parameter in which a text could stand.
 FIXED_EXTENSIONS = (pa.UuidType, pa.JsonType, pa.Bool8Type)
-# What Polars says of a column of Categorical or Enum, whose categories an Enum declares.
+# Metadata that Polars writes for columns of type Categorical or Enum; an Enum declares categories.
 POLARS_KEYS = re.compile(rb"_PL_(ENUM_VALUES|CATEGORICAL)2?")
-EXTENSION_KEY = b"ARROW:extension:name"  # of a type that this process does not know
+EXTENSION_KEY = b"ARROW:extension:name"  # metadata key of an extension type unknown to this process
 
 
 def bare_field(field: pa.Field) -> pa.Field:
-    """A field without metadata, its own and those of the fields in it, and without extension types
-    that have parameters.
+    """Return a field without metadata, also of its inner fields, and without extension types that
+    have parameters.
     """
     kept = {
         key: value for key, value in (field.metadata or {}).items() if POLARS_KEYS.fullmatch(key)
@@ -48,7 +47,7 @@ def _bare_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _with_inner(kind: pa.DataType, change: Callable[[pa.Field], pa.Field]) -> pa.DataType:
-    """A type whose fields, if it has any, are changed."""
+    """Apply a change to the inner fields of a type, if the type has any."""
     types = pa.types
     if types.is_struct(kind):
         return pa.struct([change(field) for field in kind])
@@ -70,10 +69,10 @@ def _with_inner(kind: pa.DataType, change: Callable[[pa.Field], pa.Field]) -> pa
 
 
 def require_plain_types(schema: pa.Schema, rewritten: Collection[str], where: str) -> None:
-    """See that every column that is not rewritten can come out with its type.
+    """Check that every column that is not rewritten can be written with its type.
 
     Raises:
-        RequestError: naming the first that cannot.
+        RequestError: naming the first column that cannot be written.
     """
     for field in schema:
         if field.name not in rewritten and _has_free_names(field):
@@ -84,7 +83,7 @@ def require_plain_types(schema: pa.Schema, rewritten: Collection[str], where: st
 
 
 def _has_free_names(field: pa.Field) -> bool:
-    """Whether an extension type with names or parameters of its own is in a field."""
+    """Return whether a field contains an extension type with names or parameters of its own."""
     kind = field.type
     if isinstance(kind, FIXED_EXTENSIONS):
         return False
@@ -96,17 +95,17 @@ def _has_free_names(field: pa.Field) -> bool:
 
 
 def bare_array(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """An array as its bare type."""
+    """Convert an array to its bare type."""
     if isinstance(array, pa.ExtensionArray) and not isinstance(kind, pa.BaseExtensionType):
         array = array.storage
     return array if array.type.equals(kind, check_metadata=True) else array.cast(kind)
 
 
 def bare_column(column: pa.ChunkedArray | pa.Array, kind: pa.DataType) -> pa.ChunkedArray:
-    """A column of a table in memory as its bare type, in memory of its own.
+    """Copy a column of a table in memory as its bare type.
 
     Raises:
-        pa.ArrowNotImplementedError: if Arrow cannot copy the rows of this type alone.
+        pa.ArrowNotImplementedError: if Arrow cannot copy only the rows of this type.
     """
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     if not sum(map(len, chunks)):
@@ -115,8 +114,8 @@ def bare_column(column: pa.ChunkedArray | pa.Array, kind: pa.DataType) -> pa.Chu
 
 
 def only_used(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column whose dictionaries, if it has any, hold what is in the column and nothing else; of
-    ordered ones all, for they are its type.
+    """Return a column whose unordered dictionaries, if it has any, contain only values of the
+    column. An ordered dictionary stays whole, because it is part of the type.
     """
     return _own_column(column) if len(column) and _has_dictionary(column.type) else column
 
@@ -145,8 +144,8 @@ VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary(
 
 
 def _own(array: pa.Array) -> pa.Array:
-    """An array in memory of its own, in which nothing is that no row shows: a part of an array
-    still has the values of the whole, and there may be values below a null.
+    """Copy an array without hidden data: a slice still has the values of the whole array, and there
+    may be values below a null.
     """
     kind, types = array.type, pa.types
     if isinstance(kind, pa.BaseExtensionType):
@@ -162,7 +161,7 @@ def _own(array: pa.Array) -> pa.Array:
     if types.is_union(kind):
         raise pa.ArrowNotImplementedError("union")
     if types.is_struct(kind):
-        # With what is null of the struct null in its fields.
+        # Fields are null where the struct is null.
         fields = [_own(values) for values in array.flatten()]
         return pa.StructArray.from_arrays(fields, fields=list(kind), mask=array.is_null())
     if types.is_nested(kind):
@@ -171,7 +170,7 @@ def _own(array: pa.Array) -> pa.Array:
 
 
 def _take(array: pa.Array, places: Ids, is_null: Flags | None = None) -> pa.Array:
-    """Values of an array, in memory of their own, and nulls."""
+    """Copy the values of an array at ``places``; null where ``is_null``."""
     kind = array.type
     plain = VIEWS.get(kind, kind)
     indices = pa.array(places, pa.int64(), mask=is_null)
@@ -179,13 +178,13 @@ def _take(array: pa.Array, places: Ids, is_null: Flags | None = None) -> pa.Arra
 
 
 def _own_list(array: pa.Array) -> pa.Array:
-    """A list of any kind, or a map, as ``_own`` has it."""
+    """Copy a list array of any kind, or a map array, without hidden data."""
     kind, types, mask = array.type, pa.types, array.is_null()
     if types.is_fixed_size_list(kind):
         size, valid = kind.list_size, np.flatnonzero(array.is_valid().to_numpy(False))
         places = np.full((len(array), size), -1)
         places[valid] = np.arange(len(valid) * size).reshape(-1, size)
-        # Nothing stands below a null.
+        # No value stays below a null.
         values = _take(_own(array.flatten()), places.ravel(), places.ravel() < 0)
         return pa.FixedSizeListArray.from_arrays(values, type=kind, mask=mask)
     if types.is_map(kind):
@@ -203,7 +202,7 @@ def _own_list(array: pa.Array) -> pa.Array:
 
 
 def _offsets(array: pa.Array) -> pa.Array:
-    """Where each list begins and ends among the values of all, those of null left out."""
+    """Return the offset of each list among the values of all lists; null lists are empty."""
     lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
     is_large = pa.types.is_large_list(array.type) or pa.types.is_large_list_view(array.type)
     return pa.array(np.append(0, np.cumsum(lengths)), pa.int64() if is_large else pa.int32())

@@ -1,5 +1,5 @@
-"""Formats with a header and fields between separators; a field that is not rewritten keeps its
-bytes, quotes and all.
+"""Formats with a header and delimited fields; a field that is not rewritten keeps its bytes,
+including its quotes.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from lexveil.formats.chunks import Chunk, Texts
 from lexveil.formats.lines import LineFormat, LineWriter, described, open_lines
 from lexveil.formats.messages import no_documents, require_distinct
 
-FORMULA = re.compile(r"[=+\-@\t\r]")  # a spreadsheet takes a cell that begins so for a formula
-# What may stand between fields, and what messages call it.
+FORMULA = re.compile(r"[=+\-@\t\r]")  # beginning of a formula in spreadsheets
+# Delimiters between fields, and their names in messages.
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
-# The first line by which Excel is told what stands between fields.
+# First line of a file that tells Excel the delimiter.
 EXCEL = re.compile(r"sep=([,;\t|])\r?\n?")
-# Characters of the lines that are looked at where the header could be cut in two ways.
+# Characters of the lines that are read if the header could be split by two delimiters.
 LOOKED_AT = 2**16
 
 
 class Layout(NamedTuple):
-    """How a file is cut, and what of it is no field.
+    """Delimiter, quoting and header of a file.
 
     Attributes:
-        delimiter: what stands between fields.
+        delimiter: the character between fields.
         has_quotes: whether quotes are part of the syntax, not of fields.
         header: the lines before the first row.
-        end: of a line.
+        end: line end of the file.
     """
 
     delimiter: str
@@ -44,10 +44,10 @@ class Layout(NamedTuple):
 
 
 class Delimited(LineFormat):
-    """Fields are quoted where needed.
+    """Base of the delimited formats. A field is quoted if it has to be.
 
     Attributes:
-        delimiter: what stands between fields, unless the header shows something else.
+        delimiter: the character between fields, unless the header shows another one.
         has_quotes: whether fields between these delimiters may be quoted.
     """
 
@@ -78,11 +78,11 @@ class Delimited(LineFormat):
         return described(InputTable(source, header, rows, layout), text, *remarks)
 
     def _delimiter(self, sample: Sequence[str], where: str, request: TableRequest) -> str:
-        """What stands between fields, by the header; rows are looked at only where it could be cut
-        in two ways, for they are private.
+        """Detect the delimiter by the header. Rows are private, so that they are read only if
+        several delimiters would split the header.
 
         Raises:
-            RequestError: if it cannot be told.
+            RequestError: if several delimiters are possible.
         """
 
         def counts(delimiter: str) -> list[int]:
@@ -148,9 +148,7 @@ class CommaSeparated(Delimited):
 
 
 class TabSeparated(Delimited):
-    """TSV: a header, tabs, no quotes, as GLUE and IANA have it; so there are texts that it cannot
-    hold.
-    """
+    """TSV: a header, tabs, no quotes, as in GLUE and at IANA; so TSV cannot store every text."""
 
     name = "tsv"
     title = "TSV"
@@ -160,7 +158,7 @@ class TabSeparated(Delimited):
 
 
 def _raw_fields(content: str, delimiter: str, has_quotes: bool) -> list[str]:
-    """The fields of a valid record, without its line end, with their quotes."""
+    """Split a valid record without its line end into fields, which keep their quotes."""
     if not has_quotes or '"' not in content:
         return content.split(delimiter)
     return _field(delimiter).findall(content)
@@ -178,8 +176,9 @@ def _special(delimiter: str) -> re.Pattern[str]:
 
 
 def _quoted(text: str, raw: str, delimiter: str) -> str:
-    """A rewritten text as a field. Whether it has quotes follows from it alone, but for nothing in
-    the place of nothing: an empty field is null to some readers, and two quotes are not.
+    """Format a rewritten text as a field. The quotes depend only on the text, with one exception:
+    an empty text is quoted if the source field had characters, because some readers take an empty
+    field for null.
     """
     if not text:
         return '""' if raw else ""
@@ -190,10 +189,10 @@ def _quoted(text: str, raw: str, delimiter: str) -> str:
 
 
 def _require_one_line(text: str, layout: Layout, where: str) -> None:
-    """See that a text can be written where fields have no quotes.
+    """Check that a text can be written in a format without quotes.
 
     Raises:
-        RequestError: if it cannot.
+        RequestError: if the text has a tab or line break.
     """
     if _special(layout.delimiter).search(text.replace('"', "")):
         raise RequestError(
@@ -206,14 +205,14 @@ def _name(delimiter: str) -> str:
 
 
 def _options(delimiter: str, has_quotes: bool) -> dict[str, Any]:
-    """Of the module csv."""
+    """Return the dialect options for the module csv."""
     if has_quotes:
         return {"delimiter": delimiter}
     return {"delimiter": delimiter, "quoting": csv.QUOTE_NONE, "quotechar": None}
 
 
 def _looked_at(content: Iterator[str]) -> tuple[list[str], Iterator[str]]:
-    """The first lines, and all lines."""
+    """Return the first lines, and an iterator over all lines."""
     first, size = list[str](), 0
     for line in content:
         first.append(line)
@@ -224,8 +223,8 @@ def _looked_at(content: Iterator[str]) -> tuple[list[str], Iterator[str]]:
 
 
 def _counts(sample: Sequence[str], delimiter: str, has_quotes: bool) -> list[int]:
-    """How many fields the header and each record have; -1 where the rest cannot be cut so, and
-    nothing where quotes of the header would stand within fields.
+    """Return the number of fields of the header and of each record: -1 after a record that cannot
+    be parsed, and no numbers if quotes of the header would stand inside fields.
     """
     raw = _raw_fields(sample[0], delimiter, has_quotes) if sample else []
     if has_quotes and any('"' in field and not field.startswith('"') for field in raw):
@@ -244,7 +243,7 @@ def _counts(sample: Sequence[str], delimiter: str, has_quotes: bool) -> list[int
 
 
 def _cell(text: str, row: int, where: str, writer: LineWriter) -> str:
-    """A rewritten text as a cell."""
+    """Return a rewritten text as a cell, with formulas handled as ``writer.formulas`` says."""
     if not FORMULA.match(text):
         return text
     if writer.formulas == "refuse":
@@ -258,7 +257,7 @@ def _cell(text: str, row: int, where: str, writer: LineWriter) -> str:
 
 
 class _Recorded:
-    """Lines, and those of them that were taken since they were last asked for."""
+    """Iterator of lines that records the lines read since the last call of ``taken``."""
 
     def __init__(self, content: Iterable[str]) -> None:
         self.content, self.since = iter(content), list[str]()
@@ -272,7 +271,7 @@ class _Recorded:
         return line
 
     def taken(self) -> str:
-        """What was taken; forgotten then."""
+        """Return the lines read since the last call, and forget them."""
         since, self.since = self.since, []
         return since[0] if len(since) == 1 else "".join(since)
 
@@ -280,7 +279,7 @@ class _Recorded:
 def _records(
     content: _Recorded, options: dict[str, Any], where: str, n_before: int
 ) -> Iterator[tuple[int, list[str], str]]:
-    """The first line, the fields and the characters of each record."""
+    """Yield the first line number, the fields and the raw text of each record."""
     csv.field_size_limit(lines.LINE_LIMIT)
     parser = csv.reader(content, strict=True, **options)
     # parser.line_num is the last line of a record, which may span several: the next one begins a

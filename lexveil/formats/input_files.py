@@ -1,4 +1,4 @@
-"""The data files of a path, and the document sets that they become."""
+"""Discovery of data files under paths, and the names of the document sets they become."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lexveil.formats.base import Source
 from lexveil.formats.messages import shown
 from lexveil.formats.registry import as_source, known_endings
 
-# What accompanies data without being data. Anything else of unknown kind in a folder is an error,
+# Names of files that accompany data. Any other file of unknown kind in a folder is an error and is
 # not skipped: a corpus that is silently read in part is worse than one that is refused.
 COMPANION = re.compile(
     r"(readme|licen[cs]e|notice|copying|checksums?|changelog|dataset_infos?)(\.(md|txt|rst|json))?"
@@ -24,14 +24,15 @@ SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers")
 
 
 def find_sources(paths: Iterable[Path]) -> list[Source]:
-    """Every readable file of ``paths``: files as given, folders with all they hold, in the order of
-    their names.
+    """Return every readable file of ``paths``: files in the given order, folders with all their
+    files in the order of the names.
 
-    Links are followed; a file or folder that is reached twice is read once, so that a circle of
-    links ends. Hidden files and what accompanies data (README, LICENSE, checksums) are passed over.
+    Links are followed. A file or folder that is reached twice is read once, so that a circle of
+    links ends. Hidden files, and files that accompany data (README, LICENSE, checksums), are
+    skipped.
 
     Raises:
-        RequestError: if a path is missing or not readable, a file's ending is not known, or a
+        RequestError: if a path is missing or not readable, the ending of a file is not known, or a
             folder holds no data.
     """
     seen: set[Path] = set()
@@ -87,8 +88,8 @@ def dataset_names(sources: Iterable[Source]) -> dict[str, Source]:
     """Name every document set by the stem of its file: letters, digits, _ and - only.
 
     Raises:
-        RequestError: if nothing is left of a stem, or two files would have the same name, also
-            where only capitals differ (some disks see none).
+        RequestError: if a stem has no letter or digit, or two files would get the same name, also
+            if only capitals differ (some disks ignore them).
     """
     names: dict[str, Source] = {}
     folded: dict[str, Source] = {}

@@ -1,4 +1,4 @@
-"""Tables in Parquet: rows and chunks of them, and their writer."""
+"""Parquet tables: their rows, chunks and writer."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from lexveil.formats.compression import require_plausible
 from lexveil.formats.messages import name, no_documents, require_distinct
 from lexveil.formats.values import exact_values
 
-# of a row group that is written, at most
+# largest size of a row group that is written
 GROUP_ROWS, GROUP_CHARACTERS = chunks.ROWS, chunks.CHARACTERS
-INT96 = "INT96"  # of old timestamps, in nanoseconds
-BATCH_ROWS = 1024  # read at a time where nothing is written back
+INT96 = "INT96"  # physical type of old timestamps, in nanoseconds
+BATCH_ROWS = 1024  # rows read at a time if no Parquet is written
 
 
 class ParquetLayout(NamedTuple):
-    """An opened file of Parquet.
+    """Open Parquet file.
 
     Attributes:
-        file: what is read.
-        exact: the same file, with the old timestamps (INT96) in nanoseconds; None if it has none.
+        file: the file, from which rows are read.
+        exact: the same file, with old timestamps (INT96) in nanoseconds; None if it has none.
     """
 
     file: pq.ParquetFile
@@ -66,10 +66,11 @@ def open_parquet(stream: IO[bytes], source: Source, request: TableRequest) -> In
 
 
 def parquet_chunks(table: InputTable, request: TableRequest) -> Iterator[Chunk]:
-    """All rows, in chunks whose rest is a part of a record batch.
+    """Yield all rows in chunks; the ``rest`` of a chunk is a slice of a record batch.
 
     Raises:
-        RequestError: if a text column holds no texts; naming the first row with a fault.
+        RequestError: if a text column holds no texts, or a row has a fault; the message names the
+            first such row.
     """
     layout: ParquetLayout = table.layout
     where, file = table.source.shown, layout.file
@@ -94,11 +95,11 @@ def parquet_chunks(table: InputTable, request: TableRequest) -> Iterator[Chunk]:
 
 
 class ParquetWriter(Writer):
-    """Writes Parquet with the source's columns and types, and with nothing else of it.
+    """Writer of Parquet with the source's columns and types, and nothing else of the source.
 
-    Metadata of the file and of fields, the names of extension types and entries of dictionaries
-    that no written row has are left out: any program may have put texts there. Where a row group
-    ends depends on what is written alone.
+    Metadata of the file and of fields, the names of extension types, and entries of dictionaries
+    that no written row has are left out: any program may have put texts there. The ends of row
+    groups depend only on what is written.
     """
 
     def __init__(
@@ -111,7 +112,7 @@ class ParquetWriter(Writer):
         )
         self.files.callback(self._end_group)
         self.waiting: list[pa.RecordBatch] = []
-        self.n_rows = self.n_characters = 0  # of those that wait
+        self.n_rows = self.n_characters = 0  # size of ``waiting``
 
     def write(self, chunk: Chunk, texts: Texts, keep: npt.NDArray[np.bool_]) -> None:
         """Write the chosen rows."""
@@ -150,8 +151,8 @@ class ParquetWriter(Writer):
     def _end_group(self) -> None:
         waiting, self.waiting, self.n_rows, self.n_characters = self.waiting, [], 0, 0
         if any(batch.num_rows for batch in waiting):
-            # In one piece: Parquet's pages follow the pieces of a column, and these where the
-            # source was cut.
+            # Combined, because Parquet's pages follow the chunks of a column, and these show where
+            # the source was cut.
             table = pa.Table.from_batches(waiting).combine_chunks()
             self.writer.write_table(
                 pa.table([only_used(column) for column in table.columns], schema=self.schema)
@@ -159,15 +160,15 @@ class ParquetWriter(Writer):
 
 
 def _written(text: str | None, field: pa.Field) -> str | None:
-    """What stands for a text. Spans that are left out are empty where their column can have no
-    null.
+    """Return the value written for a text: an omitted span is empty if its column cannot have
+    nulls.
     """
     return "" if text is None and not field.nullable else text
 
 
 def _rewritten(field: pa.Field) -> pa.Field:
-    """The field of a rewritten column; one of spans that are no strings, which are left out, has
-    room for null.
+    """Return the field of a rewritten column; the field of spans that are not strings, which are
+    omitted, becomes nullable.
     """
     return (
         field.with_type(rewritten_type(field.type))
@@ -188,7 +189,7 @@ def _leaves(schema: pq.ParquetSchema) -> Iterator[Any]:
 
 
 def _old_types(file: pq.ParquetFile) -> dict[str, bool]:
-    """How a writer is to write times and timestamps, so that they have the source's types."""
+    """Return the writer options for times and timestamps, which keep the source's types."""
     kinds = [_type_of(leaf) for leaf in _leaves(file.schema)]
     return {
         "use_deprecated_int96_timestamps": INT96 in kinds,
@@ -199,7 +200,9 @@ def _old_types(file: pq.ParquetFile) -> dict[str, bool]:
 
 
 def _type_of(leaf: Any) -> str:
-    """What a column of Parquet is said to be; as what it is stored where nothing is said."""
+    """Return the logical type of a Parquet column, or its physical type if it has no logical
+    type.
+    """
     said = json.loads(leaf.logical_type.to_json())
     kind = said.pop("Type")
     if kind == "None" or (kind == "Int" and said["isSigned"] and said["bitWidth"] >= 32):
@@ -208,10 +211,10 @@ def _type_of(leaf: Any) -> str:
 
 
 def _require_writable(file: pq.ParquetFile, rewritten: Collection[str], where: str) -> None:
-    """See that every column that is not rewritten can be written with its type.
+    """Check that every column that is not rewritten can be written with its type.
 
     Raises:
-        RequestError: naming the first that cannot.
+        RequestError: naming the first column that cannot be written.
     """
     require_plain_types(file.schema_arrow, rewritten, where)
     for column in _geometries(file):
@@ -243,11 +246,12 @@ def _nanoseconds(file: pq.ParquetFile, stream: IO[bytes]) -> pq.ParquetFile | No
 
 
 def _require_microseconds(batch: pa.RecordBatch, exact: pa.RecordBatch | None, where: str) -> None:
-    """See that no old timestamp has a part of a microsecond, which is not read.
+    """Check that old timestamps are whole microseconds, because smaller parts would be lost.
 
     Args:
-        batch: with such timestamps in microseconds.
-        exact: the same rows with them in nanoseconds, which wrap around for far dates.
+        batch: rows with old timestamps in microseconds.
+        exact: the same rows with timestamps in nanoseconds, which wrap around for far dates.
+        where: the file, for messages.
 
     Raises:
         RequestError: naming the column.
@@ -268,7 +272,7 @@ def _require_microseconds(batch: pa.RecordBatch, exact: pa.RecordBatch | None, w
 
 
 def _flat(array: pa.Array) -> Iterator[pa.Array]:
-    """The arrays of values in an array."""
+    """Yield the primitive arrays inside a nested array."""
     kind = array.type
     if pa.types.is_struct(kind):
         for values in array.flatten():
@@ -282,7 +286,7 @@ def _flat(array: pa.Array) -> Iterator[pa.Array]:
 
 
 def _geometries(file: pq.ParquetFile) -> list[str]:
-    """The columns that metadata of the file make geometries."""
+    """Return the columns that the file's metadata declares as geometries."""
     try:
         described = json.loads((file.metadata.metadata or {}).get(b"geo", b"{}"))["columns"]
         return [column for column in file.schema_arrow.names if column in described]
@@ -291,7 +295,7 @@ def _geometries(file: pq.ParquetFile) -> list[str]:
 
 
 def _n_leaves(kind: pa.DataType) -> int:
-    """How many columns of Parquet a type of Arrow takes."""
+    """Return the number of Parquet columns that an Arrow type takes."""
     if isinstance(kind, pa.BaseExtensionType):
         return _n_leaves(kind.storage_type)
     if pa.types.is_dictionary(kind) or not kind.num_fields:
@@ -300,7 +304,7 @@ def _n_leaves(kind: pa.DataType) -> int:
 
 
 def _type_name(kind: pa.DataType) -> str:
-    """A type without the fields and the time zone in it, whose names are the user's."""
+    """Return the name of a type without its fields and time zone, whose names the user chose."""
     return re.split(r"[<\[]", str(kind))[0]
 
 
@@ -308,11 +312,12 @@ def _open(stream: IO[bytes], source: Source) -> pq.ParquetFile:
     """Open a Parquet file.
 
     Raises:
-        RequestError: if it is empty, damaged, or has a duplicate column.
+        RequestError: if the file is empty or damaged, has a duplicate column, or has a column of a
+            type that Arrow does not know.
     """
     where = source.shown
     try:
-        # Unless told not to, it keeps all that it has read; and it takes INT96 for nanoseconds,
+        # By default, Arrow keeps all data that it has read, and reads INT96 as nanoseconds,
         # which wrap around before 1677 and after 2262.
         file = pq.ParquetFile(stream, pre_buffer=False, coerce_int96_timestamp_unit="us")
         columns = file.schema_arrow.names
@@ -320,7 +325,7 @@ def _open(stream: IO[bytes], source: Source) -> pq.ParquetFile:
         raise RequestError(
             f"{where}: has a column of a type that Arrow does not know; leave it out, or cast it"
         ) from None
-    # the last one from names that are no UTF-8
+    # UnicodeDecodeError comes from column names that are not UTF-8
     except (pa.ArrowException, OSError, UnicodeDecodeError):
         if stream.seek(0, io.SEEK_END) == 0:
             raise no_documents(where) from None
@@ -339,7 +344,7 @@ def _open(stream: IO[bytes], source: Source) -> pq.ParquetFile:
 def _batches(
     file: pq.ParquetFile, size: int, columns: list[str] | None, where: str
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The batches of a file, each with the number of rows before it."""
+    """Yield the batches of a file, each with the number of rows before it."""
     number = 0
     try:
         for batch in file.iter_batches(batch_size=size, columns=columns):
@@ -377,10 +382,11 @@ def _rows(file: pq.ParquetFile, columns: list[str] | None, where: str) -> Iterat
 
 
 def _python_rows(batch: pa.RecordBatch, before: int, where: str) -> list[dict[str, object]]:
-    """The rows of a batch as Python values, ``before`` rows being ahead of it.
+    """Convert the rows of a batch to Python values; ``before`` is the number of rows before the
+    batch.
 
     Raises:
-        RequestError: naming file and row, if a value has no Python counterpart.
+        RequestError: naming the file and the row, if a value has no Python counterpart.
     """
     try:
         rows: list[dict[str, object]] = batch.to_pylist()

@@ -30,10 +30,11 @@ CONTROL = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 
 def text_value(value: object, column: str, where: str) -> str | None:
-    """A document's text, checked; None for null.
+    """Check the text of a document and return it; None for null.
 
     Raises:
-        RequestError: if it is not a string, or not one that every later step can carry.
+        RequestError: if the value is not a string, or is a string that a later step cannot store
+            (a NUL character, an unpaired surrogate).
     """
     if value is None:
         return None
@@ -58,14 +59,13 @@ def text_value(value: object, column: str, where: str) -> str | None:
 
 
 def plain_value(value: object, column: str, where: str, one_line: bool = True) -> str | None:
-    """A label, id or the like as a string: 1.0 as 1, 1e-7 as 0.0000001, true and false as in JSON.
+    """Return a label or id as a string: 1.0 as 1, 1e-7 as 0.0000001, true and false as in JSON.
+    Null, NaN and '' become None.
 
-    Null, NaN and '' are None.
-
-    A whole float has its .0 from a tool that has no nullable integers.
+    A whole float loses its .0, which comes from tools that have no nullable integers.
 
     Raises:
-        RequestError: if it is a list, an object or bytes, or, if ``one_line``, a string with
+        RequestError: if the value is a list, an object or bytes, or, if ``one_line``, a string with
             control characters.
     """
     value = _plain_scalar(value)
@@ -99,21 +99,22 @@ def plain_value(value: object, column: str, where: str, one_line: bool = True) -
 
 
 def _plain_scalar(value: object) -> object:
-    """A scalar of NumPy, or a UUID, as the value of Python that it stands for; any other as it is.
+    """Convert a NumPy scalar or a UUID to the Python value that it stands for; return any other
+    value unchanged.
 
-    A float32 becomes the shortest number that is this one among its kind: .1 is .1.
+    A float32 becomes the shortest decimal number that rounds to it: .1 becomes .1.
     """
     if isinstance(value, uuid.UUID):
         return str(value)
     if isinstance(value, datetime.datetime) and value != value:  # noqa: PLR0124
-        return None  # NaT of pandas
+        return None  # pandas' NaT is unequal to itself
     if type(value).__module__ != "numpy" or not hasattr(value, "item"):
         return value
     kind = type(value).__name__
     if kind.startswith("float"):
         return decimal.Decimal(str(value))
     plain = value.item()
-    if kind == "datetime64" and isinstance(plain, int):  # of nanoseconds
+    if kind == "datetime64" and isinstance(plain, int):  # a datetime64 in nanoseconds
         rough = value.astype("datetime64[us]")  # type: ignore[attr-defined]
         return rough.item() if rough == value else str(value)
     return plain
@@ -134,5 +135,5 @@ def exact_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
 
 
 def type_name(value: object) -> str:
-    """The type of a value, for messages."""
+    """Return the type of a value, for messages."""
     return TYPE_NAMES.get(type(value), "a value of another kind")

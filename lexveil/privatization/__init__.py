@@ -1,5 +1,5 @@
-"""The heart, in floors that import downwards only: looking, adapters, release, engine.
+"""Privatization of texts, in layers that import downwards only: looking, adapters, release, engine.
 
-``settings`` completes a request by params.yaml and a model. Each floor says in its own docstring
-what others call.
+``settings`` completes a request from params.yaml and a model. The docstring of each layer names the
+functions that others call.
 """

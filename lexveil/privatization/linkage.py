@@ -1,4 +1,6 @@
-"""How often texts rewritten by some settings are found again, by the figures that ship."""
+"""Measured linkage for given settings: how often rewritten texts are linked to their sources, by
+the figures that ship.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,12 @@ from lexveil.privatization.settings import Settings, is_usual
 
 
 def linkage_of(settings: Settings, model: Model) -> LinkageFigures:
-    """The measured linkage of a level of protection; of another epsilon, by the structure alone.
+    """Return the measured linkage of a level of protection; for any other epsilon, the linkage by
+    structure alone.
 
-    Figures hold for the model, policy and parameters they were measured with. What a text discloses
-    whatever epsilon is follows from strategy and policy, so that other mechanisms have it as well.
+    Figures hold for the model, policy and parameters they were measured with. The disclosed
+    structure depends on strategy and policy only, so that figures by structure hold for every
+    mechanism and epsilon.
     """
     if not is_usual(settings, model):
         return LinkageFigures.of([], at_level=False)

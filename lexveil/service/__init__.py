@@ -1,3 +1,1 @@
-"""An HTTP service that rewrites texts for programs; each request is charged before it is
-answered.
-"""
+"""HTTP service that rewrites texts for programs and charges each request before it answers."""

@@ -1,8 +1,8 @@
-"""How the first processes of a service begin: forked of one that imports what they need while the
-parent begins.
+"""First worker processes of the service, forked from a server that imports modules while the parent
+starts.
 
-In a module of its own: a forked process imports it before it has the environment by which others
-are imported.
+This is a module of its own because a forked process imports it before it has the environment
+variables that other modules need.
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ from uvicorn.supervisors.multiprocess import Process
 
 
 def forked(function: Callable[..., None], *arguments: Any) -> Any:
-    """A process for a function, not yet started, with this one's environment."""
+    """Create a process, not yet started, that runs a function with the environment of this
+    process.
+    """
     given = (dict(os.environ), function, arguments)
     return multiprocessing.get_context("forkserver").Process(target=_begin, args=given)
 
 
 class FirstWorker(Process):
-    """A worker that is forked; those that take its place start anew: what is installed may have
+    """Worker that is forked; its replacements start afresh, because installed packages may have
     changed.
     """
 
@@ -37,6 +39,6 @@ class FirstWorker(Process):
 def _begin(
     environment: dict[str, str], function: Callable[..., None], arguments: tuple[Any, ...]
 ) -> None:
-    os.environ.clear()  # that of the process it was forked from
+    os.environ.clear()  # remove the environment of the fork server
     os.environ.update(environment)
     function(*arguments)

@@ -1,4 +1,4 @@
-"""Bodies of requests as JSON: plain JSON, of which every key stands once in its object."""
+"""JSON bodies of requests, in which no object may repeat a key."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from lexveil.service.refusals import Refusal
 
 
 class DuplicateKey(json.JSONDecodeError):
-    """An object has a key twice: readers differ in which of the two values they take.
+    """Error for an object with a repeated key: parsers differ in which of the two values they take.
 
     Attributes:
-        key: the key, as it is after its escapes are resolved.
+        key: the key, with its escapes resolved.
     """
 
     def __init__(self, key: str) -> None:
-        super().__init__("duplicate key", "", 0)  # without the document: it holds texts
+        super().__init__("duplicate key", "", 0)  # no document in the error: it holds texts
         self.key = key
 
 
 class JsonRequest(Request):
-    """A request whose JSON is refused where a key stands twice in an object."""
+    """Request that refuses JSON with a repeated key in an object."""
 
     async def json(self) -> Any:
-        """The body as values.
+        """Parse the body.
 
         Raises:
-            DuplicateKey: if an object, however deep, has a key twice.
-            json.JSONDecodeError: if the body is no JSON.
+            DuplicateKey: if an object at any depth has a repeated key.
+            json.JSONDecodeError: if the body is not JSON.
         """
         return json.loads(await self.body(), object_pairs_hook=_object)
 
 
 class JsonRoute(APIRoute):
-    """A route whose body is JSON and said to be."""
+    """Route that accepts only bodies whose Content-Type is JSON."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """What answers a request."""
+        """Return the handler of a request."""
         handle = super().get_route_handler()
 
         async def handler(request: Request) -> Response:
@@ -53,8 +53,8 @@ class JsonRoute(APIRoute):
 
 
 def _require_json(request: Request) -> None:
-    # A page of another origin can send a body without this header, or as text, and its browser
-    # would not ask first.
+    # A page of another origin can send a body without this header, or as text, and the browser
+    # would not ask this service first.
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise Refusal("encoded")
     kind = email.message.Message()

@@ -1,5 +1,4 @@
-"""API keys: who may ask. The file holds their SHA-256 hashes; a key itself is shown once, when it
-is made.
+"""API keys of clients. The file holds SHA-256 hashes; a key itself is shown once, when it is made.
 
 A key is 256 random bits, so that a fast hash of it can be neither inverted nor searched.
 """
@@ -20,17 +19,17 @@ from lexveil.errors import RequestError
 from lexveil.runtime.tables import atomic_file
 
 Role = Literal["privatize", "metrics"]
-PREFIX = "lxv_"  # by which a scanner for leaked secrets knows one
+PREFIX = "lxv_"  # lets scanners for leaked secrets recognize a key
 
 
 class ApiKey(BaseModel):
-    """A key as the file has it.
+    """API key in the key file.
 
     Attributes:
-        name: for logs and the ledger's chain.
-        sha256: of the key, in hex.
+        name: name in logs and in the ledger's chain.
+        sha256: SHA-256 of the key, in hex.
         role: privatize asks for texts, metrics reads ``/metrics`` and nothing else.
-        created: UTC.
+        created: time of creation, UTC.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -47,11 +46,11 @@ class _KeyFile(BaseModel):
 
 
 def read_keys(path: Path) -> list[ApiKey]:
-    """The keys of a file.
+    """Read the keys of a file.
 
     Raises:
-        RequestError: if there is none, others than its owner may write to it, or it is no such
-            file.
+        RequestError: if there is no such file, users other than its owner may write to it, or it is
+            not an API-key file.
     """
     try:
         if path.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
@@ -73,10 +72,10 @@ def read_keys(path: Path) -> list[ApiKey]:
 
 
 def add_key(path: Path, name: str, role: Role = "privatize") -> str:
-    """Make a key, keep its hash, and return it.
+    """Create a key, store its hash in the file, and return the key.
 
     Raises:
-        RequestError: if the name is taken, or cannot be one; or as ``read_keys``.
+        RequestError: if the name is taken or invalid, or for the reasons of ``read_keys``.
     """
     keys = read_keys(path) if path.exists() else []
     if any(key.name == name for key in keys):
@@ -100,10 +99,10 @@ def add_key(path: Path, name: str, role: Role = "privatize") -> str:
 
 
 def remove_key(path: Path, name: str) -> None:
-    """Forget a key; a service that runs refuses it from its next request on.
+    """Remove a key; a running service refuses it from its next request on.
 
     Raises:
-        RequestError: if there is none of this name; or as ``read_keys``.
+        RequestError: if no key has this name, or for the reasons of ``read_keys``.
     """
     keys = read_keys(path)
     kept = [key for key in keys if key.name != name]
@@ -128,7 +127,7 @@ def _digest(key: str) -> str:
 
 
 class Keys:
-    """The keys of a file, read again when it changes."""
+    """Keys of a file, which is read again whenever it changes."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -136,7 +135,8 @@ class Keys:
         self._keys: list[ApiKey] = []
 
     def find(self, key: str) -> ApiKey | None:
-        """The key that this is; None if it is none of the file. All are compared, in constant time.
+        """Find the entry of a key; None if the file does not have it. Every entry is compared, in
+        constant time.
 
         Raises:
             RequestError: if the file cannot be read any more.

@@ -1,18 +1,18 @@
-"""What a worker has loaded once it has begun: imported by the process from which the first workers
-are forked.
+"""Preloaded modules for service workers; the process from which the first workers are forked
+imports this module.
 
-Not the client library of metrics: it asks when it is imported for a folder that is not there yet.
-Nothing is drawn.
+The client library of metrics is not preloaded, because its import needs a folder that does not
+exist yet. This module draws no random numbers.
 """
 
 import gc
 
-gc.disable()  # what is imported stays
+gc.disable()  # imported modules stay
 try:
     import fastapi  # noqa: F401
 
     from lexveil.privatization.engine import preload  # noqa: F401
     from lexveil.service import rewriting  # noqa: F401
 finally:
-    gc.freeze()  # workers need not look through it, which would copy its pages
+    gc.freeze()  # a collection in a worker would copy shared pages
     gc.enable()

@@ -1,6 +1,4 @@
-"""What a client is told when it gets no texts: fixed words and numbers, never a part of what it
-sent.
-"""
+"""Error responses of the service: fixed words and numbers, never a part of the request."""
 
 from __future__ import annotations
 
@@ -8,7 +6,7 @@ from collections.abc import Sequence
 
 from starlette.responses import JSONResponse
 
-# By code: the status of HTTP, and a message.
+# HTTP status and message, by code.
 REFUSALS = {
     "invalid_host": (400, "the Host header is none of this service's names"),
     "malformed": (400, "the request cannot be read"),
@@ -45,13 +43,13 @@ REFUSALS = {
 
 
 class Refusal(Exception):
-    """An answer without texts.
+    """Refusal of a request: a response without texts.
 
     Attributes:
         code: a key of ``REFUSALS``.
-        charge: the ledger's transaction, if the texts were charged all the same.
-        fields: what to change, as names of known fields and fixed words.
-        retry_after: seconds.
+        charge: the ledger's transaction, if the texts were charged nevertheless.
+        fields: the fields to change, as pairs of a known field name and fixed words.
+        retry_after: seconds until the client may try again.
     """
 
     def __init__(
@@ -66,7 +64,7 @@ class Refusal(Exception):
         self.code, self.charge, self.fields, self.retry_after = code, charge, fields, retry_after
 
     def response(self) -> JSONResponse:
-        """The answer."""
+        """Return the HTTP response."""
         status, message = REFUSALS[self.code]
         error: dict[str, object] = {
             "code": self.code,
@@ -80,7 +78,7 @@ class Refusal(Exception):
                 {"field": field, "message": message} for field, message in self.fields
             ]
         headers = {"WWW-Authenticate": "Bearer"} if self.code == "unauthorized" else {}
-        if self.code == "malformed":  # nobody knows where the next request would begin
+        if self.code == "malformed":  # the start of the next request is unknown
             headers["Connection"] = "close"
         if self.retry_after is not None:
             headers["Retry-After"] = f"{max(1, self.retry_after):.0f}"

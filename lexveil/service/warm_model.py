@@ -1,4 +1,4 @@
-"""A model that keeps what it makes from one request to the next."""
+"""Model that caches mechanisms and file hashes across requests."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from lexveil.artifacts.mechanisms import Prepared
 from lexveil.artifacts.model import Model
 
 T = TypeVar("T")
-MECHANISMS = 4  # kept at a time: each holds the vectors of its words
+MECHANISMS = 4  # size of the cache: each mechanism holds the vectors of its words
 
 
 @dataclass(frozen=True, slots=True)
 class WarmModel(Model):
-    """A model for one thread that answers many requests.
+    """Model for one thread that answers many requests.
 
-    Mechanisms are kept as they are made, and so are the hashes of files: those of the time when
-    they were first read. Nothing is kept that follows from a text: the time of an answer would tell
-    one client what another has sent.
+    The model caches mechanisms, and the hashes of files as they were at their first reading. It
+    caches nothing that depends on a text: the time of an answer would reveal to one client what
+    another one has sent.
     """
 
     _mechanisms: OrderedDict[tuple[str, str, Policy], Prepared] = field(
@@ -33,13 +33,13 @@ class WarmModel(Model):
 
     @classmethod
     def find(cls, name: str | None) -> WarmModel:
-        """The model of this name at the place of the current folder; see ``Model.load``."""
+        """Load the model of this name, from the project in the current folder if there is one; see
+        ``Model.load``.
+        """
         return cast(WarmModel, cls.load(None, name))
 
     def mechanism(self, name: str, strategy: str, policy: Policy) -> Prepared:
-        """A mechanism, of which the last ``MECHANISMS`` are kept, without what follows from
-        texts.
-        """
+        """Return a mechanism without state from texts; the last ``MECHANISMS`` are cached."""
         key = (name, SEGMENTATION_OF[strategy], policy)
         if key not in self._mechanisms:
             while len(self._mechanisms) >= MECHANISMS:
@@ -49,23 +49,27 @@ class WarmModel(Model):
         return self._mechanisms[key].fresh()
 
     def forget_mechanisms(self) -> None:
-        """Make them anew when they are asked for, with lists that were made since."""
+        """Clear the cache of mechanisms, so that later requests use neighbour lists that were made
+        since.
+        """
         self._mechanisms.clear()
 
     def hashes(self, strategy: str) -> dict[str, str]:
-        """The hashes of files, computed once."""
+        """Return the hashes of files, computed once."""
         return dict(
             self._once(("hashes", SEGMENTATION_OF[strategy]), lambda: Model.hashes(self, strategy))
         )
 
     def reference(self, strategy: str) -> ModelReference:
-        """What a record says of it, computed once."""
+        """Return the reference to this model for records, computed once."""
         return self._once(
             ("reference", SEGMENTATION_OF[strategy]), lambda: Model.reference(self, strategy)
         )
 
     def structure(self, strategy: str, policy: Policy) -> StructureFigures | None:
-        """What was measured of public texts, read once."""
+        """Return the sensitivity figures of the disclosed structure, measured on public texts and
+        read once.
+        """
         return self._once(
             ("structure", strategy, policy), lambda: Model.structure(self, strategy, policy)
         )

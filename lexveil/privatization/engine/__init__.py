@@ -1,7 +1,7 @@
-"""Plan, rewrite, token log, on arrays.
+"""Engine of privatization, on arrays: plan, rewrite, token log.
 
-``engine.Engine`` makes of settings and a model what texts are rewritten with, and says what is
-proven of it; its ``worker`` is a ``worker.BatchWorker``, which ``worker.count_batches`` and
-``worker.rewrite_batches`` run over a ``batch.Batch`` after another, in any processes. ``counts``
-adds up what came of them; ``plan`` decides what is to happen to each token.
+``engine.Engine`` prepares the mechanism and the lexicon from settings and a model, and states the
+proven guarantee. Its ``worker`` is a ``worker.BatchWorker``; ``worker.count_batches`` and
+``worker.rewrite_batches`` run it over one ``batch.Batch`` after another, in any processes.
+``counts`` adds up the results; ``plan`` decides the action for each token.
 """

@@ -1,4 +1,4 @@
-"""Count what a budget is spread over, before any noise is drawn."""
+"""Plans of actions and budget shares for tokens, made before any noise is drawn."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ BATCH = 5_000  # texts tokenized at a time
 
 @dataclass(frozen=True, slots=True)
 class TokenPlan:
-    """What is to happen to the n tokens of a batch of texts.
+    """Actions and budget shares of the n tokens of a batch of texts.
 
     Attributes:
-        known: (n,) number of the token among the words of the mechanism; -1 if it is none of them.
-        action: (n,) ``Action`` of each.
-        leader: (n,) the token of which each takes the replacement; None if each has its own.
-        share: (n,) class of each that decides its share of the budget, as a number in
-            ``shares.CLASSES``; None if all have the same share.
-        parts: (n,) the parts of the budget that each gets if it pays; None if all get one.
+        known: (n,) number of each token among the words of the mechanism; -1 if it is not one.
+        action: (n,) ``Action`` of each token.
+        leader: (n,) the token whose replacement each token takes; None if each has its own.
+        share: (n,) number in ``shares.CLASSES`` of the class that decides each token's share of the
+            budget; None if all tokens have the same share.
+        parts: (n,) parts of the budget that each token gets if it pays; None if all get one.
     """
 
     known: Ids
@@ -40,7 +40,9 @@ class TokenPlan:
 
     @property
     def pays(self) -> npt.NDArray[np.bool_]:
-        """(n,) whether epsilon is spent on the token: perturbed, and on its own account."""
+        """(n,) whether epsilon is spent on each token: the token is perturbed and is its own
+        leader.
+        """
         perturbed: npt.NDArray[np.bool_] = self.action == Action.PERTURBED.value
         return (
             perturbed
@@ -56,14 +58,15 @@ def plan_tokens(
     document_of: Ids | None = None,
     shares: ShareClasses | None = None,
 ) -> TokenPlan:
-    """Decide what is to happen to each token.
+    """Decide the action for each token.
 
     Args:
         encoded: the tokens of a batch.
-        number: (V,) number of each row of the embedding among the words of the mechanism, -1 where
-            it is none.
-        document_of: (n_texts,) the document of each text, if equal tokens of a document are to be
-            replaced alike.
+        number: (V,) number of each row of the embedding among the words of the mechanism, -1 if it
+            is not one.
+        policy: the action for each class of token.
+        document_of: (n_texts,) the document of each text, if equal tokens of a document are to get
+            the same replacement; else None.
         shares: the class of each row of the embedding that decides its share; None if all have the
             same.
     """
@@ -77,13 +80,13 @@ def plan_tokens(
 
 
 def _leaders(encoded: Encoded, known: Ids, action: npt.NDArray[np.int8], document_of: Ids) -> Ids:
-    """The first token of the same document that is the same word or collocation; of all others, the
-    token itself.
+    """Return for each token the first equal word or collocation of its document; the token itself
+    if it is not replaced.
     """
     leader = np.arange(len(known))
     replaced = np.flatnonzero((action == Action.PERTURBED.value) | (action == Action.SAMPLED.value))
     token = encoded.rows[replaced].copy()
-    # What has no row of the embedding is known by its form; such a token is always a single word.
+    # A token without a row in the embedding is identified by its form; it is always a single word.
     forms: dict[str, int] = {}
     for i in np.flatnonzero(token < 0).tolist():
         form = encoded.words[int(encoded.first_word[replaced[i]])]
@@ -99,14 +102,18 @@ def _leaders(encoded: Encoded, known: Ids, action: npt.NDArray[np.int8], documen
 
 
 def count_planned(encoded: Encoded, plan: TokenPlan, owner: Ids, n: int) -> Ids:
-    """Counts per document: words, tokens, parts that are paid for, parts of words. Shape (4, n).
+    """Return counts per document: words, tokens, parts that are paid for, parts of words. Shape (4,
+    n).
 
-    A part is a token that epsilon is spent on, or several where its class has a share of its own.
-    Parts of words are those by which S1 and S2 divide a budget, see ``_word_parts``.
+    A part is a token that epsilon is spent on; a token whose class has a share of its own counts as
+    several parts. Parts of words are the units by which S1 and S2 divide a budget, see
+    ``_word_parts``.
 
     Args:
+        encoded: the tokens of a batch.
+        plan: the actions and shares of these tokens.
         owner: (n_texts,) the document of each text.
-        n: how many documents there are.
+        n: number of documents.
     """
     pays, document = plan.pays, owner[encoded.text_of]
     weights = [
@@ -121,12 +128,12 @@ def count_planned(encoded: Encoded, plan: TokenPlan, owner: Ids, n: int) -> Ids:
 
 
 def _word_parts(encoded: Encoded, plan: TokenPlan) -> Ids:
-    """(n,) parts by which each token counts where a budget is divided by words.
+    """Return the (n,) parts by which each token counts if a budget is divided by words.
 
-    A perturbed token counts by its words and its class's share, paid for or a copy. Any other word
-    counts as a word of no class, so that its class does not show in the ε of others; and a piece
-    that a detector found as one word, so that its length does not. Punctuation counts where it is
-    perturbed.
+    A perturbed token counts by its words and the share of its class, also if it copies a leader.
+    Any other word counts as a word of no class, so that its class does not show in the ε of others.
+    A detected piece that is one token counts as one word, so that its length does not show.
+    Punctuation counts if it is perturbed.
     """
     perturbed = plan.action == Action.PERTURBED.value
     others: Ids = encoded.n_words.astype(np.int64)
@@ -138,8 +145,8 @@ def _word_parts(encoded: Encoded, plan: TokenPlan) -> Ids:
 
 
 def count_tokens(texts: Sequence[str], lexicon: Lexicon, policy: Policy) -> Ids:
-    """Counts per text: words, tokens, tokens to be perturbed, and words by which S1 and S2 divide.
-    Shape (4, n).
+    """Return counts per text: words, tokens, tokens to be perturbed, and words by which S1 and S2
+    divide. Shape (4, n).
     """
     number = np.arange(len(lexicon.tokens))
     parts = []
@@ -155,23 +162,26 @@ def count_tokens(texts: Sequence[str], lexicon: Lexicon, policy: Policy) -> Ids:
 
 
 FoundCounts = Counter[tuple[str, str]]  # tokens by type and action
-Written = Mapping[int, str]  # by token, what stands in its place
+Written = Mapping[int, str]  # replacement text by number of the token
 
-DIGIT, UPPER, LOWER = "9", "A", "a"  # how a form shows what is drawn anew
+DIGIT, UPPER, LOWER = "9", "A", "a"  # characters of a form that are drawn anew
 _ALPHABETS = {DIGIT: string.digits, UPPER: string.ascii_uppercase, LOWER: string.ascii_lowercase}
-# what --consistent makes equal where found tokens are
+# actions on detected tokens that --consistent makes equal
 _ALIKE = (Action.SAMPLED.value, Action.DIGITS.value)
 
 
 def plan_found(
     encoded: Encoded, plan: TokenPlan, detection: Detection, document_of: Ids, *, consistent: bool
 ) -> TokenPlan:
-    """A plan with the fates of the tokens that a detector found.
+    """Return a plan with the actions for the tokens that a detector found.
 
     Args:
+        encoded: the tokens of a batch, with the detected tokens.
+        plan: the plan of these tokens without the detector.
+        detection: the action for each type that the detector reports.
         document_of: (n_texts,) the document of each text.
-        consistent: equal tokens of a document are replaced alike; those that get pseudonyms always
-            are.
+        consistent: whether equal tokens of a document get the same replacement; tokens that get
+            pseudonyms always do.
     """
     found = encoded.found
     whole = np.flatnonzero(encoded.kind == TokenClass.FOUND.value)
@@ -197,15 +207,17 @@ def plan_found(
 
 
 def _forms(encoded: Encoded, token: int) -> tuple[str, ...]:
-    """The normal forms of a token's words; a name has 's or not."""
+    """Return the normal forms of a token's words, without a final 's, so that a name equals its
+    genitive.
+    """
     first = int(encoded.first_word[token])
     numbers = encoded.word[first : first + int(encoded.n_words[token])].tolist()
     return tuple(encoded.forms[number].removesuffix("'s") for number in numbers)
 
 
 def form_of(text: str) -> str:
-    """The form of a number: what ``redrawn`` copies. Digits and letters are shown as 9, A or a,
-    white space as one.
+    """Return the form of a number, which ``redrawn`` copies: 9, A or a for each digit and letter,
+    one space for any white space.
     """
     return "".join(map(_form_of_character, " ".join(text.split())))
 
@@ -219,7 +231,7 @@ def _form_of_character(character: str) -> str:
 
 
 def redrawn(form: str, rng: np.random.Generator) -> str:
-    """A text of a form, each digit and letter of it drawn uniformly."""
+    """Draw a text of a form: each digit and letter is drawn uniformly."""
     drawn = (_ALPHABETS.get(character, character) for character in form)
     return "".join(
         choices if len(choices) == 1 else choices[int(rng.integers(len(choices)))]
@@ -228,7 +240,7 @@ def redrawn(form: str, rng: np.random.Generator) -> str:
 
 
 def source_of(encoded: Encoded, texts: Sequence[str], token: int) -> str:
-    """A token as it stands in its text."""
+    """Return a token as it is written in its text."""
     first = int(encoded.first_word[token])
     last = first + int(encoded.n_words[token]) - 1
     return texts[int(encoded.text_of[token])][
@@ -244,17 +256,22 @@ def write_found(
     document_of: Ids,
     generator: np.random.Generator | Callable[[int], np.random.Generator],
 ) -> Written:
-    """What is written in the place of found tokens, by the number of the token.
+    """Return the replacement of each detected token, by the number of the token.
 
     Args:
-        generator: of all texts, in release mode; or gives that of a text, for what is drawn here
-            alone.
+        encoded: the tokens of a batch, with the detected tokens.
+        plan: the actions for these tokens.
+        texts: the texts of the batch.
+        detection: the names that pseudonyms are drawn from.
+        document_of: (n_texts,) the document of each text.
+        generator: in release mode the generator of all texts; else a function that returns the
+            generator of one text, used for these replacements only.
     """
     found, written = encoded.found, dict[int, str]()
     if found is None:
         return written
     generators: dict[int, np.random.Generator] = {}
-    # of a document and a type, those not drawn yet, in random order
+    # names not drawn yet, in random order, by document and type
     names = dict[tuple[int, int], list[str]]()
     for token in np.flatnonzero(plan.action >= Action.PLACEHOLDER.value).tolist():
         leader = token if plan.leader is None else int(plan.leader[token])
@@ -277,7 +294,7 @@ def write_found(
             written[token] = redrawn(form_of(source_of(encoded, texts, token)), generators[text])
             continue
         left = names.setdefault((int(document_of[text]), kind), [])
-        if not left:  # at first, and once all have been drawn
+        if not left:  # no name left: first use, or all have been drawn
             listed = detection.names_for(found.types[kind])
             left += [
                 listed[number] for number in generators[text].permutation(len(listed)).tolist()
@@ -287,7 +304,7 @@ def write_found(
 
 
 def count_found(encoded: Encoded, action: Codes) -> FoundCounts:
-    """How many found tokens of each type met each action."""
+    """Count the detected tokens by type and action."""
     found = encoded.found
     if found is None or not found.types:
         return Counter()

@@ -1,8 +1,7 @@
-"""What a process that rewrites texts has loaded, once it has begun: imported by the one that
-workers are forked from.
+"""Preloaded kernels for worker processes; the parent imports this module before it forks workers.
 
-Loading compiled kernels takes most of a second in each process otherwise. Nothing is drawn here: a
-generator that the workers shared would give all of them the same noise.
+Without it, each process spends most of a second on loading compiled kernels. This module draws no
+random numbers: workers that shared a generator would get the same noise.
 """
 
 from __future__ import annotations
@@ -20,7 +19,9 @@ from lexveil.text.render import render
 
 
 def preload_kernels() -> None:
-    """Do a little of all that is done with any text, none of which needs pandas."""
+    """Encode and render one short text, which loads the kernels that every text needs; pandas stays
+    unloaded.
+    """
     keep_pandas_out()
     batch = Batch(ArrowRows([pa.array(["Some “words”, as of a text."], pa.large_string())]), [()])
     encoded = encode(batch.texts, Lexicon.build("word", ["words"], None))

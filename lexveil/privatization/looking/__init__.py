@@ -1,3 +1,3 @@
-"""What is looked at and never published: ``inspect.inspect`` foretells a release,
+"""Results that are shown and never published: ``inspect.inspect`` predicts a release,
 ``preview.preview`` shows rows.
 """

@@ -1,6 +1,6 @@
-"""What makes a rewrite a release.
+"""Steps that make a rewrite a release.
 
-``preconditions.check(request, model)`` says what may run; ``run.TwoPassRun`` counts, rewrites and
-records it; ``charge.open_charge`` pays for it in between; ``outputs.writing`` lets files appear
-together, or not at all.
+``preconditions.check(request, model)`` says whether a request may run; ``run.TwoPassRun`` counts,
+rewrites and records; ``charge.open_charge`` charges the ledger between the two passes;
+``outputs.writing`` makes files appear together, or not at all.
 """

@@ -1,3 +1,3 @@
-"""The page of `lexveil explore`: texts are cut and rewritten as experiments, to look at. No ledger
-is touched.
+"""Page of `lexveil explore`, which segments and rewrites texts as experiments. It uses no
+ledger.
 """

@@ -1,6 +1,4 @@
-"""What the page asks for: a request, as the fields of its form say it, and what is drawn of which
-text.
-"""
+"""Form of the explore page: the fields of a request, the text, and the experiments to draw."""
 
 from __future__ import annotations
 
@@ -17,12 +15,12 @@ from lexveil.privatization.settings import Settings, of_every_token, settings_of
 from lexveil.protection import DEFAULT as DEFAULT_LEVEL
 from lexveil.request import Request
 
-MOST = 10_000  # characters of a text: of more, every answer would take too long
-FIELDS = 40  # of a form, at most
+MOST = 10_000  # maximum characters of a text: a longer one would take too long
+FIELDS = 40  # maximum number of fields of a form
 DEFAULTS = {"protection": DEFAULT_LEVEL, "epsilon": "5", "recovery": "0.1"}
 LARGEST = {"draws": 6, "seed": 2**53, "token": MOST}
-# Texts that the page opens with: made up for it, or long in the public domain. Nobody is meant by
-# them.
+# Texts that the page opens with: invented for it, or long in the public domain. They refer to no
+# real person.
 SAMPLES: dict[str, str] = json.loads(
     Path(__file__).with_name("samples.json").read_text(encoding="utf-8")
 )
@@ -30,11 +28,13 @@ PUBLIC = frozenset(SAMPLES.values())
 
 
 class Row(NamedTuple):
-    """A text, and where it stands, as `lexveil privatize` would say it of a file.
+    """Text and its position in a file, named as in `lexveil privatize`.
 
     Attributes:
-        file: its name, if there are several.
-        number: of the row, from 1.
+        text: the text.
+        file: name of the file, if there are several.
+        number: number of the row, from 1.
+        column: name of the column.
     """
 
     text: str
@@ -44,20 +44,21 @@ class Row(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What the page calls it."""
+        """Name of the row on the page."""
         return f"{self.file} row {self.number:,}".lstrip()
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The fields of the page.
+    """Fields of the page's form.
 
     Attributes:
-        text: to rewrite.
-        model: its name; empty is the default. Behind a + comes the purpose.
-        request: of a release.
-        draws: how many experiments are drawn, from this seed.
-        token: the number of the token that is looked at.
+        text: the text to rewrite.
+        model: name of the model; empty for the default. A purpose follows after a +.
+        request: parameters of the privatization.
+        draws: number of experiments to draw.
+        seed: seed of the experiments.
+        token: number of the selected token; None if none is selected.
     """
 
     text: str
@@ -69,12 +70,12 @@ class Form:
 
     @classmethod
     def of(cls, **fields: str) -> Self:
-        """The form with these fields, others as the page has them at first.
+        """Create a form from fields; missing fields take the initial values of the page.
 
         Raises:
-            RequestError: if a field has a value that it cannot have; it holds nothing of the text.
+            RequestError: if a field has an invalid value; the message contains nothing of the text.
         """
-        text = fields.pop("text", "").replace("\r\n", "\n")  # forms send these
+        text = fields.pop("text", "").replace("\r\n", "\n")  # forms send \r\n
         if len(text) > MOST:
             raise RequestError(
                 f"the text is longer than {MOST:,} characters; take a part of it, or `lexveil "
@@ -96,7 +97,7 @@ class Form:
         given.pop("seed", None)
         numbers = {name: _whole(name, fields[name]) for name in LARGEST if fields.get(name)}
         model, purpose = fields.get("model", ""), fields.get("purpose", "")
-        # Only of those that the page offers: a name could also be that of a file.
+        # Only names that the page offers: another name could be that of a file.
         if "+" in model or purpose not in ("", *purpose_files.installed()):
             raise RequestError(
                 "there is no model or purpose of this name; take one that the page offers"
@@ -106,10 +107,10 @@ class Form:
 
     @classmethod
     def read(cls, body: bytes) -> Self:
-        """The fields of a form that was sent.
+        """Parse the body of a form that was sent.
 
         Raises:
-            RequestError: as ``of``, or if they cannot be read.
+            RequestError: if the body cannot be parsed, or a field has an invalid value.
         """
         try:
             fields = parse_qsl(
@@ -120,25 +121,27 @@ class Form:
         return cls.of(**dict(fields))
 
     def of_all_tokens(self) -> Self:
-        """The same without the token that is looked at."""
+        """Return the form without a selected token."""
         return replace(self, token=None)
 
     @property
     def looks_up_epsilon(self) -> bool:
-        """Whether epsilon follows from a level or a share of words."""
+        """Whether epsilon is computed from a level of protection or from a share of words."""
         return self.request.recovery is not None or self.request.level is not None
 
     def settings(
         self, params: Params, found: float | None = None, *, is_release: bool = False
     ) -> Settings:
-        """What is asked for: an experiment, or the release that the command makes.
+        """Return the settings of an experiment, or of the release that the command would make.
 
         Args:
-            found: epsilon of the level of protection or of the recovery, if one is asked for; no
-                token gets more then unless the request says so, as in `lexveil privatize`.
+            params: parameters of the project.
+            found: epsilon of the level of protection or of the recovery, if the request has one; no
+                token gets a larger epsilon unless the request allows it, as in `lexveil privatize`.
+            is_release: whether the settings are for a release.
 
         Raises:
-            RequestError: as ``settings_of``.
+            RequestError: if ``settings_of`` refuses the request.
         """
         update: dict[str, object] = {} if is_release else {"mode": "experiment", "seed": self.seed}
         level = self.request.level
