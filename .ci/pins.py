@@ -20,7 +20,8 @@ import tomllib
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
-START, END = "constraint-dependencies = [\n", "]\n"
+START = "constraint-dependencies = [\n"
+END = "]\n"
 
 
 def resolve(pyproject: str) -> dict[str, str]:

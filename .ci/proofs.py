@@ -89,9 +89,11 @@ def front_matter(page: Path) -> dict[str, Any]:
 def problems(root: Path) -> list[str]:
     """What does not hold, one line each."""
     folder = root / "docs/proofs"
-    found, covered = list[str](), set[str]()
+    found = list[str]()
+    covered = set[str]()
     for page in sorted(folder.glob("*.md")):
-        front, name = front_matter(page), page.relative_to(root).as_posix()
+        front = front_matter(page)
+        name = page.relative_to(root).as_posix()
         if not front["code"]:
             found.append(f"{name}: it names no code that it is about")
         now = code_hashes(root, list(front["code"]))

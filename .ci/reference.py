@@ -241,7 +241,8 @@ def _kind(annotation: Any, metadata: typing.Sequence[Any] = ()) -> str:
     for mark in metadata:
         if isinstance(mark, OneOf):
             return ", ".join(f"`{name}`" for name in mark.names())
-    origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
+    origin = typing.get_origin(annotation)
+    inner = typing.get_args(annotation)
     if origin is Annotated:
         return _kind(inner[0], inner[1:])
     if origin is Literal:
@@ -290,7 +291,8 @@ def main() -> int:
     options = parser.parse_args()
     stale = []
     for name, page in PAGES.items():
-        file, content = ROOT / name, page()
+        file = ROOT / name
+        content = page()
         if file.is_file() and file.read_text(encoding="utf-8") == content:
             continue
         stale.append(name)

@@ -37,7 +37,9 @@ from benchmarks.end_to_end import adopt_orphans, wait_for_orphans
 from benchmarks.scale import ROOT, cpu_seconds, end, everything, ray_nodes
 from benchmarks.table import markdown
 
-FILE, GROUP = 8e6, 2_000  # characters in a Parquet file; rows in a row group
+# characters in a Parquet file; rows in a row group
+FILE = 8e6
+GROUP = 2_000
 ROWS_OF_A_SUBJECT = 5
 HOW: dict[str, Any] = {
     "mechanism": "diffractor_geometric",
@@ -71,14 +73,17 @@ def write_tables(folder: Path, corpus: Path, megabytes: float) -> tuple[int, int
     """
     folder.mkdir()
     texts = list(corpus_texts(corpus))
-    size, n = sum(map(len, texts)), len(texts)
+    size = sum(map(len, texts))
+    n = len(texts)
     n_rows = round(n * megabytes * 1e6 / size)
     n_subjects = max(1, n_rows // ROWS_OF_A_SUBJECT)
     start = 0
     for number in count():
-        stop, characters = start, 0
+        stop = start
+        characters = 0
         while stop < n_rows and characters < FILE:
-            characters, stop = characters + len(texts[stop % n]), stop + 1
+            characters = characters + len(texts[stop % n])
+            stop = stop + 1
         if start == stop:
             return n_rows, n_subjects
         rows = range(start, stop)
@@ -216,7 +221,8 @@ def watch(largest: dict[str, dict[int, float]], stop: threading.Event) -> None:
 
 def measure(engine: str, workers: int, source: Path, out: Path) -> dict[str, Any]:
     """Measure one release in this process."""
-    largest, stop = dict[str, dict[int, float]](), threading.Event()
+    largest = dict[str, dict[int, float]]()
+    stop = threading.Event()
     threading.Thread(target=watch, args=(largest, stop), daemon=True).start()
 
     def without_watch(seconds: float) -> float:
@@ -224,7 +230,8 @@ def measure(engine: str, workers: int, source: Path, out: Path) -> dict[str, Any
 
     with ENGINES[engine](workers) as release:
         began = time.perf_counter()
-        cpu, driver = without_watch(cpu_seconds()), without_watch(time.process_time())
+        cpu = without_watch(cpu_seconds())
+        driver = without_watch(time.process_time())
         n_rows = release(source, out)
         row: dict[str, Any] = {
             "published": n_rows,

@@ -59,7 +59,8 @@ AVERAGE_WORDS = 200.0  # average words of a document, which turn ε into a budge
 # invented words per word of the model; the surplus words are outside its vocabulary
 MORE_WORDS = 1.2
 # seconds between checks of memory; size in bytes up to which processes are left out
-POLL, SMALL_PROCESS = 0.05, 20 * 2**20
+POLL = 0.05
+SMALL_PROCESS = 20 * 2**20
 SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of Linux's prctl
 SAMPLE = 0.002  # seconds of processor time between two samples of the profile
 COLUMNS = {
@@ -185,7 +186,8 @@ def run(code: Checkout, folder: Path, arguments: Sequence[str]) -> dict[str, Any
         f"import os, sys; os.chdir({str(folder)!r}); from lexveil.cli.main import main; "
         "sys.exit(main())"
     )
-    before, begin = os.times(), time.perf_counter()
+    before = os.times()
+    begin = time.perf_counter()
     log = folder / "log"
     process = os.posix_spawn(
         code.python,
@@ -195,7 +197,8 @@ def run(code: Checkout, folder: Path, arguments: Sequence[str]) -> dict[str, Any
             (os.POSIX_SPAWN_OPEN, one, str(log), os.O_WRONLY | os.O_CREAT, 0o600) for one in (1, 2)
         ],
     )
-    resident, status = dict[int, int](), None
+    resident = dict[int, int]()
+    status = None
     while status is None:
         time.sleep(POLL)
         for one in _family(process):
@@ -253,9 +256,11 @@ def measure(
 
     A short text before them lets each checkout compile its kernels.
     """
-    source, small = folder / f"{mechanism}.jsonl", folder / "small.jsonl"
+    source = folder / f"{mechanism}.jsonl"
+    small = folder / "small.jsonl"
     found: dict[str, list[dict[str, Any]]] = {code.name: [] for code in codes}
-    rows, out = [], folder / "out.jsonl"
+    rows = []
+    out = folder / "out.jsonl"
     for number in range(options.runs + 2):
         for code in codes:
             for file in folder.glob("out.jsonl*"):
@@ -333,7 +338,8 @@ def profile(folder: Path, mechanism: str, options: argparse.Namespace) -> None:
         nonlocal last
         del number
         now = time.process_time_ns()
-        since, last = now - last, now
+        since = now - last
+        last = now
         while frame is not None:
             module = frame.f_globals.get("__name__", "")
             if module.startswith("lexveil"):
@@ -403,7 +409,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory(prefix="lexveil-benchmark-") as name:
         folder = Path(name)
         source = corpus_texts(options.corpus) if options.corpus else made_texts(options.words)
-        texts, size = list[str](), 0
+        texts = list[str]()
+        size = 0
         for text in source:
             texts.append(text)
             size += len(text)

@@ -47,11 +47,16 @@ from lexveil.types import Floats
 
 TRIES = 12  # attempts to find the ε of a level
 RANGE = (0.5, 128.0)  # range of ε, except for the 1-Diffractors
-LEVELS, CLEAN_LEVEL = (0.05, 0.1, 0.2, 0.5), 1.0
-SHOWN, KEPT = 0.2, 10  # level of the texts that are shown, and their number
+LEVELS = (0.05, 0.1, 0.2, 0.5)
+CLEAN_LEVEL = 1.0
+# level of the texts that are shown, and their number
+SHOWN = 0.2
+KEPT = 10
 KAPPA = 0.5  # κ if the output has only common words
 PROCESSES = 2
-CANDIDATES, OUTPUTS = 1000, 200  # of which the source is one, and outputs whose source is sought
+# of which the source is one, and outputs whose source is sought
+CANDIDATES = 1000
+OUTPUTS = 200
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 LINKAGE = ("structure", "naive", "likelihood")  # readers, as lexveil/recovery/linkage.py has them
 Row = dict[str, Any]
@@ -196,11 +201,13 @@ class Bench:
 
     def rows(self, name: str, rewriting: Rewriting, levels: Sequence[float]) -> Iterator[Row]:
         """Yield one row for each level; a single row for the clean texts."""
-        problem, about = self.problems[name], {"problem": name, "rewriting": list(rewriting)}
+        problem = self.problems[name]
+        about = {"problem": name, "rewriting": list(rewriting)}
         if rewriting == CLEAN:
             yield about | {"level": CLEAN_LEVEL} | self.figures(problem, problem.texts)
             return
-        measuring, bounds = self.measuring(rewriting), RANGES.get(rewriting.mechanism, RANGE)
+        measuring = self.measuring(rewriting)
+        bounds = RANGES.get(rewriting.mechanism, RANGE)
         names = [str(number) for number in range(len(problem.texts))]
         named = cache(
             lambda epsilon: measuring.named(
@@ -266,7 +273,8 @@ def measure(problems: Sequence[Problem], kept: dict[str, Any], options: argparse
                 works.append((problem.name, rewriting, missing))
     if not works:
         return
-    packaged, files = Model.load(name="en").packaged, sorted(options.corpus.glob("*.json.gz"))
+    packaged = Model.load(name="en").packaged
+    files = sorted(options.corpus.glob("*.json.gz"))
     assert packaged is not None
     bench = Bench(
         problems, learnt(files, options.learn, {source.name for source in packaged.card.sources})

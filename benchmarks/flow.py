@@ -116,7 +116,8 @@ def measure(argv: list[str], root: Path) -> tuple[float, float]:
         name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")
     }
     path = os.pathsep.join((str(Path(sys.executable).parent), environment.get("PATH", "")))
-    before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    started = time.perf_counter()
     subprocess.run(
         argv,
         cwd=root,
@@ -124,7 +125,8 @@ def measure(argv: list[str], root: Path) -> tuple[float, float]:
         check=True,
         stdout=subprocess.DEVNULL,
     )
-    wall, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
+    wall = time.perf_counter() - started
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 

@@ -240,7 +240,8 @@ def trained(
 def _batches(rows: Ids, rng: np.random.Generator) -> Iterator[Ids]:
     """Rows in random order, but for runs of them, which see each other."""
     runs = [rows[start : start + RUN] for start in range(0, len(rows), RUN)]
-    order, n_runs = rng.permutation(len(runs)).tolist(), BATCH // RUN
+    order = rng.permutation(len(runs)).tolist()
+    n_runs = BATCH // RUN
     for start in range(0, len(runs), n_runs):
         yield np.concatenate([runs[run] for run in order[start : start + n_runs]])
 
@@ -265,7 +266,9 @@ def _figures(evidence: Evidence, rows: Ids, words: Words, kind: np.dtype[Any]) -
 
 
 def _forward(evidence: Evidence, rows: Ids, words: Words, weights: Weights) -> _Seen:
-    around, kept, kind = evidence.around[rows], evidence.kept[rows], weights.hidden.dtype
+    around = evidence.around[rows]
+    kept = evidence.kept[rows]
+    kind = weights.hidden.dtype
     replaced, place = np.unique(around, return_inverse=True)
     place = place.reshape(around.shape)
     known = [words.vectors[evidence.outputs[replaced]], evidence.means[replaced]]
@@ -297,7 +300,8 @@ def _backward(
     by_pairs = _summed(seen.place.ravel(), by_slots, len(seen.pairs))
     n_rows, k = slope.shape
     # Places without a candidate, -1, have no slope.
-    ids, starts = evidence.ids[rows].ravel() % len(weights.words), np.arange(n_rows + 1) * k
+    ids = evidence.ids[rows].ravel() % len(weights.words)
+    starts = np.arange(n_rows + 1) * k
     chosen = csr_array((slope.ravel(), ids, starts), shape=(n_rows, len(weights.words)))
     return Weights(
         kept=_summed(seen.kept.ravel(), by_slots, len(weights.kept)),
@@ -314,7 +318,8 @@ def _backward(
 
 def _summed(places: Ids, values: Reals, n: int) -> Reals:
     """The sums of rows by place, (n, width)."""
-    ones, starts = np.ones(len(places), values.dtype), np.arange(len(places) + 1)
+    ones = np.ones(len(places), values.dtype)
+    starts = np.arange(len(places) + 1)
     sums: Reals = csr_array((ones, places, starts), shape=(len(places), n)).T @ values
     return sums
 

@@ -99,10 +99,8 @@ def reserve_in_bulk(n: int, times: int, folder: Path, address: str | None) -> li
                 )
                 for part in keys
             )
-            before, began = (
-                sum(sum(process.cpu_times()[:2]) for process in processes),
-                time.perf_counter(),
-            )
+            before = sum(sum(process.cpu_times()[:2]) for process in processes)
+            began = time.perf_counter()
             with ledger.begin({"benchmark": True}) as release:
                 reserved = release.reserve_in_bulk(batches, 1.0, 1.5)
                 seconds = time.perf_counter() - began

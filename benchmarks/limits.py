@@ -14,7 +14,8 @@ import numpy.typing as npt
 from lexveil.mechanisms.noise.streams import release_generator
 
 # a product of this shape stays in the cache, so that it is the fastest possible
-QUERIES, WORDS = 1024, 2048
+QUERIES = 1024
+WORDS = 2048
 
 
 def best_rate(work: Callable[[], float], seconds: float = 0.4) -> float:
@@ -22,7 +23,8 @@ def best_rate(work: Callable[[], float], seconds: float = 0.4) -> float:
     amount; the first call warms up.
     """
     work()
-    best, end = 0.0, time.process_time() + seconds
+    best = 0.0
+    end = time.process_time() + seconds
     while time.process_time() < end:
         start = time.process_time()
         amount = work()

@@ -90,7 +90,9 @@ def run(
     Returns:
         the number of tokens, their CPU seconds, and the share of these in which noise was drawn.
     """
-    done, drawing, start = 0, 0.0, time.process_time()
+    done = 0
+    drawing = 0.0
+    start = time.process_time()
     row_bytes = mechanism.noise(epsilon[:1], rng).nbytes
     for chunk in chunks(len(ids), row_bytes):
         begun = time.process_time()
@@ -110,7 +112,8 @@ def run_per_word(
     """Return the tokens per CPU second of the per-word implementation."""
     rng = np.random.default_rng(0)
     replace(int(ids[0]), epsilon, rng)
-    done, start = 0, time.process_time()
+    done = 0
+    start = time.process_time()
     for word in ids.tolist():
         replace(word, epsilon, rng)
         done += 1
@@ -156,7 +159,8 @@ def proposals_of(made: Tem, ids: npt.NDArray[np.int64], epsilon: npt.NDArray[np.
     """Estimate, from some of the tokens, the number of proposals that all tokens take, plus one for
     each list that is read.
     """
-    count, some = len(ids), np.arange(0, len(ids), max(1, len(ids) // 200))
+    count = len(ids)
+    some = np.arange(0, len(ids), max(1, len(ids) // 200))
     # A few words at a time: all of them at once would be the largest memory of the process.
     law = np.concatenate(
         [
@@ -176,7 +180,8 @@ def proposals_of(made: Tem, ids: npt.NDArray[np.int64], epsilon: npt.NDArray[np.
 
 def measure(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return all rows of one mechanism at one V, measured in this process."""
-    name, seconds = spec["mechanism"], spec["seconds"]
+    name = spec["mechanism"]
+    seconds = spec["seconds"]
     vectors = np.load(spec["vectors"], mmap_mode="r", allow_pickle=False)
     ids = np.load(spec["ids"], allow_pickle=False)
     near = open_lists(Path(spec["lists"]), spec["key"]) if "lists" in spec else None
@@ -337,7 +342,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             if any(
                 name == "rank_remap" or MECHANISMS[name].on_neighbors for name in options.mechanisms
             ):
-                folder, key = options.lists or Path(scratch), key_of(vectors)
+                folder = options.lists or Path(scratch)
+                key = key_of(vectors)
                 lists = {"lists": str(folder / str(n_words)), "key": key}
                 begun = time.process_time()
                 add_lists(folder / str(n_words), vectors, key, n_words, largest_distance(vectors))

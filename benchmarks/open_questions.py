@@ -130,7 +130,8 @@ def scored_ngrams(corpus: Corpus, size: int) -> Scored:
         key = key << BITS | words
     keys, occurrences = np.unique(key[inside], return_counts=True)
     frequent = occurrences >= MIN_NGRAM
-    keys, occurrences = keys[frequent], occurrences[frequent]
+    keys = keys[frequent]
+    occurrences = occurrences[frequent]
     columns = [keys >> BITS * (size - 1 - place) & 2**BITS - 1 for place in range(size)]
     places = ("first", "second", "third")[:size]
     table = {f"{place}_id": ids for place, ids in zip(places, columns, strict=True)}
@@ -186,7 +187,8 @@ class Spaces:
     """
 
     def __init__(self, corpus: Corpus, work: Path) -> None:
-        self.corpus, self.work = corpus, work
+        self.corpus = corpus
+        self.work = work
         self._pairs: Scored | None = None
         self._triples: Scored | None = None
         self._made: dict[str, Space] = {}
@@ -226,7 +228,8 @@ class Spaces:
         return self._made[name]
 
     def _trained(self, name: str, segmentation: str, column: str) -> tuple[list[str], Vectors, Ids]:
-        vectors_file, tokens_file = self.work / f"{name}.npz", self.work / f"{name}.json"
+        vectors_file = self.work / f"{name}.npz"
+        tokens_file = self.work / f"{name}.json"
         if not tokens_file.exists():
             from gensim.models import Word2Vec
 
@@ -248,7 +251,8 @@ class Spaces:
             seconds = time.process_time() - started
             print(f"{name}: {len(tokens):,} tokens, {seconds:.0f} s", file=sys.stderr, flush=True)
         with np.load(vectors_file) as kept:
-            vectors, counts = kept["vectors"], kept["counts"]
+            vectors = kept["vectors"]
+            counts = kept["counts"]
         return json.loads(tokens_file.read_text(encoding="utf-8")), vectors, counts
 
 
@@ -273,7 +277,8 @@ def by_score(encoded: Encoded, space: Space) -> Floats:
     collocations = space.lexicon.collocations
     assert collocations is not None
     for place in np.flatnonzero(encoded.n_words > 1).tolist():
-        n, first = int(encoded.n_words[place]), encoded.first_word[place]
+        n = int(encoded.n_words[place])
+        first = encoded.first_word[place]
         ids = collocations.ids(encoded.words[first : first + n])
         weight[place] += collocations.scores(ids, np.array([0, n]))[n - 2][0] / 4
     return weight
@@ -298,7 +303,8 @@ class Rewriter:
     def __init__(
         self, space: Space, strategy: str, mechanism: type[Madlib], **options: object
     ) -> None:
-        self.space, self.strategy = space, strategy
+        self.space = space
+        self.strategy = strategy
         self.out = space.without_marks()
         self.number = np.full(len(space.vectors), -1)
         self.number[self.out] = np.arange(len(self.out))
@@ -344,7 +350,8 @@ class Rewriter:
         encoded, rows, action = texts
         out: list[list[str]] = [[] for _ in range(encoded.n_texts)]
         words = encoded.words
-        firsts, sizes = encoded.first_word.tolist(), encoded.n_words.tolist()
+        firsts = encoded.first_word.tolist()
+        sizes = encoded.n_words.tolist()
         for place, (text, row, what) in enumerate(
             zip(encoded.text_of.tolist(), rows.tolist(), action.tolist(), strict=True)
         ):
@@ -376,7 +383,8 @@ class WeighedRewriter(Rewriter):
 
     def __init__(self, space: Space, measure: BaseMeasure, k: int) -> None:
         super().__init__(space, "S1", Madlib)
-        self.measure, self.k = measure, k
+        self.measure = measure
+        self.k = k
 
     def draw(self, texts: Written, drawn: Ids, ids: Ids, _: Floats, noise: Floats) -> None:
         """Fill in the rows from the first token to the last."""
@@ -386,10 +394,12 @@ class WeighedRewriter(Rewriter):
         uniform = np.random.default_rng(SEED + 1).random(len(drawn))
         number = np.full(len(rows), -1)
         number[drawn] = np.arange(len(drawn))
-        text, before = -1, -1
+        text = -1
+        before = -1
         for place in np.flatnonzero(action != Action.DROPPED.value).tolist():
             if encoded.text_of[place] != text:
-                text, before = encoded.text_of[place], -1
+                text = encoded.text_of[place]
+                before = -1
             if number[place] >= 0:
                 candidates = near[number[place]]
                 sums = np.cumsum(self.mass(before, candidates))
@@ -413,7 +423,8 @@ def public_measure(spaces: Spaces) -> BaseMeasure:
     """Return the base measure of tem_context for the words of the corpus: word frequency and
     bigrams.
     """
-    space, corpus = spaces["word"], spaces.corpus
+    space = spaces["word"]
+    corpus = spaces.corpus
     row = np.array([space.lexicon.rows.get(form, -1) for form in corpus.forms])[corpus.ids]
     last = np.zeros(len(row), dtype=np.bool_)
     last[corpus.offsets[1:] - 1] = True
@@ -447,7 +458,8 @@ class Measures:
     """Figures of rewritten texts: similarity, perplexity, accuracy and kept words."""
 
     def __init__(self, sets: Sequence[Texts], words: Space, language_model: NgramModel) -> None:
-        self.sets, self.language_model = sets, language_model
+        self.sets = sets
+        self.language_model = language_model
         self.encoders = [
             TfidfMean.fit(words.lexicon.tokens, words.vectors, some.texts) for some in sets
         ]
@@ -502,7 +514,8 @@ def still_there(texts: Sequence[str], rewritten: Sequence[str]) -> float:
     place.
     """
     function_words = language_of("en").function_words
-    n, n_kept = 0, 0
+    n = 0
+    n_kept = 0
     for before, after in zip(texts, rewritten, strict=True):
         content = Counter(word for word in words_of(before) if word not in function_words)
         n += content.total()
@@ -532,8 +545,11 @@ class Questions:
         sentences: int,
         other: Path | None,
     ) -> None:
-        self.spaces, self.measures, self.other = spaces, measures, other
-        self.epsilons, self.sentences = epsilons, sentences
+        self.spaces = spaces
+        self.measures = measures
+        self.other = other
+        self.epsilons = epsilons
+        self.sentences = sentences
 
     def show(self, title: str, rows: Sequence[Row]) -> None:
         """Print a table."""
@@ -682,7 +698,8 @@ class Questions:
         """
         rewriter = Rewriter(self.spaces["word"], "S1", Madlib)
         rng = np.random.default_rng(SEED)
-        vectors, search = rewriter.mechanism.vectors, rewriter.mechanism.search
+        vectors = rewriter.mechanism.vectors
+        search = rewriter.mechanism.search
         n = 1000
         left, right = (rng.permutation(len(vectors))[:n] for _ in range(2))
         print(
@@ -706,7 +723,8 @@ class Questions:
 
     def weighed(self) -> None:
         """Compare the nearest words weighed by the public measure with MADLIB and Vickrey."""
-        words, measure = self.spaces["word"], public_measure(self.spaces)
+        words = self.spaces["word"]
+        measure = public_measure(self.spaces)
         rewriters: dict[str, Rewriter] = {
             "madlib": Rewriter(words, "S1", Madlib),
             "vickrey, t 0.75": Rewriter(words, "S1", Vickrey),

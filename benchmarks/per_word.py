@@ -69,7 +69,8 @@ def vickrey(vectors: Vectors, t: float = 0.75) -> PerWord:
         noisy = vectors[word] + published_noise(vectors.shape[1], epsilon, rng)
         distance = np.linalg.norm(vectors - noisy, axis=1)
         first, second = np.argsort(distance)[:2]
-        near, far = distance[first], distance[second]
+        near = distance[first]
+        far = distance[second]
         share = (1 - t) * far / (t * near + (1 - t) * far)
         return int(first if rng.random() < share else second)
 

@@ -79,7 +79,8 @@ class Problem:
                 groups[classes[row]].append(row)
             kept = {row for group in groups.values() for row in group[: n // len(groups)]}
             parts.append([row for row in chosen if row in kept])
-        rows, n_train = [*parts[0], *parts[1]], len(parts[0])
+        rows = [*parts[0], *parts[1]]
+        n_train = len(parts[0])
         texts = [" ".join(table["text"][row].split()[: sizes.words]) for row in rows]
         read = np.cumsum([len(text.split()) for text in texts[n_train:]])
         n_read = min(int(np.searchsorted(read, sizes.read)) + 1, len(read))
@@ -99,7 +100,8 @@ class Problem:
         """Learn from the training texts and predict the class of each held-out text; return a
         string of one digit per text for each prediction.
         """
-        n, found = self.n_train, {}
+        n = self.n_train
+        found = {}
         for place, what in enumerate(self.columns):
             model = Linear(SEED).fit(texts[:n], [row[place] for row in self.classes[:n]])
             found[what] = "".join(
@@ -111,12 +113,15 @@ class Problem:
         """Return (1 + RESAMPLED,) macro F1 over all predicted documents, and over each bootstrap
         draw of them.
         """
-        place, names = [*self.columns].index(what), self.names(what)
+        place = [*self.columns].index(what)
+        names = self.names(what)
         truth = np.array([names.index(known[place]) for known in self.classes[self.n_train :]])
-        guesses, n = np.array([*map(int, predicted)]), len(truth)
+        guesses = np.array([*map(int, predicted)])
+        n = len(truth)
         true, guessed = (of == np.arange(len(names))[:, None] for of in (truth, guesses))
         weights = resampled(n)
-        right, either = weights @ (true & guessed).T, weights @ (true.astype(float) + guessed).T
+        right = weights @ (true & guessed).T
+        either = weights @ (true.astype(float) + guessed).T
         mean: Floats = (2 * right / np.maximum(either, 1)).mean(axis=1)
         return mean
 

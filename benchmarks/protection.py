@@ -158,12 +158,14 @@ class Measuring:
         tokens = [
             self.engine.lexicon.tokens[row] for row in self.public.prepared.vocabulary.rows.tolist()
         ]
-        self.pieces, self.language_model = [token.split("_") for token in tokens], language_model
+        self.pieces = [token.split("_") for token in tokens]
+        self.language_model = language_model
         self.neural = neural
         self.reader = self._reader_of(epsilons) if epsilons else None
 
     def _reader_of(self, epsilons: tuple[float, float]) -> ContextualAdversary:
-        adversary, prior = self.public.adversary(epsilons), np.maximum(self.public.prior, NEVER)
+        adversary = self.public.adversary(epsilons)
+        prior = np.maximum(self.public.prior, NEVER)
         assert self.language_model is not None
         reader = contextual_adversary(
             adversary, prior, self.language_model, self.pieces, self.neural
@@ -185,7 +187,8 @@ class Measuring:
         number = self.public.prepared.vocabulary.number
         is_drawn = done.action == Action.PERTURBED.value
         is_kept = done.action == Action.KEPT.value
-        words, first_word = done.encoded.words, done.encoded.first_word.tolist()
+        words = done.encoded.words
+        first_word = done.encoded.first_word.tolist()
         certain = [
             words[word] if kept else None
             for word, kept in zip(first_word, is_kept.tolist(), strict=True)
@@ -206,12 +209,14 @@ class Measuring:
         rate = round(len(done.rows) / (time.process_time() - started))
         number = self.public.prepared.vocabulary.number
         is_drawn = done.action == Action.PERTURBED.value
-        source, output = number[done.encoded.rows[is_drawn]], number[done.rows[is_drawn]]
+        source = number[done.encoded.rows[is_drawn]]
+        output = number[done.rows[is_drawn]]
         reader = self.reader or self._reader_of((epsilon / 1.01, epsilon * 1.01))
         seen = self.seen(done)
         guesses = asdict(reader.guess(seen))
         bands = self.public.bands[source]
-        content, rare = bands > 0, bands == RARE
+        content = bands > 0
+        rare = bands == RARE
         shown = [name for name in GUESSES if name != "without_output" and guesses[name] is not None]
 
         def share(right: np.ndarray, of: np.ndarray) -> Share:
@@ -233,7 +238,8 @@ class Measuring:
             {name: share(guesses[name] == source, of) for name in shown} for of in (content, rare)
         )
         words_per_word = round(n_words[1] / n_words[0], 3)
-        unchanged, rewritten = share(output == source, content), [*done.texts]
+        unchanged = share(output == source, content)
+        rewritten = [*done.texts]
         by_neural = (
             [nats_by(self.neural, some) for some in (rewritten, texts)] if self.neural else []
         )
@@ -320,7 +326,9 @@ def nats_a_word(language_model: NgramModel, texts: Sequence[str]) -> float:
 
 def learnt(files: Sequence[Path], max_words: int, without: Collection[str] = ()) -> NgramModel:
     """Train an n-gram model on the first words of files, without the texts of some sources."""
-    numbers, ids, offsets = dict[str, int](), list[int](), [0]
+    numbers = dict[str, int]()
+    ids = list[int]()
+    offsets = [0]
     for file in files:
         for sentence in _sentences(read_texts(file, without)):
             ids += [numbers.setdefault(word, len(numbers)) for word in sentence]
@@ -337,7 +345,8 @@ def learnt(files: Sequence[Path], max_words: int, without: Collection[str] = ())
 def _sentences(texts: Sequence[str]) -> Iterator[list[str]]:
     for start in range(0, len(texts), 2048):
         tokens = tokenize(texts[start : start + 2048])
-        words, begin = np.array([*tokens.forms], dtype=object)[tokens.ids].tolist(), 0
+        words = np.array([*tokens.forms], dtype=object)[tokens.ids].tolist()
+        begin = 0
         for size in tokens.sentence_sizes.tolist():
             yield words[begin : begin + size]
             begin += size
@@ -361,7 +370,8 @@ def drawn(texts: Sequence[str], n_words: int, longest: int) -> list[str]:
     """Draw texts in random order, and cut each to its first words, until there are ``n_words``
     words.
     """
-    chosen, total = [], 0
+    chosen = []
+    total = 0
     for number in np.random.default_rng(SEED).permutation(len(texts)).tolist():
         words = texts[number].split(" ")[:longest]
         chosen.append(" ".join(words))
@@ -452,14 +462,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.json and (options.epsilon or options.base != "bigrams"):
         parser.error("--json is for the levels of the default base measure")
     *learn, held_out = sorted(options.corpus.glob("*.json.gz"))
-    model, language_model = (
-        with_context(Model.load(name=options.model), model=options.base),
-        learnt(learn, options.learn),
-    )
+    model = with_context(Model.load(name=options.model), model=options.base)
+    language_model = learnt(learn, options.learn)
     assert model.packaged is not None and model.sha256 is not None
     shipped = measured_levels(model.sha256)
     neural = READER_MODELS[options.reader].make() if options.reader in READER_MODELS else None
-    rows, levels = list[dict[str, object]](), list[MeasuredLevel]()
+    rows = list[dict[str, object]]()
+    levels = list[MeasuredLevel]()
     for mechanism, strategy in product(options.mechanism, options.strategy):
         measuring = Measuring(model, mechanism, strategy, language_model, neural)
         expected = cache(measuring.expected if options.base == "bigrams" else lambda _: {})

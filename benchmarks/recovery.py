@@ -36,7 +36,9 @@ from lexveil.text.languages.english import STOP_WORDS
 from lexveil.text.normal_forms import is_punctuation
 from lexveil.types import Bytes, Floats, Orders, Vectors
 
-N_WORDS, DIMENSIONS, TOKENS = 30_000, 300, 200_000
+N_WORDS = 30_000
+DIMENSIONS = 300
+TOKENS = 200_000
 # These ε leave about a third of the words unchanged on made vectors.
 EPSILONS = {"tem": 5.0, "diffractor_geometric": 1.0, "diffractor_tem": 1.0, "truncated_gumbel": 5.0}
 NOISY = 40.0
@@ -79,16 +81,15 @@ TOYS = {
 
 def speed(name: str, n_words: int, dimensions: int, tokens: int) -> dict[str, Any]:
     """Build the adversary of one mechanism for a run, decode the outputs, and return the times."""
-    vectors, prior = (
-        material.made_vectors(n_words, dimensions),
-        prior_of(10_000_000 // np.arange(1, n_words + 1)),
-    )
+    vectors = material.made_vectors(n_words, dimensions)
+    prior = prior_of(10_000_000 // np.arange(1, n_words + 1))
     orders = np.stack(
         [np.random.default_rng(seed).permutation(n_words) for seed in range(2)]
     ).astype(np.int32)
     mechanism = build_mechanism(name, vectors, PAPER, orders)
     centre = EPSILONS.get(name, NOISY)
-    low, high = centre / SPREAD, centre * SPREAD
+    low = centre / SPREAD
+    high = centre * SPREAD
     _warm_up(name)
     ids = material.draw_tokens(tokens, prior)
     epsilon = np.clip(material.document_epsilons(tokens, centre), low, high)
@@ -116,7 +117,8 @@ def speed(name: str, n_words: int, dimensions: int, tokens: int) -> dict[str, An
 
 
 def _warm_up(name: str) -> None:
-    vectors, orders = material.made_vectors(3000, 8), np.arange(3000, dtype=np.int32)[None]
+    vectors = material.made_vectors(3000, 8)
+    orders = np.arange(3000, dtype=np.int32)[None]
     mechanism = build_mechanism(name, vectors, PAPER, orders)
     build_adversary(mechanism, np.full(3000, 1 / 3000), (9.0, 11.0)).guess(
         np.arange(9), np.full(9, 10.0)
@@ -139,7 +141,8 @@ class Words(NamedTuple):
         import lexveil.models
 
         model = PackagedModel(Path(lexveil.models.__path__[0]) / "en")
-        space, orders = model.space("word"), model.word_lists("word", "L0").orders
+        space = model.space("word")
+        orders = model.word_lists("word", "L0").orders
         rows = np.flatnonzero([not is_punctuation(token) for token in space.tokens])[:n_words]
         number = np.full(len(space.tokens), -1)
         number[rows] = np.arange(len(rows))
@@ -194,7 +197,8 @@ def against_tem(n_words: int, epsilons: Sequence[float]) -> Iterator[dict[str, A
     frequent words of the model en.
     """
     words = Words.of(n_words)
-    prior, mechanism = words.prior, words.mechanism("tem")
+    prior = words.prior
+    mechanism = words.mechanism("tem")
     sample = WordSample.draw(prior, words.bands, np.random.default_rng(5), OF_BAND)
     ends = min(epsilons), max(epsilons)
     readers: dict[str, Adversary] = {
@@ -220,13 +224,16 @@ def toy(name: str, dimensions: int, epsilon: float, remap: bool = False) -> dict
     """Return the recovery of the estimated adversary on a toy vocabulary, and the largest recovery
     that the table of its draws allows.
     """
-    n_words, draws, rng = 200, 1000, np.random.default_rng(1)
+    n_words = 200
+    draws = 1000
+    rng = np.random.default_rng(1)
     vectors = rng.normal(size=(n_words, dimensions)) * np.exp(rng.normal(0, 0.4, n_words))[:, None]
     given: dict[str, Any] = PAPER | {"rank_remap": {"enabled": remap}}
     mechanism: Mechanism = build_mechanism(name, vectors.astype(np.float32), given)
     prior = 1 / np.arange(1, n_words + 1)
     prior /= prior.sum()
-    ids, words = np.repeat(np.arange(n_words), draws), np.arange(n_words)
+    ids = np.repeat(np.arange(n_words), draws)
+    words = np.arange(n_words)
     budgets = np.full(len(ids), epsilon)
     outputs = mechanism.replace(ids, budgets, mechanism.noise(budgets, rng))
     table = (

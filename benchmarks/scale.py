@@ -267,7 +267,8 @@ def rewriting(texts: list[str], folder: Path) -> tuple[Callable[[Any], Any], lis
         Request(mechanism="madlib", strategy="S3", document_budget=1000.0, seed=1),
         Model.load(None, "en"),
     )
-    column, size = pa.array(texts, pa.large_string()), max(1, len(texts) // ITEMS)
+    column = pa.array(texts, pa.large_string())
+    size = max(1, len(texts) // ITEMS)
     keys = [(str(number),) for number in range(len(texts))]
     cuts = (slice(start, start + size) for start in range(0, len(texts), size))
     batches = [Batch(ArrowRows([column[cut]]), keys[cut], cut.start) for cut in cuts]
@@ -287,19 +288,19 @@ def measure(engine: str, work: str, texts: list[str]) -> dict[str, Any]:
         folder = Path(made)
         function, items = WORK[work](texts, folder)
         row: dict[str, Any] = {"work": work, "engine": engine}
-        own, cpu, started = megabytes(), cpu_seconds(), time.perf_counter()
+        own = megabytes()
+        cpu = cpu_seconds()
+        started = time.perf_counter()
         try:
             with ENGINES[engine](nodes) as mapped:
                 list(mapped(abs, range(4)))
                 row |= {"start": time.perf_counter() - started, "start_cpu": cpu_seconds() - cpu}
                 row["idle"] = megabytes() - own
                 for name in ("first", "wall"):
-                    stop, peak, cpu, started = (
-                        threading.Event(),
-                        [0.0],
-                        cpu_seconds(),
-                        time.perf_counter(),
-                    )
+                    stop = threading.Event()
+                    peak = [0.0]
+                    cpu = cpu_seconds()
+                    started = time.perf_counter()
                     watcher = threading.Thread(target=sampled, args=(peak, stop))
                     watcher.start()
                     list(mapped(function, items))
@@ -322,7 +323,8 @@ def outcome(
     begun: Callable[[], Iterator[Any]], after_first: Callable[[], None] = lambda: None
 ) -> str:
     """Return the number of results and the time of a map, or its error."""
-    started, n = time.perf_counter(), 0
+    started = time.perf_counter()
+    n = 0
     try:
         for n, _ in enumerate(begun(), 1):
             if n == 1:

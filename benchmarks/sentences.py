@@ -172,7 +172,8 @@ class Rewriter:
 
     def row(self, rewriting: Rewriting) -> Row:
         """What is measured of one rewriting of all texts."""
-        problem, texts = self.problem, [*self.problem.texts]
+        texts = [*self.problem.texts]
+        problem = self.problem
         started = time.process_time()
         row: Row = {}
         if rewriting == CLEAN:
@@ -200,7 +201,8 @@ class Rewriter:
 
     def told(self, rewriting: Rewriting) -> Row:
         """Linkage of outputs of a pool, and the words that a reader names of their sources."""
-        engine, pool = self.sentences(rewriting), pool_of(self.problem)
+        engine = self.sentences(rewriting)
+        pool = pool_of(self.problem)
         sources = pool[:OUTPUTS]
         done = self.rewritten(rewriting, sources)
         naive = naive_similarities([*done.texts], pool)

@@ -160,10 +160,13 @@ def ask(
         at_least: minimum number of answers to wait for, even beyond ``seconds``.
         settings: settings of each request; None if the operator has fixed them.
     """
-    asked, lock, end = Asked(), threading.Lock(), time.monotonic() + seconds
+    asked = Asked()
+    lock = threading.Lock()
+    end = time.monotonic() + seconds
 
     def client(number: int) -> None:
-        rng, n = random.Random(number), 0
+        rng = random.Random(number)
+        n = 0
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=120) as http:
             while time.monotonic() < end or len(asked.answers) < at_least:
                 n += 1
@@ -238,7 +241,9 @@ def killing(
     """Kill a worker now and then while the block runs, ``most`` in all, at random times; yield the
     list of killed processes.
     """
-    ended, killed, rng = threading.Event(), list[int](), random.Random(seed)
+    ended = threading.Event()
+    killed = list[int]()
+    rng = random.Random(seed)
 
     def kill() -> None:
         while not ended.wait(rng.expovariate(1 / every)):
@@ -270,13 +275,15 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[1, 10, 100])
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        home, log = Path(folder, "home"), Path(folder, "log")
+        home = Path(folder, "home")
+        log = Path(folder, "log")
         home.mkdir(mode=0o700)
         options = ("--model", "en", *SETTINGS, "--workers", str(chosen.workers))
         with running(home, *options, log=log) as service:
             for size in chosen.sizes:  # each worker once, whose first request takes longer
                 ask(service.port, chosen.clients, [size], 2.0, f"warm-{size}")
-            rows, everything = [], Asked()
+            rows = []
+            everything = Asked()
 
             def measured(what: str, asked: Asked, seconds: float) -> None:
                 latency = np.array(asked.seconds or [np.nan])

@@ -121,7 +121,8 @@ class EvidenceReader(ContextualAdversary):
         """Build the adversary of one mechanism at one epsilon."""
         public = measuring.public
         adversary = public.adversary((epsilon / 1.01, epsilon * 1.01))
-        prior, model = np.maximum(public.prior, NEVER), measuring.language_model
+        prior = np.maximum(public.prior, NEVER)
+        model = measuring.language_model
         assert model is not None
         super().__init__(adversary, prior, model, measuring.pieces, with_output_only=True)
         self.words, self.gathered = words, list[Evidence]()
@@ -176,7 +177,8 @@ class EvidenceReader(ContextualAdversary):
         """The numbers of the words that were kept around each replaced one, 0 where none was; and
         which replaced words stand there, else -1.
         """
-        n, number = len(tokens.text_of), np.full(len(tokens.text_of), -1)
+        n = len(tokens.text_of)
+        number = np.full(len(tokens.text_of), -1)
         number[drawn] = np.arange(len(drawn))
         kept = np.where(tokens.first >= 0, self.number_of_kept[tokens.first], 0)
         at = drawn[:, None] + OFFSETS
@@ -190,7 +192,8 @@ class EvidenceReader(ContextualAdversary):
         means = np.empty((len(ids), self.words.vectors.shape[1]), np.float32)
         for start in range(0, len(ids), 2048):
             some = slice(start, start + 2048)
-            vectors, weights = self.words.vectors[ids[some]], posterior[some].astype(np.float32)
+            vectors = self.words.vectors[ids[some]]
+            weights = posterior[some].astype(np.float32)
             means[some] = (weights[:, None] @ vectors)[:, 0]
         return means
 
@@ -205,7 +208,9 @@ def repeats(text_of: Ids, ids: Ids, posterior: Floats) -> Floats:
 
 def read(measuring: Measuring, texts: Sequence[str], epsilon: float, words: Words) -> Read:
     """Rewrite texts at an epsilon, and read them."""
-    reader, parts, number = EvidenceReader(measuring, epsilon, words), list[Read](), 0
+    reader = EvidenceReader(measuring, epsilon, words)
+    parts = list[Read]()
+    number = 0
     for some in batches(texts):
         names = [str(number + place) for place in range(len(some))]
         number += len(some)
@@ -221,13 +226,15 @@ def read(measuring: Measuring, texts: Sequence[str], epsilon: float, words: Word
 
 def batches(texts: Sequence[str]) -> Iterator[list[str]]:
     """Texts in order, about ``SIDE_BY_SIDE`` words at a time."""
-    some, n_words = list[str](), 0
+    some = list[str]()
+    n_words = 0
     for text in texts:
         some.append(text)
         n_words += len(text.split())
         if n_words >= SIDE_BY_SIDE:
             yield some
-            some, n_words = [], 0
+            some = []
+            n_words = 0
     if some:
         yield some
 
@@ -245,7 +252,8 @@ def public_words(measuring: Measuring) -> Words:
 
 def interval(text_of: Ids, right: Floats) -> tuple[float, float, float]:
     """The mean of n words and its 95% interval, by drawing their texts anew."""
-    sizes, sums = np.bincount(text_of), np.bincount(text_of, right)
+    sizes = np.bincount(text_of)
+    sums = np.bincount(text_of, right)
     times = np.random.default_rng(SEED).multinomial(
         len(sizes), np.full(len(sizes), 1 / len(sizes)), DRAWS
     )
@@ -262,7 +270,8 @@ class Cell(NamedTuple):
 
     def read(self, name: str, texts: Sequence[str], folder: Path | None) -> Read:
         """Texts of a name as they were read; from the folder if it has them, else written there."""
-        epsilon, words = self.known.epsilon, public_words(self.measuring)
+        epsilon = self.known.epsilon
+        words = public_words(self.measuring)
         if folder is None:
             return read(self.measuring, texts, epsilon, words)
         file = folder / f"{self.known.mechanism}-{epsilon:g}-{name}-{len(texts)}.npz"
@@ -312,12 +321,14 @@ def followed(reader: Trained, cell: Cell, texts: Sequence[str]) -> MeasuredLevel
     """The level at the largest epsilon, up to the known one, at which it holds against all readers
     on some texts.
     """
-    bands, known = cell.measuring.public.bands, cell.known
+    bands = cell.measuring.public.bands
+    known = cell.known
 
     @cache
     def strongest(epsilon: float) -> Shares:
         some = read(cell.measuring, texts, epsilon, reader.words)
-        of, answers = bands[some.true], (some.by_word, some.by_context, reader.guesses(some))
+        of = bands[some.true]
+        answers = (some.by_word, some.by_context, reader.guesses(some))
         right = [guess == some.true for guess in answers]
         return Shares(
             max(float(each[of > 0].mean()) for each in right),
@@ -379,8 +390,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     options = parser.parse_args(arguments)
     *files, held_out = sorted(options.corpus.glob("*.json.gz"))
-    half, folder = len(files) // 2, options.evidence
-    model, language_model = Model.load(name=options.model), learnt(files[:half], options.learn)
+    half = len(files) // 2
+    folder = options.evidence
+    model = Model.load(name=options.model)
+    language_model = learnt(files[:half], options.learn)
     to_learn = drawn(
         [text for file in files[half:] for text in read_texts(file)], options.train, LONGEST
     )
@@ -388,7 +401,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         file.name.split(".")[0]: drawn(read_texts(file), options.words, LONGEST)
         for file in (*options.check, held_out)
     }
-    rows, levels = list[dict[str, object]](), list[MeasuredLevel]()
+    rows = list[dict[str, object]]()
+    levels = list[MeasuredLevel]()
     for cells in cells_of(model, options.mechanism, options.level, language_model):
         examples = Read.joined([cell.read("examples", to_learn, folder) for cell in cells])
         reader = Trained.of(public_words(cells[0].measuring), examples)

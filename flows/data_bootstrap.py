@@ -15,7 +15,8 @@ from lexveil.lineage.file_hashes import Files, digest, file_md5
 from lexveil.runtime.dvc_graph import open_repo
 from lexveil.runtime.project import STATE
 
-DATA, POINTER = Path("data"), Path("data.dvc")
+DATA = Path("data")
+POINTER = Path("data.dvc")
 TRIAL = STATE / "default"
 
 

@@ -27,7 +27,8 @@ class Plain(RunObserver):
     """
 
     def __init__(self, verbose: bool) -> None:
-        self.verbose, self.n_cached = verbose, 0
+        self.verbose = verbose
+        self.n_cached = 0
 
     def say(self, text: str) -> None:
         """Print a line."""

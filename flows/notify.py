@@ -85,7 +85,8 @@ def blame(message: str) -> tuple[str | None, str]:
     message = message.removeprefix(RAISED)
     stage = None
     if (match := OF_A_STAGE.fullmatch(message)) and not EXCEPTION.fullmatch(message):
-        stage, message = match["stage"], match["rest"]
+        stage = match["stage"]
+        message = match["rest"]
     if (error := EXCEPTION.fullmatch(message)) and error["name"] not in OWN_ERRORS:
         message = f"{error['name']}; the run's log says more"
     return stage, message

@@ -72,7 +72,8 @@ def _mend_cache(repo: Repo, say: Say) -> None:
     DVC trusts a folder list and takes the folder that it describes as the result. Damaged files are
     found when they are restored, because there are more of them and they are larger.
     """
-    cache, dvc_folder = Path(repo.cache.local.path), Path(repo.dvc_dir or ".dvc")
+    cache = Path(repo.cache.local.path)
+    dvc_folder = Path(repo.dvc_dir or ".dvc")
     for listing in cache.rglob("*.dir"):
         if file_md5(listing) != listing.parent.name + listing.stem:
             listing.unlink()

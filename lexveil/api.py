@@ -132,7 +132,8 @@ def privatize(
         ParameterError: if an option or params.yaml is not valid.
     """
     with renamed_fields(OF_TEXTS), _watching(progress) as watch:
-        request, using = Request.of(plain_options(options)), _load(project, model, purpose)
+        request = Request.of(plain_options(options))
+        using = _load(project, model, purpose)
         return in_memory.privatize(
             texts, request, using, column=column, subjects=subjects, spans=spans, watch=watch
         )

@@ -47,7 +47,8 @@ def code_hash(module: str) -> str:
     """Return the first 16 hex digits of a SHA-256 over a module and all modules of this library
     that it imports, directly or not.
     """
-    files, names = dict[Path, bytes](), [module.partition(".")[2]]
+    files = dict[Path, bytes]()
+    names = [module.partition(".")[2]]
     for name in names:
         path = LIBRARY / name.replace(".", "/")
         for file in sorted(path.glob("*.py")) if path.is_dir() else [path.with_suffix(".py")]:

@@ -31,7 +31,9 @@ def advised(message: str) -> str:
     return message
 
 
-_OPEN, _CLOSE = "\ue000", "\ue001"  # private use area: no font or file uses these
+# private use area: no font or file uses these
+_OPEN = "\ue000"
+_CLOSE = "\ue001"
 
 
 def option(name: str) -> str:

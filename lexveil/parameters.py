@@ -172,7 +172,9 @@ def validated(
 def _message(
     model: type[Section], error: ErrorDetails, named: Callable[[str], str], quotes: bool
 ) -> str:
-    location, kind, raw = error["loc"], error["type"], error["input"]
+    location = error["loc"]
+    kind = error["type"]
+    raw = error["input"]
     section, field, key = _resolve(model, location, named)
     if kind == "value_error":  # of a whole section: names its keys
         return str(error["ctx"]["error"])
@@ -240,7 +242,9 @@ def _resolve(
     a.b[2].
     """
     section: type[Section] | None = model
-    last, field, key = model, None, ""
+    last = model
+    field = None
+    key = ""
     for step in location:
         if isinstance(step, int):
             key += f"[{step}]"

@@ -56,7 +56,8 @@ import ray
 
 # In which subjects are added up. Ray has 200 of them by default, of which each takes longer to
 # start than to add up some thousand subjects.
-FEWEST_PARTS, MOST_PARTS = 16, 200
+FEWEST_PARTS = 16
+MOST_PARTS = 200
 WRITTEN = ("file", "totals")  # what a worker says of a batch that it has written
 
 
@@ -282,7 +283,8 @@ def _count(table: pa.Table, sent: ray.ObjectRef) -> pa.Table:
 def _write(table: pa.Table, sent: ray.ObjectRef, folder: str, order: str) -> dict[str, list[Any]]:
     """Write the rewritten rows of a block into a file of this attempt."""
     rewriter: Rewriter = pickle.loads(ray.get(sent))
-    totals, result = RunTotals(), dict[str, list[Any]]({name: [] for name in WRITTEN})
+    totals = RunTotals()
+    result = dict[str, list[Any]]({name: [] for name in WRITTEN})
     for batch in table.combine_chunks().to_batches():
         rewritten = rewriter.rewrite(batch, totals)
         expect_file(Path(folder), "this worker")

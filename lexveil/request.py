@@ -25,7 +25,8 @@ from lexveil.protection import DEFAULT as DEFAULT_LEVEL
 from lexveil.protection import LevelName
 
 # the ledger counts in units of the first; with less, noise overflows
-SMALLEST_EPSILON, LARGEST_EPSILON = 1e-9, 1e9
+SMALLEST_EPSILON = 1e-9
+LARGEST_EPSILON = 1e9
 
 MechanismName = Annotated[str, OneOf(mechanism_names)]
 StrategyName = Literal["S1", "S2", "S3", "S4"]

@@ -165,7 +165,9 @@ class _SparkJob:
         append: bool,
         partition_by: tuple[str, ...],
     ) -> None:
-        self.frame, self.append, self.partition_by = frame, append, partition_by
+        self.frame = frame
+        self.append = append
+        self.partition_by = partition_by
         self.columns = [
             *rewriter.columns,
             *([rewriter.subject_column] if rewriter.subject_column else []),
@@ -175,7 +177,8 @@ class _SparkJob:
         self.numbered = _bare(frame.schema).add(self.order, LongType())
         self.spark: Any = frame.sparkSession
         self.hadoop: Any = self.spark._jvm.org.apache.hadoop.fs
-        configuration, folder = self.spark._jsc.hadoopConfiguration(), self.hadoop.Path(path)
+        configuration = self.spark._jsc.hadoopConfiguration()
+        folder = self.hadoop.Path(path)
         scheme = (
             folder.toUri().getScheme()
             or self.hadoop.FileSystem.getDefaultUri(configuration).getScheme()
@@ -290,10 +293,8 @@ class _SparkJob:
     def publish(self, record: PrivacyRecord) -> None:
         """Rename the folder; of a table that is there, file after file."""
         assert record.release is not None
-        is_new, file = (
-            not self.files.exists(self.target),
-            f"_lexveil-{record.release.id}.record.json",
-        )
+        is_new = not self.files.exists(self.target)
+        file = f"_lexveil-{record.release.id}.record.json"
         meanwhile = LexveilError(
             f"{shown(self.target.toString())}: was made meanwhile; nothing was published"
         )
@@ -311,7 +312,8 @@ class _SparkJob:
                 raise meanwhile
             return
         self._rename(self.hadoop.Path(self.whole, file), self.hadoop.Path(self.target, file))
-        written, root = self.files.listFiles(self.whole, True), self.whole.toUri()
+        written = self.files.listFiles(self.whole, True)
+        root = self.whole.toUri()
         while written.hasNext():
             path = written.next().getPath()
             if path.getName().startswith("part-"):

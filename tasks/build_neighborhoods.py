@@ -54,10 +54,8 @@ def near_lists(space: WordSpace, segmentation: str, params: Params, out: Path) -
         if params.neighborhoods.lists is None
         else min(params.neighborhoods.lists, len(vectors))
     )
-    what, progress = (
-        f"near words {segmentation}",
-        Progress(f"near words {segmentation}", n_lists, "lists"),
-    )
+    what = f"near words {segmentation}"
+    progress = Progress(f"near words {segmentation}", n_lists, "lists")
     effort = {"distances listed": n_lists * vectors.size, "words listed": len(vectors)}
     foresee(
         f"{what}: {n_lists:,} lists",
@@ -89,12 +87,14 @@ def main() -> None:
     params = load_params()
     space = load_embedding(segmentation)
     vectors = np.ascontiguousarray(space.vectors)
-    k, search = params.neighborhoods.neighbors, params.neighborhoods.search
+    k = params.neighborhoods.neighbors
+    search = params.neighborhoods.search
     with atomic_directory(paths.neighborhood(segmentation)) as folder:
         table = near_lists(space, segmentation, params, folder / "lists")
         distances: Vectors | Floats
         if len(table) == len(vectors) and k < table.ids.shape[1]:
-            ids, distances = table.ids[:, 1 : k + 1], table.distances[:, 1 : k + 1]
+            ids = table.ids[:, 1 : k + 1]
+            distances = table.distances[:, 1 : k + 1]
         else:
             ids, distances = nearest_others(vectors, np.arange(len(vectors)), k)
         smallest = smallest_distance(vectors, ids[:, 0]) if len(vectors) > 1 else None

@@ -44,10 +44,8 @@ def main() -> None:
             label: str = f"lists {segmentation}",
             size: int = spaces[models[0]].vectors.size,
         ) -> Callable[[int], None]:
-            work, way_out = (
-                {"distances ordered": n_words * size},
-                "Name fewer word_orders.sets or models",
-            )
+            work = {"distances ordered": n_words * size}
+            way_out = "Name fewer word_orders.sets or models"
             foresee(f"{label}: {n_words:,} words in all", work, way_out, params.machine)
             return Progress(label, n_words, "words").advance
 

@@ -41,10 +41,8 @@ def run(
     from lexveil.checks.validation import validate
 
     out.unlink(missing_ok=True)
-    collocations, ngrams = (
-        require(paths.COLLOCATIONS, "build_collocations"),
-        require(paths.NGRAMS, "count_ngrams"),
-    )
+    collocations = require(paths.COLLOCATIONS, "build_collocations")
+    ngrams = require(paths.NGRAMS, "count_ngrams")
     limits = {"min_count": params.collocations.min_count, "min_pmi": params.collocations.min_pmi}
     with duckdb_session.session(params.machine) as con:
         duckdb_session.view(con, "words", ngrams / "words.parquet")

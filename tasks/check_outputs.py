@@ -90,7 +90,8 @@ def run(
     out.unlink(missing_ok=True)
     docs.forget("outputs")
     progress = Progress("check outputs", len(runs), "runs")
-    verdicts, totals = [], {}
+    verdicts = []
+    totals = {}
     with duckdb_session.session(machine) as con:
         con.register("inputs", inputs)
         for output in runs:

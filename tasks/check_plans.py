@@ -31,7 +31,8 @@ def run(grid: GridParams, out: Path, docs: DataDocs, machine: MachineParams) -> 
 
     shutil.rmtree(out, ignore_errors=True)
     docs.forget("plans")
-    n_texts, judged = 0, dict[tuple[str, float], Path]()
+    n_texts = 0
+    judged = dict[tuple[str, float], Path]()
     with duckdb_session.session(machine) as con, atomic_directory(out) as folder:
         for mechanism, strategy, epsilon in grid.runs():
             record = folder / mechanism / strategy / f"{epsilon}.json"

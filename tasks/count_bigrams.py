@@ -20,8 +20,10 @@ from lexveil.runtime.tables import atomic_directory, require
 
 def main() -> None:
     """Run the stage for the segmentation named on the command line."""
-    segmentation, params = named_segmentation("count_bigrams"), load_params()
-    tokens, base = load_words(segmentation), find_base(params.embeddings)
+    segmentation = named_segmentation("count_bigrams")
+    params = load_params()
+    tokens = load_words(segmentation)
+    base = find_base(params.embeddings)
     counted = count_bigrams(
         require(paths.segmented(segmentation), "segment_corpus"), tokens, params.machine
     )

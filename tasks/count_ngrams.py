@@ -14,7 +14,8 @@ from lexveil.runtime.tables import require, write_json
 def main() -> None:
     """Run the stage."""
     params = load_params()
-    tokens, words = require(paths.TOKENS, "sample_corpus"), require(paths.WORDS, "sample_corpus")
+    tokens = require(paths.TOKENS, "sample_corpus")
+    words = require(paths.WORDS, "sample_corpus")
     totals = count(tokens, words, paths.NGRAMS, params.count.min_count, params.machine)
     write_json(totals, paths.METRICS / "ngrams.json")
 

@@ -90,10 +90,8 @@ def main() -> None:
     private = read_run(*run)
     is_clean = run[0] == "none"
     settings = params.evaluation
-    n_texts, n_words = (
-        private.num_rows,
-        (pc.sum(pc.utf8_length(private.column("text"))).as_py() or 0) / LETTERS,
-    )
+    n_texts = private.num_rows
+    n_words = (pc.sum(pc.utf8_length(private.column("text"))).as_py() or 0) / LETTERS
     named = min(
         1.0,
         (settings.max_texts or n_texts)
@@ -104,10 +102,8 @@ def main() -> None:
         "texts scored": n_texts * settings.shuffles,
         "tokens named": 0 if is_clean else named * n_words,
     }
-    what, way_out = (
-        f"evaluate: {n_texts:,} texts",
-        "Lower evaluation.shuffles or evaluation.max_texts",
-    )
+    what = f"evaluate: {n_texts:,} texts"
+    way_out = "Lower evaluation.shuffles or evaluation.max_texts"
     foresee(what, work, way_out, params.machine)
     datasets = evaluate(
         private if is_clean else read_run(*CLEAN), private, params, load_models(settings)

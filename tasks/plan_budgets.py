@@ -62,7 +62,8 @@ def calibrate(mechanism: str, strategy: str, level: Level, params: Params) -> Le
         ParameterError: if a parameter does not suit the mechanism or the words.
         RequestError: if no epsilon gives the level.
     """
-    band, policy = params.grid.recovery_band, policy_of(strategy, params)
+    band = params.grid.recovery_band
+    policy = policy_of(strategy, params)
     curve = StoredCurve(
         Model.load(Path(), OWN).of_variant(mechanism),
         base_of(mechanism),
@@ -95,8 +96,10 @@ def run(texts: pa.Table, params: Params, out: Path) -> None:
     Raises:
         MissingArtifact, ParameterError, RequestError: see ``calibrate``.
     """
-    dataset, is_per_token = np.array(texts.column("dataset").to_pylist()), params.grid.is_per_token
-    words, named = texts.column("text").to_pylist(), texts.drop_columns(["text"])
+    dataset = np.array(texts.column("dataset").to_pylist())
+    is_per_token = params.grid.is_per_token
+    words = texts.column("text").to_pylist()
+    named = texts.drop_columns(["text"])
     counts: dict[str, TokenCounts] = {}
     for name in params.grid.strategies:
         lexicon = load_lexicon(SEGMENTATION_OF[name], Path(), params.model.language)
@@ -117,7 +120,8 @@ def run(texts: pa.Table, params: Params, out: Path) -> None:
                 budgets = of_every_token(counts[strategy], dataset, planned.epsilon)
             else:
                 budgets = divided(counts[strategy], dataset, strategy, wanted)
-            plan, own = named, counts[strategy]._asdict()
+            plan = named
+            own = counts[strategy]._asdict()
             del own["n_word_parts"]
             for column, values in (own | budgets._asdict()).items():
                 plan = plan.append_column(column, pa.array(values))

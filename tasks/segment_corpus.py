@@ -19,7 +19,8 @@ SMALL = 5_000_000  # sentences below which starting worker processes costs more 
 def main() -> None:
     """Run the stage."""
     known_collocations = load_collocations()
-    tokens, words = require(paths.TOKENS, "sample_corpus"), require(paths.WORDS, "sample_corpus")
+    tokens = require(paths.TOKENS, "sample_corpus")
+    words = require(paths.WORDS, "sample_corpus")
     params = load_params()
     machine = params.machine
     if pq.read_metadata(tokens).num_rows < SMALL:

@@ -116,7 +116,8 @@ def write(
         trained: the training of the embedding; None for an external model.
     """
     options = params.embeddings
-    about["scale"], factors = options.scale, {}
+    about["scale"] = options.scale
+    factors = {}
     if options.scale_list:
         about["scale_list"], factors = options.scale_list, load_factors(options.scale_list)
         known = len(factors.keys() & set(raw.tokens))

@@ -103,7 +103,8 @@ def run_stage(name: str, *arguments: str) -> None:
 def write_toy_model(folder: Path, name: str, project: Path) -> None:
     """Package the gst embedding of a project; its orders, which may be any, follow its first two
     coordinates."""
-    space, collocations = load_embedding("gst", project), load_collocations(project)
+    space = load_embedding("gst", project)
+    collocations = load_collocations(project)
     words = [token.split("_") for token in space.tokens]
     offsets = np.cumsum([0, *map(len, words)])
     pairs, triples = collocations.scores(
@@ -111,7 +112,8 @@ def write_toy_model(folder: Path, name: str, project: Path) -> None:
     )
     bits = {1: np.zeros(len(words)), 2: pairs[offsets[:-1]], 3: triples[offsets[:-1]]}
     pmi = np.array([bits[len(token)][row] for row, token in enumerate(words)])
-    vectors, single = np.asarray(space.vectors), np.array([len(token) == 1 for token in words])
+    vectors = np.asarray(space.vectors)
+    single = np.array([len(token) == 1 for token in words])
     length = read_json(project / paths.CORPUS_LENGTH, "sample_corpus")
     structure = {
         one: read_json(project / paths.structure(one), "measure_structure") for one in SEGMENTATIONS
@@ -256,7 +258,8 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
 def outside(packaged: PackagedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty current folder in no project; the user has the model toy in an own data folder,
     $LEXVEIL_HOME."""
-    home, here = tmp_path / "home", tmp_path / "here"
+    home = tmp_path / "home"
+    here = tmp_path / "here"
     home.mkdir(mode=0o700)
     (home / "models").mkdir()
     (home / "models" / "toy").symlink_to(packaged.folder)

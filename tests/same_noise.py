@@ -32,7 +32,10 @@ from lexveil.text.encode import Encoded, encode
 
 PUBLIC = 0o044  # what others may read is published
 # a word, an unknown word, a stop word, a collocation of two words
-PERTURBED, UNKNOWN, STOP, PAIR = "w", "u", "s", "c"
+PERTURBED = "w"
+UNKNOWN = "u"
+STOP = "s"
+PAIR = "c"
 # Each row of the two sources by the classes of its tokens. Of S1 each collocation is two words.
 ROWS = (
     ("www", "www"),
@@ -91,7 +94,8 @@ def sources(model: Model) -> tuple[list[str], list[str]]:
     streams = (itertools.cycle(words), itertools.cycle(words[::-1]))
     both: tuple[list[str], list[str]] = ([], [])
     for side, own in enumerate(streams):
-        stop, pair = itertools.cycle(stops), itertools.cycle(pairs[:: 1 - 2 * side])
+        stop = itertools.cycle(stops)
+        pair = itertools.cycle(pairs[:: 1 - 2 * side])
         unknown = ("zorblaxia", "xq'#!"[0:2] + "ufirlopanthimorexia")[side]
         for patterns in ROWS:
             both[side].append(text(patterns[side], own, stop, pair, unknown))
@@ -124,9 +128,11 @@ class SameAnswers:
         meaning = StoredCurve.meaning
 
         def aside(curve: StoredCurve, least: float, most: float) -> Any:
-            given, names = self.given, copy.copy(self.names)
+            given = self.given
+            names = copy.copy(self.names)
             found = meaning(curve, least, most)
-            self.given, self.names = given, names
+            self.given = given
+            self.names = names
             return found
 
         patch.setattr(StoredCurve, "meaning", aside)

@@ -95,7 +95,8 @@ def test_a_stage_declares_its_code_its_queries_and_its_own_file(stage: str) -> N
 def test_no_stage_depends_on_what_its_result_does_not(stage: str) -> None:
     """Every stage reads params.yaml, whose models know the ranges of mechanisms: no reason to be
     stale."""
-    task, modules = task_of(stage).stem, stage_code.modules_of(task_of(stage))
+    task = task_of(stage).stem
+    modules = stage_code.modules_of(task_of(stage))
     rooms = {"cli", "ledger", "inbox", "service", "lineage", "report", "runtime.dask_cluster"} - {
         task
     }

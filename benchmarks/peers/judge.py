@@ -33,7 +33,8 @@ class Shares:
 
 def shares(sentences: Sentences, out: Sentences, vocabulary: Collection[str]) -> Shares:
     """Compare sentences with their outputs, word by word if they are equally long."""
-    known, same = [0, 0], [0, 0]
+    known = [0, 0]
+    same = [0, 0]
     n = lost = added = 0
     for before, after in zip(sentences, out, strict=True):
         n += len(before)

@@ -62,7 +62,9 @@ class Madlib:
     """
 
     def __init__(self, words: Sequence[str], vectors: Any, epsilon: float) -> None:
-        self.words, self.vectors, self.epsilon = list(words), vectors, epsilon
+        self.words = list(words)
+        self.vectors = vectors
+        self.epsilon = epsilon
         self.row = {word: row for row, word in enumerate(words)}
         self.rng = np.random.default_rng()
 

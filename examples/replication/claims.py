@@ -466,7 +466,8 @@ def vickrey_keeps_more_at_small_epsilon(values_of: Mapping[str, Values]) -> Repl
             if name == UTILITY_MICRO.name and key[:2] == ("vickrey", "S1")
         }
         if len(line) > 1:
-            low, high = min(line), max(line)
+            low = min(line)
+            high = max(line)
             where = f"{dataset}, vickrey, S1, ε {high:g} and {low:g}"
             comparisons.append(Comparison(where, line[high], line[low]))
     return ReplicationClaim(
@@ -736,7 +737,8 @@ def _pair(
     """Return the comparison of two values of ``of``, by their keys; no comparison if one of them
     is not known.
     """
-    low, high = of.get(lesser), of.get(greater)
+    low = of.get(lesser)
+    high = of.get(greater)
     return [] if low is None or high is None else [Comparison(where, low, high)]
 
 

@@ -133,7 +133,8 @@ def known_values(measured: Sequence[Efficiency]) -> Measured:
         known[per_word] = MeanSd(one.mebibytes / N_WORDS, None)
     by_name = {one.mechanism: one for one in measured}
     if MVC in by_name and ON_LISTS in by_name:
-        fast, slow = by_name[ON_LISTS], by_name[MVC]
+        fast = by_name[ON_LISTS]
+        slow = by_name[MVC]
         key = MeasureKey("speedup_words", words, ON_LISTS, "", "any", 0.0)
         known[key] = MeanSd(fast.words_per_day / slow.words_per_day, None)
         if fast.texts_per_day is not None and slow.texts_per_day is not None:

@@ -33,7 +33,8 @@ def table_7() -> tuple[Table, int]:
     """
     space = load_embedding("gst")
     number = {token: row for row, token in enumerate(space.tokens)}
-    rows, n_remade = list[dict[str, object]](), 0
+    rows = list[dict[str, object]]()
+    n_remade = 0
     for token, theirs in published_neighbours().items():
         ours = nearest(space, number[token]) if token in number else []
         n_remade += len(ours)

@@ -134,7 +134,8 @@ def changes_of(
     Raises:
         ValueError: if an output does not hold these tokens in this order.
     """
-    starts, last = encoded.first_word, encoded.first_word + encoded.n_words - 1
+    starts = encoded.first_word
+    last = encoded.first_word + encoded.n_words - 1
     source_spans = (
         np.stack([encoded.spans[starts, 0], encoded.spans[last, 1]], axis=1)
         if len(starts)
@@ -188,7 +189,8 @@ def output_spans(output: str, written: Sequence[str | None]) -> Int32:
     Raises:
         ValueError: if the text does not consist of these tokens.
     """
-    spans, done = np.full((len(written), 2), -1, dtype=np.int32), 0
+    spans = np.full((len(written), 2), -1, dtype=np.int32)
+    done = 0
     for token, form in enumerate(written):
         if form is None:
             continue

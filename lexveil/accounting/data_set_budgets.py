@@ -36,7 +36,8 @@ def divided(
     """Divide a budget that is the same for all texts of a data set among the tokens of each text.
     The budget is the base epsilon times the data set's words per text.
     """
-    budget, per_token = np.zeros(len(dataset)), np.zeros(len(dataset))
+    budget = np.zeros(len(dataset))
+    per_token = np.zeros(len(dataset))
     for name in np.unique(dataset):
         own = dataset == name
         total = document_budget(base_epsilon, counts.n_words[own])

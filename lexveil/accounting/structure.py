@@ -128,7 +128,8 @@ class Replacements:
         sizes_after = np.bincount(encode(copies, lexicon).text_of, minlength=len(copies))
         kept = np.flatnonzero(sizes_after == sizes_before)
         self.texts = [texts[row] for row in rows.tolist()]
-        self.copies, self.text_of = [copies[row] for row in kept.tolist()], text_of[kept]
+        self.copies = [copies[row] for row in kept.tolist()]
+        self.text_of = text_of[kept]
 
 
 def measure(
@@ -173,7 +174,8 @@ def _compared(
     """Return whether number, cuts, pattern, ε_i and kept words of each copy differ from its text's,
     shape (5, n_copies).
     """
-    old, new = _fates(before, policy), _fates(after, policy)
+    old = _fates(before, policy)
+    new = _fates(after, policy)
     offsets, ends = before.offsets(), after.offsets()
     number: Flags = np.diff(ends) != np.diff(offsets)[text_of]
     tokens = np.flatnonzero(~number[after.text_of])
@@ -233,8 +235,10 @@ def _share(changed: Flags, text_of: Ids) -> ReplacementShare:
     """Return the share that changed, with Wilson's interval at the effective sample size under the
     spread over texts.
     """
-    n, k = np.bincount(text_of), np.bincount(text_of, changed)
-    whole, texts = float(n.sum()), int(np.count_nonzero(n))
+    n = np.bincount(text_of)
+    k = np.bincount(text_of, changed)
+    whole = float(n.sum())
+    texts = int(np.count_nonzero(n))
     p = float(k.sum()) / whole
     spread = float(((k - p * n) ** 2).sum()) / whole**2 * texts / max(texts - 1, 1)
     size = min(whole, p * (1 - p) / spread) if spread > 0 else whole

@@ -93,7 +93,8 @@ def base_collocations(settings: EmbeddingParams, model: PackagedModel) -> dict[s
     """Return the collocations of the base model in two tables, ``bigrams`` and ``trigrams``, with
     words, count and pmi_bits, sorted by words.
     """
-    space, pmi = base_space(settings, model, "mst"), np.asarray(model.pmi, dtype=np.float64)
+    space = base_space(settings, model, "mst")
+    pmi = np.asarray(model.pmi, dtype=np.float64)
     words = [token.split("_") for token in space.tokens]
     tables = {}
     for name, columns in (("bigrams", WORD_COLUMNS[:2]), ("trigrams", WORD_COLUMNS)):

@@ -70,7 +70,8 @@ def read_sentences(file: Path, max_tokens: int) -> tuple[Ids, Ids]:
     Returns:
         (n,) word numbers, and (s + 1,) offsets of s sentences among them.
     """
-    parts, n_tokens = [], 0
+    parts = []
+    n_tokens = 0
     for batch in pq.ParquetFile(require(file, "sample_corpus")).iter_batches(columns=["ids"]):
         parts.append(batch.column("ids"))
         n_tokens += len(parts[-1].flatten())

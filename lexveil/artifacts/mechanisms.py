@@ -210,7 +210,8 @@ def prepare(
     given = params.model_dump()
     own = dict(given[name])
     shown = getattr(params, name).model_dump(by_alias=True)
-    vocabulary, orders = Vocabulary.of(space.tokens, space.vectors, policy), None
+    vocabulary = Vocabulary.of(space.tokens, space.vectors, policy)
+    orders = None
     files: dict[str, Path] = {}
     if MECHANISMS[name].on_lists:
         chosen = own.pop("lists")

@@ -285,7 +285,8 @@ class Model:
         Raises:
             MissingArtifact: if no run has made it.
         """
-        segmentation, packaged = SEGMENTATION_OF[strategy], self.packaged
+        segmentation = SEGMENTATION_OF[strategy]
+        packaged = self.packaged
         space = (
             packaged.space(segmentation)
             if packaged
@@ -301,7 +302,8 @@ class Model:
 
     def bigrams(self, strategy: str) -> Bigrams | None:
         """Return the bigram counts of the strategy's tokens; None if there are no counts."""
-        segmentation, packaged = SEGMENTATION_OF[strategy], self.packaged
+        segmentation = SEGMENTATION_OF[strategy]
+        packaged = self.packaged
         if not self.bigram_files(strategy):
             return None
         return (
@@ -333,8 +335,10 @@ class Model:
                 "purpose changes nothing; take "
                 f"{option('mechanism')} tem, or leave the purpose out"
             )
-        segmentation, source = SEGMENTATION_OF[strategy], self.packaged or self.project.folder
-        space, causal = self.embedding(strategy), self.causal_model(name)
+        segmentation = SEGMENTATION_OF[strategy]
+        source = self.packaged or self.project.folder
+        space = self.embedding(strategy)
+        causal = self.causal_model(name)
         return prepare(name, segmentation, space, policy, self.params.mechanisms, source, causal)
 
     def causal_model(self, mechanism: str) -> CausalModel | None:

@@ -55,7 +55,8 @@ def files_named(names: Iterable[str]) -> dict[str, Path]:
     """Return the files of installed models and purposes by their names in records; other names are
     skipped.
     """
-    models, found = installed(), dict[str, Path]()
+    models = installed()
+    found = dict[str, Path]()
     for name in names:
         folder, _, rest = name.partition("/")
         model, _, file = rest.partition("/")

@@ -28,7 +28,9 @@ from lexveil.runtime.tables import atomic_directory, write_json
 from lexveil.types import Vectors
 
 FORMAT = 1
-META, NEAR, DISTANCES = "meta.json", "near.npy", "distances.npy"
+META = "meta.json"
+NEAR = "near.npy"
+DISTANCES = "distances.npy"
 BLOCK = 4096  # number of lists in a block
 
 
@@ -121,7 +123,8 @@ def add_lists(
             for start in range(first, min(n_words, len(vectors)), BLOCK):
                 end = min(start + BLOCK, n_words, len(vectors))
                 made = nearest_words(vectors, np.arange(start, end))
-                near[start:end], distances[start:end] = made.ids, made.distances
+                near[start:end] = made.ids
+                distances[start:end] = made.distances
                 near.flush()
                 distances.flush()
                 write_json(_meta(key, end, largest), folder / META)

@@ -52,7 +52,8 @@ from lexveil.types import Floats, Orders, Vectors
 MAX_DIMENSIONS = 4096
 FORMAT = 1  # version of the file format; raise it if older readers could not read the files
 CARD = "model.json"
-SCALES, TRAINED_SCALES = "scales.npy", "trained_scales.npy"
+SCALES = "scales.npy"
+TRAINED_SCALES = "trained_scales.npy"
 BIGRAMS = "bigrams"
 ORDERS = {"word": "orders/word.npy", "all": "orders/all.npy"}
 
@@ -172,7 +173,8 @@ def write_packaged(folder: Path, card: Mapping[str, Any], content: ModelContent)
     """Write a packaged model; ``card`` has all fields of the card that do not follow from the
     content.
     """
-    space, lengths = content.space, content.lengths
+    space = content.space
+    lengths = content.lengths
     rows, scales = quantized(np.asarray(space.vectors))
     n_words = space.n_words
     with atomic_directory(folder) as partial:

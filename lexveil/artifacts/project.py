@@ -22,13 +22,11 @@ NO_PROJECT = (
 SEED = 20261  # seed of experiments outside a project, as in the params.yaml that ships
 # Paths in the user's data folder: the folder has nothing else, so names are short, and nothing in
 # it is committed.
-LEDGER, ANCHOR, WORK, AUDITS, RECOVERY = (
-    "ledger",
-    "ledger-anchor.json",
-    "work",
-    Path("audits"),
-    Path("recovery"),
-)
+LEDGER = "ledger"
+ANCHOR = "ledger-anchor.json"
+WORK = "work"
+AUDITS = Path("audits")
+RECOVERY = Path("recovery")
 
 
 @dataclass(frozen=True, slots=True)

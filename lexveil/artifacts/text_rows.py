@@ -24,7 +24,9 @@ def texts_of(documents: pa.Table) -> pa.Table:
     )
     position = row + field * documents.num_rows
     present = both.take(position).is_valid().to_numpy()
-    row, field, position = row[present], field[present], position[present]
+    row = row[present]
+    field = field[present]
+    position = position[present]
     return pa.table(
         {
             "dataset": documents.column("dataset").take(row),

@@ -98,7 +98,9 @@ class TrainingProgress:
     """Reports the progress of a training at the end of an epoch, at most every few seconds."""
 
     def __init__(self, label: str, epochs: int, every: float = 5.0) -> None:
-        self.label, self.epochs, self.every = label, epochs, every
+        self.label = label
+        self.epochs = epochs
+        self.every = every
         self.n_tokens = self.first = 0
         self.start = self.reported = time.monotonic()
 
@@ -136,7 +138,8 @@ def resumed_training(
     Raises:
         RequestError: see ``foresee``.
     """
-    epochs, workers = settings.epochs, settings.workers
+    epochs = settings.epochs
+    workers = settings.workers
     if workers > 1:
         print(
             f"training with {workers} workers: faster, and not byte-stable: other vectors "
@@ -155,10 +158,8 @@ def resumed_training(
     def on_start(n_tokens: int, n_words: int) -> None:
         finished = state.epoch if state else 0
         what = f"train {segmentation}: {n_tokens:,} tokens, {n_words:,} vectors, {epochs} epochs"
-        read, held = (
-            (epochs - finished) * n_tokens * settings.dimensions,
-            n_words * settings.dimensions,
-        )
+        read = (epochs - finished) * n_tokens * settings.dimensions
+        held = n_words * settings.dimensions
         work = {"token dimensions trained": read, "vector dimensions trained": held}
         foresee(what, work, "Lower embeddings.epochs or sample.max_documents", machine, workers)
         progress.begin(n_tokens, finished)

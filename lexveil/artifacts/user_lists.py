@@ -24,8 +24,11 @@ SCALE_LIST = "params.yaml: embeddings.scale_list"
 COLUMNS = ["word", "factor"]
 # Files of the package "names", from the census of the United States of 1990: the most frequent
 # first names and surnames.
-FIRST, SURNAMES = ("dist.female.first", "dist.male.first"), "dist.all.last"
-N_FIRST, N_SURNAMES = 50, 400  # number of names to take from each list
+FIRST = ("dist.female.first", "dist.male.first")
+SURNAMES = "dist.all.last"
+# number of names to take from each list
+N_FIRST = 50
+N_SURNAMES = 400
 CONTROLS = frozenset(map(chr, [*range(9), *range(10, 32), 127]))
 
 
@@ -74,9 +77,11 @@ def read_numbers(
     for line, row in rows:
         try:
             text, number = row
-            word, value = token_of(text), float(number)
+            word = token_of(text)
+            value = float(number)
         except ValueError:
-            word, value = "", math.nan
+            word = ""
+            value = math.nan
         if not word or not low <= value <= high:
             raise ParameterError(f"{file}, line {line}: must be {what}")
         if word in numbers:

@@ -115,7 +115,8 @@ class _Audit:
             space_of = space_of.stretched(2.0)
         else:
             return
-        place, words = space_of.name, space_of.words
+        place = space_of.name
+        words = space_of.words
         own = self.generator("own", shape)
         n = request.samples if space_of.losses else request.samples // CLOUD
         epsilons = rungs(built, int(words[1]), request.epsilon, n, self.error, own)
@@ -153,7 +154,8 @@ class _Audit:
         self.exact(f"vocabulary: {len(chosen):,} of {space.size:,} words", built, chosen, contexts)
         own = self.generator("own", "vocabulary")
         few = chosen[:: max(1, len(chosen) // FITTED)][:FITTED]
-        n, epsilons = max(40, request.samples // (10 if claim.closed else 40)), (request.epsilon,)
+        n = max(40, request.samples // (10 if claim.closed else 40))
+        epsilons = (request.epsilon,)
         generator = partial(self.generator, "vocabulary")
         drawn = draw_mixed(made.mechanism, few, epsilons, n, generator, lambda _: None, contexts)
         place = f"vocabulary: {len(few)} of {space.size:,} words"
@@ -163,7 +165,9 @@ class _Audit:
         """What can be said without samples, for inputs ``ids`` and every output; nothing where no
         form is known.
         """
-        kernel, distances, epsilon = built.kernel, built.claim.distances, self.request.epsilon
+        kernel = built.kernel
+        distances = built.claim.distances
+        epsilon = self.request.epsilon
         if isinstance(kernel, TemContext):
             for before in contexts:
                 log_pmf = partial(_in_context, kernel, epsilon, before)
@@ -189,7 +193,8 @@ class _Audit:
         with_power: bool,
     ) -> None:
         """Draws and noise against what is claimed of them."""
-        epsilon, claim = self.request.epsilon, built.claim
+        epsilon = self.request.epsilon
+        claim = built.claim
         self.found(place, fit(drawn, claim, epsilon, self.error, own, with_power=with_power))
         noise = self.generator(*ball)
         self.found(
@@ -231,7 +236,8 @@ def audit(
         return result
     if request.bank is not None:
         raise RequestError(f"{option('bank')} is of sentences; add {option('strategy')} S5")
-    params, strategy = using.params, request.strategy
+    params = using.params
+    strategy = request.strategy
     settings = settings_of(
         Request.of({"mechanism": request.mechanism, "strategy": strategy, "epsilon": 1.0}), params
     )
@@ -281,7 +287,8 @@ def audit(
 
 
 def _result(shared: _Audit, using: Model, made: Prepared, settings: Settings) -> AuditResult:
-    request, kernel = shared.request, made.mechanism
+    request = shared.request
+    kernel = made.mechanism
     factors: dict[bool, list[float]] = {True: [], False: []}  # in releases, elsewhere
     for finding in shared.findings:
         if isinstance(finding.evidence, FitResult) and finding.evidence.factor is not None:
@@ -315,7 +322,8 @@ def read_space(using: Model, made: Prepared, request: AuditRequest) -> AuditedSp
     """The words of the mechanism, from the files themselves: vectors in float64, lists of its words
     only.
     """
-    segmentation, rows = SEGMENTATION_OF[request.strategy], made.vocabulary.rows
+    segmentation = SEGMENTATION_OF[request.strategy]
+    rows = made.vocabulary.rows
     tokens, vectors, counts = _read_embedding(using, segmentation)
     space = np.asarray(vectors[rows], dtype=np.float64)
     if using.purposes:

@@ -112,7 +112,8 @@ class AuditedSpace:
                 shape
             )
         squares = (self.vectors**2).sum(axis=1)
-        out, far = np.empty((len(points), k), dtype=np.int64), np.empty((len(points), k))
+        out = np.empty((len(points), k), dtype=np.int64)
+        far = np.empty((len(points), k))
         step = max(1, BLOCK // self.size)
         for start in range(0, len(points), step):
             some = points[start : start + step]
@@ -195,7 +196,9 @@ class Claim:
         κ-th power of (the probability of a word's first piece after the token ``before`` alone,
         times the word's share among the words with that first piece).
         """
-        kept, kappa, words = self.space._kept, self.own.get("kappa", 1.0), public.causal
+        kept = self.space._kept
+        kappa = self.own.get("kappa", 1.0)
+        words = public.causal
         assert words is not None
         if (key := f"after {before}, {self._measure}") not in kept:
             if "model" not in kept:
@@ -239,14 +242,14 @@ class Claim:
         are in units of the share that the token leaves to the frequency of words; they are rounded,
         so that no sum exceeds 2^31.
         """
-        kappa, counts = self.own.get("kappa", 1.0), public.counts
+        kappa = self.own.get("kappa", 1.0)
+        counts = public.counts
         if (key := self._measure) not in self.space._kept:
-            halved, share, seen = (
-                self._halved(public),
-                (counts + 1) / (counts + 1).sum(),
-                np.diff(bigrams.starts),
-            )
-            single, among = halved * share**kappa, share[bigrams.ids]
+            halved = self._halved(public)
+            share = (counts + 1) / (counts + 1).sum()
+            seen = np.diff(bigrams.starts)
+            single = halved * share**kappa
+            among = share[bigrams.ids]
             after = halved[bigrams.ids] * (
                 (among + bigrams.counts / np.repeat(seen, seen)) ** kappa - among**kappa
             )
@@ -331,13 +334,15 @@ class Claim:
         return self.space.nearest(self.space.vectors[kinds], ranks)[0][back, rank]
 
     def _vickrey(self, word: int, points: Floats, rng: np.random.Generator) -> Ids:
-        t, k = np.atleast_1d(self.own.get("t", 0.75)), int(self.own.get("k", 2))
+        t = np.atleast_1d(self.own.get("t", 0.75))
+        k = int(self.own.get("k", 2))
         excluded = bool(self.own.get("exclude_input", False))
         near, far = self.space.nearest(points, k + excluded)
         if excluded:
             keep = near != word
             keep[keep.all(axis=1), -1] = False
-            near, far = near[keep].reshape(-1, k), far[keep].reshape(-1, k)
+            near = near[keep].reshape(-1, k)
+            far = far[keep].reshape(-1, k)
         if len(t) == 1:
             stay = (1 - t[0]) * far[:, 1]
             whole = t[0] * far[:, 0] + stay
@@ -363,7 +368,8 @@ class Claim:
         near, far = self.space.nearest(self.space.vectors[[word]], most)
         # ln F(x) = -exp(-x/b), where F is the distribution function; F(x) is uniform between
         # F(-high) and F(high).
-        bottom, top = -np.exp(high / b), -np.exp(-high / b)
+        bottom = -np.exp(high / b)
+        top = -np.exp(-high / b)
         log_f = top + np.log1p(-rng.random((n, most)) * -np.expm1(bottom - top))
         noisy = far + np.clip(-b * np.log(-log_f), -high, high)
         noisy[np.arange(most) >= k[:, None]] = np.inf

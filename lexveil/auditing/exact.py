@@ -73,7 +73,11 @@ def exact_audit(log_pmf: LogPmf, ids: Ids, distances: Distances, epsilon: float)
     Raises:
         ValueError: if a row is no distribution: not a number, or not summing to 1 within 1e-6.
     """
-    audited, is_violated, pair, output, n_pairs = 0.0, False, None, None, 0
+    audited = 0.0
+    is_violated = False
+    pair = None
+    output = None
+    n_pairs = 0
     for start in range(0, len(ids), BLOCK):
         first = ids[start : start + BLOCK]
         left = _pmf_rows(log_pmf, first)
@@ -97,7 +101,8 @@ def exact_audit(log_pmf: LogPmf, ids: Ids, distances: Distances, epsilon: float)
                 worst = int(ratio.argmax())
                 n_pairs += len(allowed)
                 if ratio[worst] > audited:
-                    audited, output = float(ratio[worst]), int(at[worst])
+                    audited = float(ratio[worst])
+                    output = int(at[worst])
                     pair = (int(first[i]), int(second[others][worst]))
     return ExactResult(epsilon, audited, pair, output, n_pairs, is_violated)
 

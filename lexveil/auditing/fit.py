@@ -116,17 +116,22 @@ def distribution_audit(samples: Sequence[ClaimedDraws], epsilon: float, error: f
         tested.append((sample, n, share, events(sample.order, share, n)))
     total = sum(len(sets) for *_, sets in tested) + len(tested)
     each = error / max(total, 1)
-    least, worst, draws = 1.0, "", 0
+    least = 1.0
+    worst = ""
+    draws = 0
     for sample, n, share, sets in tested:
         draws += n
         for some in sets:
-            count, expected = sample.counts[some].sum(), share[some].sum()
+            count = sample.counts[some].sum()
+            expected = share[some].sum()
             chance = float(chances(count, np.asarray(n), expected, sample.reference))
             if chance < least:
-                least, worst = chance, f"{sample.name}: {_named(some, sample.order)}"
+                least = chance
+                worst = f"{sample.name}: {_named(some, sample.order)}"
         impossible = 0 if sample.reference else int(sample.counts[sample.mass <= 0].sum())
         if impossible:
-            least, worst = 0.0, f"{sample.name}: {impossible:,} draws of what the claim excludes"
+            least = 0.0
+            worst = f"{sample.name}: {impossible:,} draws of what the claim excludes"
     powered = sorted(tested, key=lambda one: -one[1])[:POWERED]
     factor = next((f for f in FACTORS if any(_sees(one, f, each) for one in powered)), None)
     return FitResult(epsilon, total, draws, error, least, worst, factor, least < each)
@@ -146,7 +151,8 @@ def chances(seen: Ids, n: Ids, share: Floats, reference: Ids | int = 0) -> Float
     """
     if np.any(reference):
         total = seen + np.rint(share * reference).astype(np.int64)
-        n, share = total, n / (n + reference)
+        share = n / (n + reference)
+        n = total
     tails = np.minimum(binom.cdf(seen, n, share), binom.sf(seen - 1, n, share))
     return np.asarray(np.minimum(1.0, 2 * tails))
 
@@ -158,13 +164,13 @@ def _sees(tested: tuple[ClaimedDraws, int, Floats, list[Ids]], factor: float, ea
     sample, n, share, sets = tested
     if sample.inflated is None:
         return False
-    other, wider = (
-        sample.inflated(factor),
-        1 / n + (1 / sample.reference if sample.reference else 0),
-    )
-    z, more = float(norm.isf(each / 2)), float(norm.isf(1 - POWER))
+    other = sample.inflated(factor)
+    wider = 1 / n + (1 / sample.reference if sample.reference else 0)
+    z = float(norm.isf(each / 2))
+    more = float(norm.isf(1 - POWER))
     for some in sets:
-        p, q = min(1.0, float(share[some].sum())), min(1.0, float(other[some].sum()))
+        p = min(1.0, float(share[some].sum()))
+        q = min(1.0, float(other[some].sum()))
         if abs(p - q) > z * np.sqrt(p * (1 - p) * wider) + more * np.sqrt(q * (1 - q) * wider):
             return True
     return False
@@ -180,7 +186,8 @@ def ball_audit(noise: Floats, epsilon: float, error: float) -> FitResult:
     length = np.sqrt(np.einsum("np,np->n", noise, noise))
     radius = length * epsilon
     unit = noise / np.maximum(length, 1e-300)[:, None]
-    low, high = float(gamma.cdf(radius.min(), p)), float(gamma.sf(radius.max(), p))
+    low = float(gamma.cdf(radius.min(), p))
+    high = float(gamma.sf(radius.max(), p))
     squares = (unit**2).mean(axis=0)
     deviation = np.sqrt(2 * (p - 1) / (p * p * (p + 2)) / n) if p > 1 else 1.0
     chances = {
@@ -222,7 +229,9 @@ def independence_audit(
     Args:
         pairs: outputs side by side, by what they are; the sides may be of other ε.
     """
-    least, worst, draws = 1.0, "", 0
+    least = 1.0
+    worst = ""
+    draws = 0
     for name, (first, second) in pairs.items():
         n = len(first)
         draws += n
@@ -240,7 +249,8 @@ def independence_audit(
         z = abs(float((first == second).mean()) - share) / max(deviation, 1e-12) if n else 0.0
         chance = float(min(1.0, 2 * norm.sf(z)))
         if chance < least:
-            least, worst = chance, name
+            least = chance
+            worst = name
     each = error / max(len(pairs), 1)
     return FitResult(
         epsilon, len(pairs), draws, error, least, worst, None, least < each, "independence"

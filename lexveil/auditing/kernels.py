@@ -129,7 +129,8 @@ def _least_factor(
         except ParameterError:
             return np.inf
         for some in sets:
-            p, q = float(mass[some].sum()), float(other[some].sum())
+            p = float(mass[some].sum())
+            q = float(other[some].sum())
             if abs(p - q) > DEVIATIONS * np.sqrt(
                 max(p * (1 - p), error) / n * (1 if claim.closed else 2)
             ):
@@ -162,7 +163,8 @@ def draw_mixed(
     ids = np.array([kind.word for kind in kinds], dtype=np.int64)[which]
     budgets = np.array([kind.epsilon for kind in kinds])[which]
     before = np.array([kind.before for kind in kinds], dtype=np.int64)[which]
-    out, rng = np.empty(len(ids), dtype=np.int64), generator("draw")
+    out = np.empty(len(ids), dtype=np.int64)
+    rng = generator("draw")
     for start in range(0, len(ids), DRAWS):
         part = slice(start, start + DRAWS)
         noise = kernel.noise(budgets[part], rng)
@@ -183,7 +185,8 @@ def fit(
     """Compare draws of words with the claimed distribution."""
     samples = []
     for kind, codes in drawn.items():
-        counts, n = np.bincount(codes, minlength=claim.space.size), len(codes)
+        counts = np.bincount(codes, minlength=claim.space.size)
+        n = len(codes)
         reference = 0 if claim.closed else OWN * n
         if claim.closed:
             mass = ranking = claim.pmf(*kind)
@@ -212,7 +215,8 @@ def losses(
     """Return lower bounds of the privacy loss between all pairs of words, from their draws at the ε
     and context of ``at``.
     """
-    draws, epsilon = [drawn[at._replace(word=int(word))] for word in words], at.epsilon
+    draws = [drawn[at._replace(word=int(word))] for word in words]
+    epsilon = at.epsilon
     return sampled_audit(draws, epsilon * claim.distances(words, words), epsilon, confidence)
 
 
@@ -230,7 +234,8 @@ def noise_fit(
     if claim.mechanism not in ("madlib", "mahalanobis", "vickrey"):
         return None
     p = claim.space.vectors.shape[1]
-    n, step = BALLS * samples // max(1, p // 5), max(1, 4_000_000 // p)
+    n = BALLS * samples // max(1, p // 5)
+    step = max(1, 4_000_000 // p)
     root = np.linalg.cholesky(spread(claim.space.vectors, claim.share))
     parts = []
     for start in range(0, n, step):

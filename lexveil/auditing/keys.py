@@ -42,7 +42,8 @@ def key_audit(place: str, worker: BatchWorker) -> AuditFinding:
 
 
 def _first_bits(worker: BatchWorker) -> list[bytes]:
-    batch, drawn = Batch([["flint"]], [("1",)]), list[bytes]()
+    batch = Batch([["flint"]], [("1",)])
+    drawn = list[bytes]()
     for _ in range(KEYS):
         made = worker._generator(batch, "")
         generator = made if isinstance(made, np.random.Generator) else made(0)

@@ -166,8 +166,10 @@ class Releasing:
         ending: str = "jsonl",
     ) -> Release:
         """Release a file of two text columns."""
-        folder, run = self.toy.model.project.folder, f"{budget!r}-{workers}"
-        source, target = folder / f"in-{run}.{ending}", folder / f"out-{run}.{ending}"
+        folder = self.toy.model.project.folder
+        run = f"{budget!r}-{workers}"
+        source = folder / f"in-{run}.{ending}"
+        target = folder / f"out-{run}.{ending}"
         subjects = _subjects(len(names), f"file {run}")
         written = {
             name: [self.toy.written(column) for column in document]
@@ -193,7 +195,8 @@ class Releasing:
         """A release under a cap that the documents of a subject exceed together, and what is wrong
         with it.
         """
-        model, cap = self.toy.model, 1.5 * budget
+        model = self.toy.model
+        cap = 1.5 * budget
         params = model.params.model_copy(
             update={"ledger": model.params.ledger.model_copy(update={"cap": cap})}
         )
@@ -220,13 +223,12 @@ class Releasing:
         Returns:
             What each must have cost, and what is wrong with when it was paid.
         """
-        names, folder, model = (
-            list(documents) * PER_SUBJECT,
-            self.toy.model.project.folder,
-            self.toy.model,
-        )
+        names = list(documents) * PER_SUBJECT
+        folder = self.toy.model.project.folder
+        model = self.toy.model
         request = FileRequest.of({"subject_column": "who", "workers": 1, **self.options(budget)})
-        sources, watch = {}, _Watch(self.toy)
+        sources = {}
+        watch = _Watch(self.toy)
         for run in ("refused", "streamed"):
             sources[run] = folder / f"{run}.jsonl"
             rows = zip(_subjects(len(names), run), names, strict=True)
@@ -286,7 +288,9 @@ class _Watch:
     """Stands for standard output, and looks into the ledger when the first byte comes."""
 
     def __init__(self, toy: ToyProject) -> None:
-        self.toy, self.state, self.buffer = toy, "", self
+        self.buffer = self
+        self.state = ""
+        self.toy = toy
 
     def write(self, data: bytes) -> int:
         """Forget the data."""

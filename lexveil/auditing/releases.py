@@ -123,7 +123,8 @@ def _releases(
     """Make the releases of the toy project and return them by name; ``other`` is the ε of
     the file.
     """
-    toy, policy = releasing.toy, releasing.toy.policy
+    policy = releasing.toy.policy
+    toy = releasing.toy
     one_column = documents(toy.joined, policy.oov == "sample", shared=bool(toy.shares))
     same: dict[str, Document] = {"same": (("flint",) * REPEATED,)}
     if policy.oov == "sample":
@@ -134,7 +135,8 @@ def _releases(
     halves: dict[str, Document] = {
         name: ((word[0],) * (REPEATED // 2),) * 2 for name, (word,) in same.items()
     }
-    n, columns = max(LEAST, request.samples // 10), {**two_columns, **halves}
+    n = max(LEAST, request.samples // 10)
+    columns = {**two_columns, **halves}
     budget = WORDS_PER_TEXT * request.epsilon
     names = _arranged(one_column, same, n, rng)
     progress = Progress("audit, releases", 5 + (request.workers > 1), "releases")
@@ -192,7 +194,9 @@ def composition(release: Release) -> list[str]:
     """Return errors in the ε of a release: each ε_i, their sum in each document, and both figures
     in the record.
     """
-    wrong, most, largest = [], 0.0, 0.0
+    wrong = []
+    most = 0.0
+    largest = 0.0
     fates = {name: release.fates(name) for name in release.documents}
     for name, logged in zip(release.names, release.logged, strict=True):
         if [action for action, _ in logged] != [ACTIONS[fate.action] for fate in fates[name]]:
@@ -207,11 +211,10 @@ def composition(release: Release) -> list[str]:
         spent = math.fsum(epsilon for _, epsilon in logged)
         if spent > release.budget * (1 + 1e-12):
             wrong.append(f"document {name!r}: Σε exceeds B by {spent - release.budget:.3g}")
-        most, largest = (
-            max(most, spent),
-            max(largest, max((epsilon for _, epsilon in logged), default=0.0)),
-        )
-    record, spent_in_record = release.record, release.record.spent
+        most = max(most, spent)
+        largest = max(largest, max((epsilon for _, epsilon in logged), default=0.0))
+    spent_in_record = release.record.spent
+    record = release.record
     for what, stated, seen, tolerance in (
         ("document", getattr(spent_in_record, "most", None), most, 1e-9),
         ("token", getattr(spent_in_record, "max_token_epsilon", None), largest, 1e-8),
@@ -231,7 +234,8 @@ def clear_words(release: Release) -> list[str]:
     """
     wrong = []
     for name, texts in zip(release.names, release.outputs, strict=True):
-        out, stay = release.read(texts), release.staying(name)
+        out = release.read(texts)
+        stay = release.staying(name)
         if len(out) != len(stay):
             wrong.append(f"document {name!r}: {len(out)} tokens came out where {len(stay)} must")
         elif any(code < 0 and fate.action != "keep" for code, fate in zip(out, stay, strict=True)):
@@ -248,7 +252,8 @@ def copies(release: Release) -> list[str]:
     """
     wrong = []
     for name in release.documents:
-        fates, codes = release.fates(name), release.codes(name)
+        fates = release.fates(name)
+        codes = release.codes(name)
         staying = [at for at, fate in enumerate(fates) if fate.action != "drop"]
         for column, at in enumerate(staying):
             if (codes[:, column] != codes[:, staying.index(fates[at].leader)]).any():
@@ -282,7 +287,8 @@ def charges(releases: Sequence[Release], toy: ToyProject) -> list[str]:
             for key in logged_keys[:: max(1, len(logged_keys) // ASKED)]
         }
     for key, charged in (of_unlogged | asked).items():
-        spent, below = math.fsum(owed[key]), RELATIVE if key in unlogged else EXACT
+        spent = math.fsum(owed[key])
+        below = RELATIVE if key in unlogged else EXACT
         if not spent * (1 - below) <= charged <= spent * (1 + RELATIVE) + ROUNDING * PER_SUBJECT:
             wrong.append(
                 f"a subject was charged {charged:.15g} where its token log spent {spent:.15g}"
@@ -316,10 +322,8 @@ def distributions(
     found = fit(joined, claim, release.budget / WORDS_PER_TEXT, error / 2, rng, with_power=True)
     chance = 1.0
     for before, parts in sampled.items():
-        seen, share = (
-            np.bincount(np.concatenate(parts), minlength=claim.space.size),
-            claim.unknown(before),
-        )
+        seen = np.bincount(np.concatenate(parts), minlength=claim.space.size)
+        share = claim.unknown(before)
         tails = np.minimum(
             binom.cdf(seen, seen.sum(), share), binom.sf(seen - 1, seen.sum(), share)
         )
@@ -382,8 +386,10 @@ def reuse(
     ]
     if not whole:
         return [AuditFinding.fact(place, "noise", ["no text of one word came out whole"], "")]
-    runs, epsilon = [codes for _, codes in whole], whole[0][0].budget / WORDS_PER_TEXT
-    share, independent = max(map(_equal, runs)), runs
+    runs = [codes for _, codes in whole]
+    epsilon = whole[0][0].budget / WORDS_PER_TEXT
+    share = max(map(_equal, runs))
+    independent = runs
     if claim.in_context:
         own = [_own(release.fates(name)[0], claim) for release, _ in whole]
         share = max(
@@ -432,7 +438,8 @@ def _after(token: int, codes: Ids, contexts: Ids) -> Ids:
     These outputs are independent of each other. The sequence of all outputs is not, because each
     depends on the one before it.
     """
-    row, width = codes[contexts == token], REPEATED // 16
+    row = codes[contexts == token]
+    width = REPEATED // 16
     whole: Ids = row[: len(row) // width * width].reshape(-1, width)
     return whole
 
@@ -453,7 +460,8 @@ def _side_by_side(runs: Sequence[Ids]) -> dict[str, tuple[Ids, Ids]]:
     )
     pairs["documents side by side"] = codes[:-1].ravel(), codes[1:].ravel()
     for number, (one, other) in enumerate(pairwise(runs), 1):
-        rows, width = min(len(one), len(other)), min(one.shape[1], other.shape[1])
+        rows = min(len(one), len(other))
+        width = min(one.shape[1], other.shape[1])
         pairs[f"releases {number} and {number + 1}"] = (
             one[:rows, :width].ravel(),
             other[:rows, :width].ravel(),

@@ -194,9 +194,11 @@ def _best_events(first: Ids, second: Ids, a: int, z: float, scale: float) -> tup
     theirs = np.take_along_axis(second, ranked, axis=1).cumsum(axis=1)
     sets = _promised(mine * scale, theirs * scale, z)
     single = _promised(second[a] * scale, second * scale, z)
-    set_at, single_at = sets.argmax(axis=1), single.argmax(axis=1)
+    set_at = sets.argmax(axis=1)
+    single_at = single.argmax(axis=1)
     rows = np.arange(len(second))
-    set_best, single_best = sets[rows, set_at], single[rows, single_at]
+    set_best = sets[rows, set_at]
+    single_best = single[rows, single_at]
     wins = set_best >= single_best
     return np.where(wins, set_best, single_best), np.where(wins, set_at, -1 - single_at).astype(
         np.int64
@@ -270,7 +272,8 @@ def power_at(
     if loss_bound(seen, 0, samples, samples, error) <= allowed:
         return None
     # the largest count under b at which the bound still exceeds the claim
-    few, many = 0, samples + 1
+    few = 0
+    many = samples + 1
     while many - few > 1:
         middle = (few + many) // 2
         if loss_bound(seen, middle, samples, samples, error) > allowed:

@@ -204,7 +204,8 @@ class _SentenceAudit:
 
     def vectors(self) -> AuditFinding:
         """Whether vectors of texts, and those of the bank, are what they are said to be."""
-        texts, wrong = self.sample(), list[str]()
+        texts = self.sample()
+        wrong = list[str]()
         expected = np.array([self.own.vector(self.tokens(text)) for text in texts])
         together = self.embedded(texts)
         alone = np.concatenate([self.embedded([text]) for text in texts])
@@ -232,7 +233,8 @@ class _SentenceAudit:
 
     def exact(self) -> AuditFinding:
         """The closed form against ε·d between all pairs of units."""
-        queries, epsilon = self.queries(), self.request.epsilon
+        queries = self.queries()
+        epsilon = self.request.epsilon
         queries = queries[np.linspace(0, len(queries) - 1, QUERIES).astype(int)]
 
         def apart(first: Ids, second: Ids) -> Floats:
@@ -346,7 +348,8 @@ class _SentenceAudit:
         self, done: Privatized, outputs: Sequence[list[int] | None], costs: Sequence[int]
     ) -> list[str]:
         """What is not as it must be: sentences, ε of the log, charges and what the record says."""
-        epsilon, wrong = self.request.epsilon, list[str]()
+        epsilon = self.request.epsilon
+        wrong = list[str]()
         if any(rows is None for rows in outputs):
             wrong.append("an output is no sequence of sentences of the bank")
         elif [len(rows or ()) for rows in outputs] != list(costs):
@@ -432,7 +435,8 @@ def audit_sentences(
 
 
 def _result(shared: _SentenceAudit, findings: Sequence[AuditFinding]) -> AuditResult:
-    request, engine = shared.request, shared.engine
+    request = shared.request
+    engine = shared.engine
     factors = [
         finding.evidence.factor
         for finding in findings

@@ -35,9 +35,11 @@ WORDS = "amber birch cedar ember flint grove heron ivory juniper kelp lotus mapl
 UNLISTED = "quartz"  # in the embedding, in no list
 LISTED = ("birch", "cedar", "maple", "harbor")  # as sensitive
 MORE = ("and", "17", "42")  # words where classes have shares of the budget: two of each class
-PAIR, TRIPLE = "north_sea", "harbor_storm_signal"
+PAIR = "north_sea"
+TRIPLE = "harbor_storm_signal"
 # of the public list of words that never come out where they stand for another one
-SCREENED, SCREENED_PAIR = ("cocky", "corpse", "corpses", "dumb"), "dumb_luck"
+SCREENED = ("cocky", "corpse", "corpses", "dumb")
+SCREENED_PAIR = "dumb_luck"
 WORDS_PER_TEXT = 3  # the public average: base ε is a third of B
 
 REPEATED = 256  # how often a document of one word has it
@@ -135,7 +137,9 @@ class ToyProject:
     def read(self, text: str | None) -> tuple[int, ...]:
         """An output as numbers of tokens; -1 for what is none of the mechanism's."""
         words = re.findall(r"[a-z]+|[0-9]+|[.,]", (text or "").lower())
-        number, found, at = self.number, list[int](), 0
+        number = self.number
+        found = list[int]()
+        at = 0
         while at < len(words):
             sizes = (3, 2) if words[at] in self.beginnings else ()
             size = next((n for n in sizes if "_".join(words[at : at + n]) in number), 1)
@@ -147,8 +151,11 @@ class ToyProject:
         """What must become of the tokens of a document, its columns one after the other."""
         number = self.number
         cut = [(at, token) for at, column in enumerate(document) for token in self.cut(column)]
-        columns, tokens = [column for column, _ in cut], [token for _, token in cut]
-        actions, leaders, first = [], [], dict[str, int]()
+        columns = [column for column, _ in cut]
+        tokens = [token for _, token in cut]
+        actions = []
+        leaders = []
+        first = dict[str, int]()
         for at, token in enumerate(tokens):
             stopword = self.policy.stopwords
             kind = {"the": stopword, "and": stopword, ".": self.policy.punctuation}.get(
@@ -197,7 +204,8 @@ def make(
     Args:
         n_crowd: words of a crowd that it has beside them, and screened ones.
     """
-    segmentation, (crowded, crowded_places) = SEGMENTATION_OF[strategy], crowd(n_crowd)
+    segmentation = SEGMENTATION_OF[strategy]
+    crowded, crowded_places = crowd(n_crowd)
     more = [PAIR, TRIPLE] if segmentation != "word" else ["north", "sea"]
     shares = params.release.shares
     extra = MORE if {shares.stopwords, shares.numbers, shares.listed} != {1.0} else ()

@@ -18,7 +18,9 @@ from lexveil.mechanisms.causal_measure import CausalWords
 from lexveil.types import Flags, Floats, Ids
 
 STEP = 0.5  # smallest distance of toy words, in units of 1/ε
-GROUPS, MEMBERS = 40, 60  # of the large toy
+# of the large toy
+GROUPS = 40
+MEMBERS = 60
 FOLLOWING = (0, 1, 2, 5)  # places from a toy's word to those that follow it
 PIECES = 16  # of the toys' language model; the last one begins a text
 # words that no vocabulary has, of 3 to 24 letters
@@ -143,7 +145,8 @@ def crowd(size: int) -> tuple[list[str], Floats]:
         words.append("".join(SYLLABLES[number % len(SYLLABLES)] for number in numbers))
     angle = np.arange(size) * GOLDEN
     radius = np.sqrt((np.arange(size) + 0.5) / max(size, 1)) / 8
-    across, up = radius * np.cos(angle), radius * np.sin(angle)
+    across = radius * np.cos(angle)
+    up = radius * np.sin(angle)
     return words, np.column_stack([across, 1.5 * FAR + up])
 
 
@@ -166,7 +169,8 @@ def public_counts(n_words: Ids, tokens: Sequence[str] | None = None) -> PublicCo
     Counts are so low that about half of what follows a token is left to the frequency of words.
     """
     w = len(n_words)
-    first, step = np.repeat(np.arange(w), len(FOLLOWING)), np.tile(FOLLOWING, w)
+    first = np.repeat(np.arange(w), len(FOLLOWING))
+    step = np.tile(FOLLOWING, w)
     followed = first % 4 != 3  # nothing was seen after every fourth
     counts = 1 + (first + step) % 2
     bigrams = Bigrams.of(first[followed], (first + step)[followed] % w, counts[followed], w)

@@ -51,7 +51,9 @@ from lexveil.auditing.toys import UNKNOWN
 from lexveil.config import Params
 from lexveil.types import Floats, Ids
 
-CROWD, SOURCES = 2500, 250  # words of the crowd, and those of them that texts have
+# words of the crowd, and those of them that texts have
+CROWD = 2500
+SOURCES = 250
 BLOCK = 26  # tokens, of all kinds
 LONG = 200  # blocks of a long text: more tokens than noise is drawn for at a time
 TOKENS = 3.5  # for each draw of a word of a toy
@@ -63,7 +65,9 @@ LEAST = 50  # tokens of a group that is tested
 ROWS = 1000  # tokens whose laws are computed at a time
 # shares of tokens, for the power
 COPIED = 1 / np.array([100, 200, 300, 400, 500, 600, 700, 800, 900, 1000, 1500, 2000, 5000])
-CROWDED, UNSCREENED, FEW = "from a word of the crowd", "without screen", "few at a time"
+CROWDED = "from a word of the crowd"
+UNSCREENED = "without screen"
+FEW = "few at a time"
 
 
 class WrittenToken(NamedTuple):
@@ -97,14 +101,16 @@ def audit_written_texts(
     """Release texts of all kinds of tokens in several ways, and compare what is written with the
     law.
     """
-    name, strategy = request.mechanism, request.strategy
+    name = request.mechanism
+    strategy = request.strategy
     epsilon = LOW if name in ON_LISTS else request.epsilon
     toy = make(folder, name, strategy, policy, params, epsilon, CROWD)
     seed = params.seed if request.mode == "experiment" else None
     releasing = Releasing(toy, name, request.mode, seed)
     with contextlib.redirect_stderr(io.StringIO()):
         made = _releases(releasing, epsilon, int(TOKENS * request.samples), rng)
-    wrong, tokens = list[str](), list[WrittenToken]()
+    wrong = list[str]()
+    tokens = list[WrittenToken]()
     for way, release in made.items():
         facts = composition(release) + clear_words(release)
         facts += copies(release) if release.consistent else []
@@ -127,7 +133,9 @@ def _releases(
     and of so few texts that not all words of the vocabulary are written out for them. Their budgets
     differ, and with them the noise of an experiment.
     """
-    toy, size, n = releasing.toy, epsilon * BLOCK, max(6, n_tokens // (5 * BLOCK))
+    toy = releasing.toy
+    size = epsilon * BLOCK
+    n = max(6, n_tokens // (5 * BLOCK))
 
     def texts(count: int, blocks: int, columns: int = 1) -> tuple[dict[str, Document], list[str]]:
         documents = {
@@ -164,7 +172,8 @@ def _text(toy: ToyProject, blocks: int, rng: np.random.Generator) -> Tokens:
         (UNKNOWN, 2),
     ]
     kinds.append((screened, 1))
-    each, tokens = [PAIR, TRIPLE, SCREENED_PAIR, "the", "and"], list[str]()
+    each = [PAIR, TRIPLE, SCREENED_PAIR, "the", "and"]
+    tokens = list[str]()
     for _ in range(blocks):
         drawn = [(words, rng.integers(len(words), size=count)) for words, count in kinds]
         block = [*each, *(words[at] for words, places in drawn for at in places.tolist())]
@@ -182,20 +191,29 @@ def _in_capitals(token: str, chance: float) -> str:
 
 def _tokens(way: str, release: Release) -> Iterator[WrittenToken]:
     """The tokens that were drawn, of the texts in which no token is missing."""
-    toy, last = release.toy, -1
+    toy = release.toy
+    last = -1
     kind = cache(partial(_kind, toy=toy, crowd=frozenset(toy.crowd)))
     of_release = f"of the release {way.partition(',')[0]}"
     for name, output in zip(release.names, release.outputs, strict=True):
-        codes, fates = release.read(output), release.fates(name)
+        codes = release.read(output)
+        fates = release.fates(name)
         if len(codes) != len(release.staying(name)):
             continue
         forms = (form for column in release.documents[name] for form in column)
         parts = [(form, part) for form in forms for part in toy.cut((form,))]
-        written, seen = iter(codes), set[str]()
-        column, position, source, before = -1, 0, "", -1
+        written = iter(codes)
+        seen = set[str]()
+        column = -1
+        position = 0
+        source = ""
+        before = -1
         for at, ((form, part), fate) in enumerate(zip(parts, fates, strict=True)):
             if fate.column != column:
-                column, position, source, before = fate.column, 0, "", -1
+                column = fate.column
+                position = 0
+                source = ""
+                before = -1
             code = before if fate.action == "drop" else next(written)
             if fate.action in ("perturb", "sample") and fate.leader == at and code >= 0:
                 groups = {
@@ -214,7 +232,9 @@ def _tokens(way: str, release: Release) -> Iterator[WrittenToken]:
                 }
                 held = frozenset(group for group, holds in groups.items() if holds)
                 yield WrittenToken(code, before, last, fate, way != UNSCREENED, held)
-            position, source, before = position + 1, part, code
+            position = position + 1
+            source = part
+            before = code
             last = code if code >= 0 else last
             seen.add(part)
 
@@ -237,7 +257,8 @@ class Law:
     """The distribution of what is written for each token, by the claim and the screen."""
 
     def __init__(self, claim: Claim, instead: Ids, tokens: Sequence[WrittenToken]) -> None:
-        self.claim, self.instead = claim, instead
+        self.claim = claim
+        self.instead = instead
         self.screened = np.flatnonzero(instead != np.arange(len(instead)))
         after = np.array([(token.before, token.last) for token in tokens])
         if not claim.in_context:
@@ -316,7 +337,8 @@ def _scores(tokens: Sequence[WrittenToken], law: Law, rng: np.random.Generator) 
     for row, token in enumerate(tokens):
         fate = token.fate
         alike[fate.action, fate.number, fate.epsilon, token.screens].append(row)
-    codes, n = np.array([token.code for token in tokens]), len(tokens)
+    codes = np.array([token.code for token in tokens])
+    n = len(tokens)
     scores = Scores(np.empty(n), np.empty(n), np.empty((n, OWN)), np.zeros(n))
     for some in alike.values():
         token = tokens[some[0]]
@@ -367,13 +389,15 @@ def written_audit(
     """Test the scores of all tokens, of each group, and of each two groups together; ``error`` is
     the chance of a false alarm.
     """
-    scores, closed = _scores(tokens, law, rng), law.claim.closed
+    scores = _scores(tokens, law, rng)
+    closed = law.claim.closed
     names, members = _strata(tokens)
     orders = {"nearest": scores.near}
     if closed and law.claim.in_context:
         orders["best suited"] = scores.suits
     own = None if closed else np.searchsorted(EDGES, scores.own)
-    seen, share = list[Ids](), list[Floats]()
+    seen = list[Ids]()
+    share = list[Floats]()
     for score in orders.values():
         bins = np.searchsorted(EDGES, score)  # the first edge that is not below the score
         for rows in members:
@@ -388,9 +412,11 @@ def written_audit(
     each[: len(EDGES)] = error / 2 / len(EDGES)
     at = int((chance / each).argmin())
     name, order, edge = events[at]
-    least, worst = float(chance[at]), f"tokens {name}: the {order} {edge:.3g} of words"
+    least = float(chance[at])
+    worst = f"tokens {name}: the {order} {edge:.3g} of words"
     if scores.impossible:
-        least, worst = 0.0, f"{len(scores.impossible):,} words that the claim excludes"
+        least = 0.0
+        worst = f"{len(scores.impossible):,} words that the claim excludes"
     copied = _power(scores.stays[members[0]], share[0], each[0], 0 if closed else OWN)
     return FitResult(
         claimed=epsilon,
@@ -412,7 +438,8 @@ def _strata(tokens: Sequence[WrittenToken]) -> tuple[list[str], list[Ids]]:
     """
     groups = sorted(frozenset[str]().union(*(token.groups for token in tokens)))
     member = np.array([[group in token.groups for group in groups] for token in tokens])
-    names, members = [CROWDED, "of all kinds"], [np.arange(len(tokens))] * 2
+    names = [CROWDED, "of all kinds"]
+    members = [np.arange(len(tokens))] * 2
     members[0] = np.flatnonzero(member[:, groups.index(CROWDED)])
     for first, second in combinations_with_replacement(range(len(groups)), 2):
         rows = np.flatnonzero(member[:, first] & member[:, second])
@@ -436,7 +463,8 @@ def _power(stays: Floats, shares: Floats, each: float, reference: int) -> float 
         stays: (n,) chance that the source word is written where nothing is copied.
         shares: (edges,) of scores up to each edge; ``reference`` as of ``OWN``.
     """
-    n, sees = len(stays), list[float]()
+    n = len(stays)
+    sees = list[float]()
     counts = np.arange(n + 1)
     for edge, share in zip(EDGES[EDGES <= 0.5], shares, strict=False):
         is_alarm = chances(counts, counts * 0 + n, counts * 0 + share, reference * n) < each

@@ -27,7 +27,8 @@ def collocation_suite(min_count: int, min_pmi: float) -> gx.ExpectationSuite:
         min_count: smallest frequency.
         min_pmi: smallest PMI in bits.
     """
-    count, pmi = f"collocations.min_count {min_count}", f"collocations.min_pmi {min_pmi:g} bits"
+    count = f"collocations.min_count {min_count}"
+    pmi = f"collocations.min_pmi {min_pmi:g} bits"
     rules = [
         each_once("ngrams"),
         none_of(

@@ -80,10 +80,8 @@ def none_of(column: str, says: str, fault: str, way_out: str | None = None) -> R
 def each_once(*columns: str, way_out: str | None = None) -> Rule:
     """Rule: no two rows agree in all of ``columns``."""
     names = ", ".join(columns)
-    says, fault = (
-        f"No two rows have the same {names}",
-        f"{SUBJECT} are there more than once ({names})",
-    )
+    says = f"No two rows have the same {names}"
+    fault = f"{SUBJECT} are there more than once ({names})"
     if len(columns) == 1:
         return Rule(ExpectColumnValuesToBeUnique, {"column": names}, says, fault, way_out)
     return Rule(
@@ -93,7 +91,8 @@ def each_once(*columns: str, way_out: str | None = None) -> Rule:
 
 def at_least_one(what: str, column: str | None = None, way_out: str | None = None) -> Rule:
     """Rule: the frame has a row, or the counts in ``column`` add up to at least 1."""
-    says, fault = f"There is at least one {what}", f"there is no {what}, at least 1 is needed"
+    says = f"There is at least one {what}"
+    fault = f"there is no {what}, at least 1 is needed"
     if column is None:
         return Rule(ExpectTableRowCountToBeBetween, {"min_value": 1}, says, fault, way_out)
     return Rule(

@@ -141,7 +141,8 @@ def merge(name: str, verdicts: Sequence[Verdict]) -> Verdict:
     total: dict[tuple[str, str | None], ExpectationResult] = {}
     for result in (result for verdict in verdicts for result in verdict.expectations):
         known = total.get((result.type, result.column), replace(result, checked=0, unexpected=0))
-        checked, unexpected = known.checked + result.checked, known.unexpected + result.unexpected
+        checked = known.checked + result.checked
+        unexpected = known.unexpected + result.unexpected
         total[result.type, result.column] = replace(known, checked=checked, unexpected=unexpected)
     return Verdict(name, list(total.values()))
 

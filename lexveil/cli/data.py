@@ -151,7 +151,8 @@ def _documents(written: Sequence[str]) -> tuple[list[Path], dict[str, Path]]:
     Raises:
         RequestError: if two have the same name.
     """
-    files, named = list[Path](), dict[str, Path]()
+    files = list[Path]()
+    named = dict[str, Path]()
     for text in written:
         name, equals, path = text.partition("=")
         if not (equals and name and path) or Path(text).exists():

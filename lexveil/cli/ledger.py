@@ -93,7 +93,8 @@ def verify(
         since: a copy of the ledger's anchor from when all was verified: only what came later is
             computed again
     """
-    records, since = [path.absolute() for path in record], since and since.absolute()
+    records = [path.absolute() for path in record]
+    since = since and since.absolute()
     from lexveil.ledger import verification
 
     params = _ledger()
@@ -129,10 +130,8 @@ def accept(*, because: Reason) -> None:
     from lexveil.ledger.stores import store_of
 
     params = _ledger()
-    is_there, is_anchored = (
-        store_of(params.folder, params.database).exists(),
-        Path(params.anchor).exists(),
-    )
+    is_there = store_of(params.folder, params.database).exists()
+    is_anchored = Path(params.anchor).exists()
     opened = Ledger.open(
         params.folder,
         None if is_there else params.keys,

@@ -150,10 +150,8 @@ def _option(name: str, about: FieldInfo, optional: bool) -> tuple[str, Any, Any]
 
 def command_of(request: Request, file: str, column: str | None, model: str | None) -> str:
     """The command that releases a file by a request; it names also what is a default of today."""
-    parts, always = (
-        ["lexveil", "privatize", file, "-o", "OUT"],
-        ("protection", "mechanism", "strategy"),
-    )
+    parts = ["lexveil", "privatize", file, "-o", "OUT"]
+    always = ("protection", "mechanism", "strategy")
     for name, value in request.model_copy(update={"protection": request.level}):
         if value is True:
             parts.append(option_name(name))

@@ -89,7 +89,8 @@ def privatize(
         raise RequestError(
             "the following arguments are required: --output, or --preview to only look"
         )
-    in_file, out_file = located(source), located(output)
+    in_file = located(source)
+    out_file = located(output)
     request = requested(how, FileRequest)
     anywhere()
     from lexveil.accounting.statement import statement
@@ -127,7 +128,8 @@ def _files(done: PrivatizedFiles, output: str) -> list[str]:
 
     if done.target is None:
         return ["no record goes with standard output; --json prints it in place of these lines"]
-    asked, lines = as_path(output), list[str]()
+    asked = as_path(output)
+    lines = list[str]()
     out = shown(done.target.name if done.table else asked.with_name(done.target.name))
     if done.table is not None:
         lines.append(
@@ -184,7 +186,8 @@ def _preview(
             "--preview shows source text, on a terminal only; with --json it goes to a file "
             "or another program"
         )
-    in_file, request = located(source), requested(how, FileRequest, mode="experiment")
+    in_file = located(source)
+    request = requested(how, FileRequest, mode="experiment")
     anywhere()
     from lexveil.privatization.looking.preview import preview
 
@@ -278,7 +281,9 @@ def explore(
     from lexveil.service.page.pages import Shown, read_rows, serve
 
     session = ExploreSession(words.name)
-    name, column, shown_rows = "FILE" if file is None else str(source), text_column, list[Row]()
+    name = "FILE" if file is None else str(source)
+    column = text_column
+    shown_rows = list[Row]()
     if file is not None:
         using = session.model("")
         spool = using.path(using.params.machine.temp_directory)
@@ -369,7 +374,8 @@ def audit(
     Args:
         out: write the result to FILE as JSON
     """
-    out, request = out and out.absolute(), requested(how, AuditRequest)
+    out = out and out.absolute()
+    request = requested(how, AuditRequest)
     anywhere()
     from lexveil.auditing import audit as auditing
 

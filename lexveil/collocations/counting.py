@@ -112,7 +112,8 @@ def shards_of(tokens: Path, folder: Path, size: int) -> list[Shard]:
         )
         if n >= size or number + 1 == meta.num_row_groups:
             shards.append(Shard(tokens, groups, n, folder / f"{len(shards):06}"))
-            groups, n = [], 0
+            groups = []
+            n = 0
     return shards or [Shard(tokens, [], 0, folder / "000000")]
 
 
@@ -202,7 +203,8 @@ def key_ranges(files: Sequence[Path], rows: int) -> Iterator[tuple[int, int]]:
         n += group_rows
         if n >= rows and first <= last < LAST_KEY:
             yield first, last
-            first, n = last + 1, 0
+            first = last + 1
+            n = 0
     yield first, LAST_KEY
 
 
@@ -271,7 +273,8 @@ def count(
             ]
             with duckdb_session.session(machine) as con:
                 duckdb_session.view(con, "counted", *files)
-                query, file = f"collocations/merge_{name}", folder / f"{name}.parquet"
+                query = f"collocations/merge_{name}"
+                file = folder / f"{name}.parquet"
                 rows = duckdb_session.materialize_parts(con, query, file, ranges, group_rows=ROWS)
             totals[f"n_{name}"] = rows
             print(f"counted {name}: {rows:,} occur at least {min_count} times", flush=True)

@@ -174,7 +174,8 @@ def cut(
 
 def as_text(result: Mapping[str, Any]) -> list[str]:
     """Format a result of ``look_up`` as the lines to print."""
-    rows, names = result["collocations"], result["measures"]
+    rows = result["collocations"]
+    names = result["measures"]
     has_base = any(row["from_base"] for row in rows)
     cells = [[*names, *["from"] * has_base, "collocation"]]
     for row in rows:

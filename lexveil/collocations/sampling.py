@@ -240,7 +240,8 @@ def shards_of(sample_file: Path, folder: Path, language: str) -> Iterator[Docume
             before = int(ends[start - 1]) if start else 0
             stop = max(start + 1, int(np.searchsorted(ends, before + BATCH_BYTES, side="right")))
             yield DocumentShard(number, folder, batch.slice(start, stop - start), language)
-            number, start = number + 1, stop
+            number = number + 1
+            start = stop
     if not number:
         nothing = pa.record_batch([pa.array([], pa.string())] * 2, names=["doc_id", "text"])
         yield DocumentShard(0, folder, nothing, language)
@@ -297,10 +298,12 @@ def renumber(shards: list[DocumentShard], word_ids: Path, out: Path) -> int:
     the number of sentences.
     """
     rows = 0
-    numbers, end = pq.read_table(word_ids, columns=["word_id"]).column(0).to_numpy(), 0
+    numbers = pq.read_table(word_ids, columns=["word_id"]).column(0).to_numpy()
+    end = 0
     with atomic_file(out) as file, pq.ParquetWriter(file, TOKENS, **ENCODING) as writer:
         for shard in shards:
-            start, end = end, end + pq.read_metadata(shard.words()).num_rows
+            start = end
+            end = end + pq.read_metadata(shard.words()).num_rows
             with pa.OSFile(str(shard.tokens())) as source:
                 table = pa.ipc.open_file(source).read_all().combine_chunks()
             if not table.num_rows:

@@ -45,7 +45,8 @@ def build(
         (measure.column, pa.float64()) for measure in MEASURES if measure.name in params.measures
     ]
     words = read_table(ngrams / "words.parquet", "count_ngrams", ["word", "count"])
-    spelled, counts = words.column("word").combine_chunks(), words.column("count").to_numpy()
+    spelled = words.column("word").combine_chunks()
+    counts = words.column("count").to_numpy()
     kept = {}
     with duckdb_session.session(machine) as con, atomic_directory(out) as folder:
         for name, places in NGRAMS.items():

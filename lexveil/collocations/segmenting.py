@@ -54,7 +54,9 @@ class Segmenter:
         """Cut a row group, one batch of sentences at a time."""
         expect_file(self.tokens, "this worker")
         source = pq.ParquetFile(self.tokens)
-        written, totals, pmi_bits = [], np.zeros(4, dtype=np.int64), []
+        written = []
+        totals = np.zeros(4, dtype=np.int64)
+        pmi_bits = []
         for batch in source.iter_batches(batch_size=BATCH, row_groups=[group], columns=["ids"]):
             lists = batch.column("ids")
             ids = lists.flatten().to_numpy()
@@ -104,7 +106,8 @@ def segment_file(
     # workers need no words as text
     kept = None if collocations is None else replace(collocations, word_ids={})
     segmenter = Segmenter(tokens.resolve(), segmentation, vocabulary, number, kept)
-    totals, pmi_bits = np.zeros(4, dtype=np.int64), 0.0
+    totals = np.zeros(4, dtype=np.int64)
+    pmi_bits = 0.0
     progress = Progress(f"segment {segmentation}", meta.num_rows, "sentences")
     with (
         atomic_file(out) as partial,

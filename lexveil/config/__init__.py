@@ -121,7 +121,8 @@ class Params(Section):
 
     @model_validator(mode="after")
     def _segmented(self) -> Self:
-        there, needed = self.grid.segmentations, self.needed_segmentations
+        there = self.grid.segmentations
+        needed = self.needed_segmentations
         for name in needed.keys() - set(there):
             listed = ", ".join(name for name in ("word", "gst", "mst") if name in {*there, *needed})
             raise ValueError(

@@ -97,7 +97,8 @@ class CorpusCounts:
         )
         for row in table.rows:
             self.read += 1
-            value, line = row.values.get(text_column), b""
+            value = row.values.get(text_column)
+            line = b""
             try:
                 text = text_value(value, text_column, table.source.location(row.line))
             except RequestError:

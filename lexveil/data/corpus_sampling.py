@@ -174,7 +174,9 @@ def documents_per_byte(remote: Remote, shard: RemoteShard, text_column: str) -> 
     Raises:
         RequestError: with the first fault in these bytes.
     """
-    stream, position, n_rows = RemoteFile(remote.fs, shard).buffered(), 0, 0
+    stream = RemoteFile(remote.fs, shard).buffered()
+    position = 0
+    n_rows = 0
     with open_table(shard.source(), text_column, KEYS, stream) as table:
         if table.n_rows is not None:
             return table.n_rows / shard.size
@@ -293,7 +295,8 @@ def keep_from(plan: SamplingPlan, shard: RemoteShard, out: Path, progress: Progr
         RequestError: with shard and row of the first fault; ``out`` then does not exist.
     """
     report = ShardReport(name=shard.name, size=shard.size, etag=shard.etag)
-    begin, file = progress.done, RemoteFile(plan.remote.fs, shard)
+    begin = progress.done
+    file = RemoteFile(plan.remote.fs, shard)
     with (
         atomic_file(out) as partial,
         open_table(shard.source(), plan.text_column, KEYS, file.buffered()) as table,

@@ -178,7 +178,9 @@ def use(
     document_files = find_sources(documents)
     addresses = {name: address for name, address in sources.items() if isinstance(address, str)}
     plans = plan_samples(addresses, wanted, text_column, root)
-    notes, written, sets = list[str](), dict[str, CorpusReport](), None
+    notes = list[str]()
+    written = dict[str, CorpusReport]()
+    sets = None
     if model is not None and set_base(root, base := _base(model)):
         notes.append(f"params.yaml: embeddings.base is now {base}")
     with tracked_replacement(root) as partial:
@@ -313,12 +315,15 @@ def complete(root: Path, partial: Path) -> list[str]:
     """Copy the parts of data/ that ``partial`` lacks, write the embedded default for parts that
     neither has, and return notes for people.
     """
-    notes, defaults = (
-        [],
-        {"documents": write_default_documents, "corpus": write_default_corpus, "embeddings": None},
-    )
+    notes = []
+    defaults = {
+        "documents": write_default_documents,
+        "corpus": write_default_corpus,
+        "embeddings": None,
+    }
     for name, write_default in defaults.items():
-        old, new = root / "data" / name, partial / name
+        old = root / "data" / name
+        new = partial / name
         if new.exists():
             continue
         if old.is_dir() and any(old.iterdir()):
@@ -337,7 +342,8 @@ def status(root: Path) -> DataStatus:
     Raises:
         RequestError: if a file in data/ is damaged.
     """
-    tracked, folder = _tracked(root), root / "data/corpus"
+    tracked = _tracked(root)
+    folder = root / "data/corpus"
     parts: Counter[str] = Counter()
     shards = sorted(folder.rglob("*.json.gz"))
     for shard in shards:
@@ -435,7 +441,9 @@ def _replacement(root: Path) -> Iterator[Path]:
     """Yield an empty folder to fill; it becomes ROOT/data if the block succeeds, and the old folder
     becomes PREVIOUS.
     """
-    data, partial, previous = root / "data", root / PARTIAL, root / PREVIOUS
+    data = root / "data"
+    partial = root / PARTIAL
+    previous = root / PREVIOUS
     if data.is_symlink() or (data.exists() and not data.is_dir()):
         raise RequestError(
             f"{shown(data)}: a link or a file, where a folder is replaced; move it away"
@@ -470,7 +478,8 @@ def _pointer(root: Path) -> bytes | None:
 
 
 def _swap_back(root: Path, pointer: bytes | None) -> None:
-    data, previous = root / "data", root / PREVIOUS
+    data = root / "data"
+    previous = root / PREVIOUS
     shutil.rmtree(data, ignore_errors=True)
     if previous.exists():
         previous.replace(data)

@@ -132,7 +132,8 @@ def write_small_documents(folder: Path) -> None:
     folder.mkdir(parents=True)
     # Do not compress, for the reason at stored_gzip: 70 kB are not worth a dependence on a
     # compressor.
-    seen, sentences = {"0": 0, "1": 0}, []
+    seen = {"0": 0, "1": 0}
+    sentences = []
     for number, (label, text) in enumerate(polarity(), 1):
         seen[label] += 1
         split = "train" if seen[label] % VALIDATION else "validation"

@@ -42,7 +42,8 @@ PAIRS = ("both", "first")  # texts of a pair that are rewritten
 OTHERS = ("doc_id", "split", "text_b", "label", "attribute")
 
 # limits of a row group; they are fixed, so that the same rows give the same bytes
-ROWS, CHARACTERS = 16_384, 2**24
+ROWS = 16_384
+CHARACTERS = 2**24
 
 
 def made_id(dataset: str, number: int) -> str:
@@ -81,13 +82,15 @@ def write_set(
 
 
 def _groups(rows: Iterable[dict[str, str | None]]) -> Iterator[list[dict[str, str | None]]]:
-    group, characters = list[dict[str, str | None]](), 0
+    group = list[dict[str, str | None]]()
+    characters = 0
     for row in rows:
         group.append(row)
         characters += len(row["text"] or "") + len(row["text_b"] or "")
         if len(group) >= ROWS or characters >= CHARACTERS:
             yield group
-            group, characters = [], 0
+            group = []
+            characters = 0
     if group:
         yield group
 
@@ -146,7 +149,8 @@ def write_documents(
     contexts = Counter[str]()
 
     def rows(dataset: str, source: Source, table: InputTable) -> Iterator[dict[str, str | None]]:
-        seen, before = dict.fromkeys(table.columns), len(places)
+        seen = dict.fromkeys(table.columns)
+        before = len(places)
         for row in table.rows:
             seen |= dict.fromkeys(row.values)
             taken = normalised(table, row, text_column, dataset)

@@ -58,7 +58,8 @@ def add(name: str, file: Path, root: Path, max_words: int | None = None) -> dict
         replaced = folder.exists()
         shutil.rmtree(folder, ignore_errors=True)
         write_embedding(model.space, folder)
-        (n_words, dimensions), digest = model.space.vectors.shape, content_hash(folder)
+        n_words, dimensions = model.space.vectors.shape
+        digest = content_hash(folder)
         facts = {
             "dimensions": dimensions,
             "form": model.form,

@@ -135,7 +135,8 @@ def with_collocations(words: WordSpace, source: PackagedModel | None) -> tuple[W
     """
     rows = {word: row for row, word in enumerate(words.tokens)}
     taken: list[str] = []
-    taken_counts, taken_pmi = np.empty(0, dtype=np.int64), np.empty(0)
+    taken_counts = np.empty(0, dtype=np.int64)
+    taken_pmi = np.empty(0)
     of_words: Counts = np.empty(0, dtype=np.int64)
     if source is not None:
         counts = source.space("mst").counts
@@ -143,7 +144,8 @@ def with_collocations(words: WordSpace, source: PackagedModel | None) -> tuple[W
         taken = composable([token for token in source.tokens if "_" in token], rows)
         number = {token: row for row, token in enumerate(source.tokens)}
         chosen = np.array([number[token] for token in taken], dtype=np.int64)
-        taken_counts, taken_pmi = counts[chosen], source.pmi[chosen].astype(np.float64)
+        taken_counts = counts[chosen]
+        taken_pmi = source.pmi[chosen].astype(np.float64)
     own = words.counts if words.counts.any() else counts_by_rank(len(words.tokens), of_words)
     every = np.clip(np.concatenate([own, taken_counts]), 1, 2**32 - 1)
     order = np.argsort(-every, kind="stable")
@@ -278,7 +280,9 @@ def _card(
     file: Path, wanted: Import, model: WordVectors, *, has_structure: bool
 ) -> dict[str, object]:
     """Return the model card, without the fields that follow from the files."""
-    source, digest, has_counts = wanted.collocations, sha256(file), bool(model.space.counts.any())
+    source = wanted.collocations
+    digest = sha256(file)
+    has_counts = bool(model.space.counts.any())
     origin = f"{model.form}, sha256 {digest}"
     sources = [
         CorpusSource(name=file.name, documents=0, words=0, license=wanted.license, origin=origin)

@@ -195,7 +195,8 @@ def _wanted(options: ImportOptions, force: bool) -> Import:
         raise RequestError(
             f"{option('name')} {shown(name)}: no name for a model, or one of {', '.join(RESERVED)}"
         )
-    version, source = options.version or "1", options.collocations or DEFAULT
+    version = options.version or "1"
+    source = options.collocations or DEFAULT
     if not re.fullmatch(VERSION, version):
         raise RequestError(f"{option('version')} {shown(version)}: not a version, such as 1.0")
     _target(name, force)

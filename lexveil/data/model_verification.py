@@ -95,7 +95,8 @@ def _verified(folder: Path) -> ModelCard:
         )
     tokens = _tokens(card, (folder / "words.txt").read_bytes())
     n = card.n_tokens
-    counts, pmi = _array(folder, "counts.npy", "<u4", (n,)), _array(folder, "pmi.npy", "<f4", (n,))
+    counts = _array(folder, "counts.npy", "<u4", (n,))
+    pmi = _array(folder, "pmi.npy", "<f4", (n,))
     vectors = _array(folder, "vectors.npy", "|i1", (n, card.dimensions))
     _check_numbers(tokens, counts, pmi)
     for name in (SCALES, TRAINED_SCALES):
@@ -172,7 +173,8 @@ def check_files(card: ModelCard, sizes: Mapping[str, int]) -> None:
     Args:
         sizes: bytes by path inside the model, without the card.
     """
-    n, header = card.n_tokens, 4096
+    n = card.n_tokens
+    header = 4096
     limits = {
         "words.txt": 256 * n,
         **dict.fromkeys(("counts.npy", "pmi.npy", SCALES), 4 * n + header),
@@ -223,7 +225,8 @@ def _tokens(card: ModelCard, content: bytes) -> list[str]:
     seen: set[str] = set()
     known: dict[str, bool] = {}
     for line, token in enumerate(tokens, 1):
-        words, where = token.split("_"), f"words.txt, line {line:,}"
+        words = token.split("_")
+        where = f"words.txt, line {line:,}"
         _require(token not in seen, f"{where}: a token that was there before")
         seen.add(token)
         _require(
@@ -389,7 +392,8 @@ def _unpack(archive: zipfile.ZipFile, folder: Path) -> None:
         mode = stat.S_IFMT(entry.external_attr >> 16)
         if entry.is_dir() and entry.filename in ("orders/", f"{BIGRAMS}/"):
             continue
-        name, is_file = shown(entry.filename), mode in (0, stat.S_IFREG) and not entry.is_dir()
+        name = shown(entry.filename)
+        is_file = mode in (0, stat.S_IFREG) and not entry.is_dir()
         _require(is_file, f"{name}: a link or a folder; an archive has plain files only")
         is_readable = not entry.flag_bits & 0x1 and entry.compress_type in _PLAIN
         _require(is_readable, f"{name}: encrypted, or compressed otherwise than by deflate")

@@ -86,7 +86,8 @@ def _table(vectors: Vectors) -> pa.Table:
         RequestError: if the object holds no word vectors.
     """
     try:
-        words, rows = list(vectors.index_to_key), np.asarray(vectors.vectors, dtype=np.float32)
+        words = list(vectors.index_to_key)
+        rows = np.asarray(vectors.vectors, dtype=np.float32)
     except (AttributeError, TypeError, ValueError):
         raise RequestError(
             f"vectors: a {type(vectors).__name__}; give KeyedVectors of gensim (of a Word2Vec "

@@ -153,7 +153,8 @@ def _files(sources: Sequence[Path]) -> list[Path]:
 
 def _documents(files: Sequence[Path], column: str) -> Iterator[list[str]]:
     """The texts of files, about ``CHARACTERS`` at a time."""
-    waiting, size = list[str](), 0
+    waiting = list[str]()
+    size = 0
     for file in files:
         source = as_source(file)
         assert source is not None
@@ -166,7 +167,8 @@ def _documents(files: Sequence[Path], column: str) -> Iterator[list[str]]:
                     size += len(text)
                 if size >= CHARACTERS:
                     yield waiting
-                    waiting, size = list[str](), 0
+                    waiting = list[str]()
+                    size = 0
     yield waiting
 
 
@@ -175,7 +177,8 @@ def _candidates(documents: Sequence[str], lexicon: Lexicon) -> pa.RecordBatch:
     encoded = encode(documents, lexicon)
     starts = encoded.sentence_offsets
     n = len(starts) - 1
-    first_of, last_of = encoded.spans[starts[:-1], 0], encoded.spans[starts[1:] - 1, 1]
+    first_of = encoded.spans[starts[:-1], 0]
+    last_of = encoded.spans[starts[1:] - 1, 1]
     word_starts = np.searchsorted(encoded.first_word, starts[:-1])
     text_of = encoded.text_of[word_starts] if n else np.zeros(0, dtype=np.int32)
     sentences = [

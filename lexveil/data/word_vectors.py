@@ -151,7 +151,9 @@ def _collect(
     tokens: dict[str, None] = {}
     surfaces: set[bytes] = set()
     left_out: Counter[str] = Counter()
-    vectors, counts, n_read = list[npt.NDArray[np.float32]](), list[int](), 0
+    vectors = list[npt.NDArray[np.float32]]()
+    counts = list[int]()
+    n_read = 0
     for number, word, vector, count in entries:
         if not np.isfinite(vector).all():
             raise file.fault(number, "a number is not finite")
@@ -283,7 +285,8 @@ def _numbers(texts: list[bytes]) -> npt.NDArray[np.float32] | None:
 
 
 def _binary_rows(file: VectorFile, start: bytes, stream: Any) -> Iterator[Entry]:
-    width, kept = 4 * file.dimensions, bytearray(start)
+    width = 4 * file.dimensions
+    kept = bytearray(start)
     assert file.size is not None
     for number in range(1, file.size + 1):
         if len(kept) < width + WORD_LIMIT:
@@ -328,7 +331,9 @@ def _is_vector(kind: pa.DataType | None) -> bool:
 def _table_rows(file: VectorFile, batches: Iterable[pa.RecordBatch]) -> Iterator[Entry]:
     rows = (row for batch in batches for row in batch.to_pylist())
     for number, row in enumerate(rows, 1):
-        word, vector, count = row["word"], row["vector"], row.get("count", 0)
+        word = row["word"]
+        vector = row["vector"]
+        count = row.get("count", 0)
         if word is None or count is None or count < 0 or vector is None or None in vector:
             raise file.fault(number, "a word, a number or a count is missing")
         if len(vector) != file.dimensions:

@@ -52,7 +52,9 @@ class OpenDatabase(ABC):
     record_values: ClassVar[str]
 
     def __init__(self, address: Address, connection: Any, cursor: Any) -> None:
-        self.address, self.connection, self.cursor = address, connection, cursor
+        self.address = address
+        self.connection = connection
+        self.cursor = cursor
 
     @abstractmethod
     def rows(self, query: str) -> Rows:

@@ -29,7 +29,8 @@ from lexveil.errors import RequestError, option
 from lexveil.formats.messages import name, require_distinct
 
 BATCH_BYTES = 4 * 2**20
-TYPE, TYPMOD = b"POSTGRESQL:type", b"POSTGRESQL:typmod"
+TYPE = b"POSTGRESQL:type"
+TYPMOD = b"POSTGRESQL:typmod"
 # Types that Arrow can represent, and arrays of them; the server casts all others to text.
 PLAIN = {
     "bool",
@@ -112,11 +113,9 @@ class Postgresql(OpenDatabase):
     ) -> None:
         self._wait_for_locks()
         self.cursor.adbc_ingest(INCOMING, batches, mode="create", temporary=True)
-        incoming, target, columns = (
-            f"pg_temp.{quoted(INCOMING)}",
-            quoted(*table),
-            batches.schema.names,
-        )
+        incoming = f"pg_temp.{quoted(INCOMING)}"
+        target = quoted(*table)
+        columns = batches.schema.names
         values = ", ".join(
             quoted(column) + (f"::{types[column]} as {quoted(column)}" if column in types else "")
             for column in columns
@@ -190,7 +189,8 @@ def _decimal(field: pa.Field) -> tuple[int, int] | None:
     declared = int((field.metadata or {}).get(TYPMOD, b"-1")) - 4
     if _kind(field) != "numeric" or declared < 0:
         return None
-    precision, scale = declared >> 16 & 0xFFFF, declared & 0x7FF
+    precision = declared >> 16 & 0xFFFF
+    scale = declared & 0x7FF
     return (precision, scale) if scale <= precision <= 76 else None
 
 

@@ -88,7 +88,8 @@ class Sqlite(OpenDatabase):
                 f"{quoted(field.name)} {_declared(field.type)}" for field in batches.schema
             )
             self.cursor.execute(f"create table {target} ({declared})")
-        names, marks = listed(batches.schema.names), ", ".join("?" * len(batches.schema))
+        names = listed(batches.schema.names)
+        marks = ", ".join("?" * len(batches.schema))
         for batch in batches:
             values = [_plain(column).to_pylist() for column in batch.columns]
             self.cursor.executemany(
@@ -156,7 +157,8 @@ def _declared(kind: pa.DataType) -> str:
 
 def _plain(column: pa.Array) -> pa.Array:
     """Convert a column to types that SQLite has: dates and decimals become text."""
-    types, kind = pa.types, column.type
+    types = pa.types
+    kind = column.type
     if types.is_dictionary(kind):
         return _plain(column.dictionary_decode())
     if types.is_nested(kind):

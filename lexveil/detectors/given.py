@@ -80,7 +80,10 @@ def _given(item: Any, texts: Sequence[str | None], columns: Sequence[str], where
     if named is not None and named not in columns:
         raise RequestError(f"{where}: its column is none of the text columns")
     column = 0 if named is None else list(columns).index(named)
-    start, end, name, text = item["start"], item["end"], type_name(item["type"]), texts[column]
+    start = item["start"]
+    end = item["end"]
+    name = type_name(item["type"])
+    text = texts[column]
     if name is None:
         raise RequestError(
             f"{where}: its type is no name; types are published, so write letters, digits "

@@ -117,7 +117,8 @@ class Phrases:
         number of its text.
         """
         for first, last, kind in self.matches(words, in_parts=True):
-            start, end = int(words.spans[first, 0]), int(words.spans[last - 1, 1])
+            start = int(words.spans[first, 0])
+            end = int(words.spans[last - 1, 1])
             yield int(words.text_of[first]), Span(start, end, kind)
 
     def covered(self, words: Words) -> Flags:

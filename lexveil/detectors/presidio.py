@@ -95,7 +95,8 @@ def _engine(settings: Presidio) -> Any:
         from presidio_analyzer.nlp_engine import NoOpNlpEngine
     except ImportError:
         raise RequestError(f"the detector presidio is not installed; {INSTALL}") from None
-    languages, countries = [settings.language], list(settings.countries) or None
+    languages = [settings.language]
+    countries = list(settings.countries) or None
     nlp: Any = NoOpNlpEngine(models=[{"lang_code": settings.language, "model_name": "none"}])
     if settings.spacy_model is not None:
         nlp = _spacy(settings)

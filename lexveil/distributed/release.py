@@ -103,7 +103,8 @@ class _ClusterRun(TwoPassRun):
 
     def measurement(self, payment: Payment) -> Measurement:
         """What ran, with what is proven of it."""
-        measured, entry = self.engine.measurement(self.budget, len(self.columns)), payment.entry()
+        measured = self.engine.measurement(self.budget, len(self.columns))
+        entry = payment.entry()
         return measured if entry is None or entry.cap is None else measured.adding(WITHHELD)
 
 
@@ -118,7 +119,8 @@ def release_table(
         LexveilError: if the job fails after the noise: nothing is published, and what it cost stays
             spent.
     """
-    run, nothing = _ClusterRun(checked, rewriter.columns), Outputs(None)
+    run = _ClusterRun(checked, rewriter.columns)
+    nothing = Outputs(None)
     run.other_columns = rewriter.others
     ledger = ledger_of(checked.engine.model.project, on_exhausted)
     has_subjects = rewriter.subject_column is not None
@@ -139,8 +141,11 @@ def release_table(
             if totals.check != counted.check:
                 raise LexveilError(CHANGED)
             cluster.cut(totals)
-            run.tally, run.spent, run.survey.rows = totals.tally, totals.spent, totals.rows
-            record, report = run.record(payment), run.operator_report(payment)
+            run.tally = totals.tally
+            run.spent = totals.spent
+            run.survey.rows = totals.rows
+            record = run.record(payment)
+            report = run.operator_report(payment)
             rows = {
                 "requested": totals.rows,
                 "charged": totals.rows - totals.withheld,

@@ -82,9 +82,11 @@ def reported() -> Iterator[None]:
     except WorkerError:
         raise
     except LexveilError as error:
-        said, code = error.message, error.exit_code
+        said = error.message
+        code = error.exit_code
     except Exception as error:
-        said, code = f"{type(error).__name__} in {short_report(error)}, on {platform.node()}", 1
+        said = f"{type(error).__name__} in {short_report(error)}, on {platform.node()}"
+        code = 1
     else:
         return
     raise WorkerError(f"[lexveil {code}: {said} :lexveil]")
@@ -199,7 +201,8 @@ class Rewriter:
             RequestError: if a column is not there or of a wrong type, or workers could not release
                 by these settings.
         """
-        settings, model = checked.engine.settings, checked.engine.model
+        settings = checked.engine.settings
+        model = checked.engine.model
         if settings.mode != "release" or not settings.has_public_budget:
             raise RequestError(
                 f"{option('mode')}, {option('seed')}, {option('average_words')}: on a cluster "

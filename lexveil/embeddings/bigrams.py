@@ -35,9 +35,11 @@ class Bigrams(NamedTuple):
         pairs = first.astype(np.int64) * n + second
         if not (pairs[1:] > pairs[:-1]).all():
             order = _order(pairs)
-            pairs, counts = pairs[order], counts[order]
+            pairs = pairs[order]
+            counts = counts[order]
             begins = np.flatnonzero(np.diff(pairs, prepend=-1))
-            pairs, counts = pairs[begins], np.add.reduceat(counts, begins)
+            pairs = pairs[begins]
+            counts = np.add.reduceat(counts, begins)
         return cls(
             np.searchsorted(pairs, np.arange(n + 1) * n), (pairs % n).astype(np.int32), counts
         )
@@ -79,7 +81,8 @@ class Bigrams(NamedTuple):
         """Renumber both tokens of each pair, by ``number`` (V,) among n tokens, and drop pairs with
         a token of number -1.
         """
-        first, second = number[self.first], number[self.ids]
+        first = number[self.first]
+        second = number[self.ids]
         kept = (first >= 0) & (second >= 0)
         return self.of(first[kept], second[kept], self.counts[kept], n)
 
@@ -92,12 +95,15 @@ class Bigrams(NamedTuple):
             counts: (V,) count of each token.
         """
         row_of = {token: row for row, token in enumerate(tokens) if "_" not in token}
-        n, joined = len(tokens), np.flatnonzero(["_" in token for token in tokens])
+        n = len(tokens)
+        joined = np.flatnonzero(["_" in token for token in tokens])
         parts = [
             [row_of.get(word, -1) for word in tokens[row].split("_")] for row in joined.tolist()
         ]
-        begins, ends = np.arange(n), np.arange(n)
-        begins[joined], ends[joined] = [words[0] for words in parts], [words[-1] for words in parts]
+        begins = np.arange(n)
+        ends = np.arange(n)
+        begins[joined] = [words[0] for words in parts]
+        ends[joined] = [words[-1] for words in parts]
         inside = np.array(
             [
                 (before, after, count)

@@ -30,7 +30,8 @@ GROUP = 16  # words that share one maximum
 FEW = 8  # greatest number of neighbours that 8-bit products screen
 # Rounding the words to 8 bits takes about as long as SCREEN_QUERIES searches; loading the code that
 # does it takes as long as SCREEN_WORK multiplications.
-SCREEN_QUERIES, SCREEN_WORK = 1024, 5e9
+SCREEN_QUERIES = 1024
+SCREEN_WORK = 5e9
 FARTHEST = 1e15  # greatest length for which a score fits into float32
 
 
@@ -62,7 +63,8 @@ class ExactSearch:
     def fresh(self) -> ExactSearch:
         """Return a copy without the query count and the 8-bit screen of earlier queries."""
         search = copy(self)
-        search._asked, search._screen = min(self._asked, 0), None
+        search._asked = min(self._asked, 0)
+        search._screen = None
         return search
 
     def nearest(self, queries: Queries) -> Rows:
@@ -88,7 +90,8 @@ class ExactSearch:
             (n, k) int64 and (n, k) float64, as a float64 scan would give them.
         """
         k = min(k, len(self.vectors))
-        ids, squares = np.empty((len(queries), k), dtype=np.int64), np.empty((len(queries), k))
+        ids = np.empty((len(queries), k), dtype=np.int64)
+        squares = np.empty((len(queries), k))
         n = len(queries) if k else 0
         if k <= FEW:
             self._prepare(n)
@@ -108,7 +111,8 @@ class ExactSearch:
         if self._screen is not None and k <= FEW:
             ids, squares, answered = self._screen.nearest_k(queries, k)
         else:
-            ids, squares = np.empty((len(queries), k), dtype=np.int64), np.empty((len(queries), k))
+            ids = np.empty((len(queries), k), dtype=np.int64)
+            squares = np.empty((len(queries), k))
             answered = np.zeros(len(queries), dtype=np.bool_)
         for query in np.flatnonzero(far & ~answered).tolist():
             ids[query], squares[query] = self._scanned(queries, query, k)
@@ -145,7 +149,8 @@ class ExactSearch:
     def _by_products(self, queries: Queries, k: int) -> tuple[Rows, Distances]:
         from lexveil.embeddings.kernels.search import measure_groups
 
-        n, n_groups = len(queries), -(-len(self.vectors) // GROUP)
+        n = len(queries)
+        n_groups = -(-len(self.vectors) // GROUP)
         single = np.ascontiguousarray(queries.T, dtype=np.float32)
         maxima = np.empty((n_groups, n), dtype=np.float32)
         block = -(-WORD_BLOCK // GROUP) * GROUP
@@ -155,7 +160,8 @@ class ExactSearch:
             here = scores[: len(words)]
             np.matmul(words, single, out=here)
             here -= self.half_norms[first : first + block, None]
-            whole, group = len(words) // GROUP, first // GROUP
+            whole = len(words) // GROUP
+            group = first // GROUP
             np.max(
                 here[: whole * GROUP].reshape(whole, GROUP, n),
                 axis=1,
@@ -173,7 +179,8 @@ class ExactSearch:
                 else np.partition(maxima, n_groups - k, axis=0)[n_groups - k]
             )
         groups, of = np.nonzero(maxima >= (kth - self._slack(queries)).astype(np.float32))
-        ids, squares = np.full((n, k), -1, dtype=np.int64), np.full((n, k), np.inf)
+        ids = np.full((n, k), -1, dtype=np.int64)
+        squares = np.full((n, k), np.inf)
         measure_groups(self.vectors, queries, groups, of, GROUP, ids, squares)
         return ids, squares
 
@@ -184,7 +191,8 @@ class ExactSearch:
         The bound includes the float64 error of squared distances, which dominates for queries
         longer than some 10^8 lengths of a word.
         """
-        p, lengths = self.vectors.shape[1], np.sqrt(np.einsum("np,np->n", queries, queries))
+        p = self.vectors.shape[1]
+        lengths = np.sqrt(np.einsum("np,np->n", queries, queries))
         slack: Distances = 2.01 * (p + 8) * 2.0**-24 * (lengths * self._longest + self._longest**2)
         slack += (p + 16) * 2.0**-50 * (lengths + self._longest) ** 2
         return slack

@@ -84,10 +84,8 @@ def exact_graph(scanner: Scanner, k: int, queries: Ids) -> Graph:
     """Return the graph of the k nearest other words of each query, a row; k is cut to V - 1."""
     vectors, n_words = scanner.vectors, len(scanner.vectors)
     k = min(k, n_words - 1)
-    ids, proven = (
-        np.empty((len(queries), max(k, 0)), dtype=np.int32),
-        np.zeros(len(queries), dtype=np.int32),
-    )
+    ids = np.empty((len(queries), max(k, 0)), dtype=np.int32)
+    proven = np.zeros(len(queries), dtype=np.int32)
     squares = np.empty(ids.shape)
     if k <= 0:
         return Graph(ids, proven, squares)
@@ -125,9 +123,11 @@ def nearest_others(vectors: Vectors, queries: Ids, k: int) -> tuple[Neighbors, F
     Returns:
         (n, k) int32 and (n, k) float64; k is cut to V - 1.
     """
-    graph, k = exact_graph(Scanner(vectors), k + SPARE, queries), min(k, len(vectors) - 1)
+    graph = exact_graph(Scanner(vectors), k + SPARE, queries)
+    k = min(k, len(vectors) - 1)
     assert graph.distances is not None
-    ids, distances = graph.ids[:, :k].copy(), graph.distances[:, :k].copy()
+    ids = graph.ids[:, :k].copy()
+    distances = graph.distances[:, :k].copy()
     every = np.arange(len(vectors))
     for i in np.flatnonzero(graph.proven < k).tolist():
         squares = squared_distances(vectors, queries[i], every)
@@ -154,24 +154,28 @@ def _measure(vectors: Vectors, row: int, others: Ids | Neighbors, out: Floats) -
     """
     last = len(others) - 1
     for i in range(0, len(others), 4):
-        j, k, m = min(i + 1, last), min(i + 2, last), min(i + 3, last)
-        a, b, c, d = others[i], others[j], others[k], others[m]
+        j = min(i + 1, last)
+        k = min(i + 2, last)
+        m = min(i + 3, last)
+        a = others[i]
+        b = others[j]
+        c = others[k]
+        d = others[m]
         first = second = third = fourth = 0.0
         for column in range(vectors.shape[1]):
             value = np.float64(vectors[row, column])
-            to_a, to_b = (
-                value - np.float64(vectors[a, column]),
-                value - np.float64(vectors[b, column]),
-            )
-            to_c, to_d = (
-                value - np.float64(vectors[c, column]),
-                value - np.float64(vectors[d, column]),
-            )
+            to_a = value - np.float64(vectors[a, column])
+            to_b = value - np.float64(vectors[b, column])
+            to_c = value - np.float64(vectors[c, column])
+            to_d = value - np.float64(vectors[d, column])
             first += to_a * to_a
             second += to_b * to_b
             third += to_c * to_c
             fourth += to_d * to_d
-        out[i], out[j], out[k], out[m] = first, second, third, fourth
+        out[i] = first
+        out[j] = second
+        out[k] = third
+        out[m] = fourth
 
 
 @kernel(fastmath={"nnan", "nsz"})
@@ -187,17 +191,21 @@ def _keep_best(
     """Merge one block of products into each query's k best scores, which stay sorted,
     best first.
     """
-    k, n_words = top.shape[1], products.shape[1]
+    k = top.shape[1]
+    n_words = products.shape[1]
     # Words at, at + width, at + 2 width, … form a group, so that maxima are taken over whole
     # stretches; few groups have a word that enters the best.
     width = n_words // GROUP
     maxima = np.empty(width, dtype=np.float32)
     for query in range(len(products)):
-        row, length = products[query], lengths[query]
+        row = products[query]
+        length = lengths[query]
         maxima[:] = -np.inf
         for member in range(GROUP):
             stretch = slice(member * width, (member + 1) * width)
-            scores, known, unsure = row[stretch], base[stretch], error[stretch]
+            scores = row[stretch]
+            known = base[stretch]
+            unsure = error[stretch]
             for at in range(width):
                 scores[at] += length * unsure[at] - known[at]
                 maxima[at] = max(maxima[at], scores[at])
@@ -236,17 +244,16 @@ def _rank(
     nearer than ``cut``.
     """
     k = found.shape[1]
-    ids, squares, proven = (
-        np.empty_like(found),
-        np.empty(found.shape),
-        np.zeros(len(found), dtype=np.int32),
-    )
+    ids = np.empty_like(found)
+    squares = np.empty(found.shape)
+    proven = np.zeros(len(found), dtype=np.int32)
     distance = np.empty(k)
     for query in range(len(queries)):
         square = squares[query]
         _measure(vectors, queries[query], found[query], distance)
         for candidate in range(k):
-            row, measured = found[query, candidate], distance[candidate]
+            row = found[query, candidate]
+            measured = distance[candidate]
             rank = candidate
             while rank > 0 and (
                 square[rank - 1] > measured

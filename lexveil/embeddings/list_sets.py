@@ -81,7 +81,8 @@ def list_sets(
             quality[group, model] = _quality(model, vectors, orders[group, model], streams)
     made: dict[str, ListSet] = {}
     for name, group in groups.items():
-        n, words = SETS[name][0], shared[group][0]
+        n = SETS[name][0]
+        words = shared[group][0]
         about: dict[str, object] = {
             "lists": [entry for model in group for entry in quality[group, model][:n]],
             "models": {model: {"words": len(spaces[model].tokens)} for model in group},

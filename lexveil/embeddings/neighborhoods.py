@@ -86,12 +86,11 @@ class Neighborhoods:
 
     def lists(self, words: Ids) -> NearTable:
         """Return the lists of n words, gathered into a table of their own."""
-        ids, distances = (
-            np.empty((len(words), self.size), dtype=np.int32),
-            np.empty((len(words), self.size)),
-        )
+        ids = np.empty((len(words), self.size), dtype=np.int32)
+        distances = np.empty((len(words), self.size))
         for chosen, table, rows in self.tables(words):
-            ids[chosen], distances[chosen] = table.ids[rows], table.distances[rows]
+            ids[chosen] = table.ids[rows]
+            distances[chosen] = table.distances[rows]
         return NearTable(ids, distances)
 
     def _made(self, words: Ids) -> tuple[NearTable, Ids]:
@@ -115,7 +114,8 @@ class Neighborhoods:
         if len(new):
             made = nearest_words(self.vectors, new)
             rows = slice(self._n_own, self._n_own + len(new))
-            self._own.ids[rows], self._own.distances[rows] = made.ids, made.distances
+            self._own.ids[rows] = made.ids
+            self._own.distances[rows] = made.distances
             self._place[new] = np.arange(rows.start, rows.stop)
             self._n_own = rows.stop
         return self._own, self._place
@@ -131,7 +131,8 @@ def nearest_words(vectors: Vectors, words: Ids) -> NearTable:
     from lexveil.embeddings.knn_graph import nearest_others
 
     size = min(LISTED, len(vectors))
-    ids, distances = np.empty((len(words), size), dtype=np.int32), np.zeros((len(words), size))
+    ids = np.empty((len(words), size), dtype=np.int32)
+    distances = np.zeros((len(words), size))
     ids[:, :1] = words[:, None]
     if size > 1:
         ids[:, 1:], distances[:, 1:] = nearest_others(vectors, words, size - 1)

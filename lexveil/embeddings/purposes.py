@@ -21,7 +21,9 @@ from lexveil.types import Floats, Vectors
 # displacement of a word of median length, in lengths of its vector, at score 1 and weight 1
 REACH = 1.8
 STEP = 2.0**-12  # of coordinates: coarser than what processors round in other ways
-LIGHTEST, HEAVIEST = 0.01, 10.0  # weights; with less an axis is rounded away
+# weights; with less an axis is rounded away
+LIGHTEST = 0.01
+HEAVIEST = 10.0
 PENALTY = 5.0  # of the ridge regression; between 0.5 and 20 a scale hardly changes
 LEAST = 0.3  # a found score that is nearer to 0 is chance
 

@@ -18,7 +18,8 @@ ROOM = 256  # greatest number of candidates of a query
 DEPTH = 15  # steps of four coordinates in one 16-bit sum
 # Greatest length of the part of a vector in a 16-bit sum. The product of both bounds every sum, by
 # Cauchy and Schwarz.
-QUERY_LANE, WORD_LANE = 150.0, 218.0
+QUERY_LANE = 150.0
+WORD_LANE = 218.0
 WIDEST = 2**16  # greatest number of coordinates that 32-bit sums can hold
 
 
@@ -31,7 +32,9 @@ class Screen:
     """
 
     def __init__(self, vectors: Vectors, kind: int) -> None:
-        self.vectors, self.kind, self.chosen = vectors, kind, KINDS[kind]
+        self.chosen = KINDS[kind]
+        self.kind = kind
+        self.vectors = vectors
         n_words, p = vectors.shape
         # Subtracting the mean vector changes no distance; it makes words shorter, and so errors
         # smaller.
@@ -45,7 +48,8 @@ class Screen:
         steps = -(-p // 4)
         self.n_chunks = -(-steps // DEPTH) if self.chosen.sums else 1
         self.depth = -(-steps // self.n_chunks)
-        lanes, width = self.chosen.lanes, VECTORS * self.chosen.lanes
+        width = VECTORS * self.chosen.lanes
+        lanes = self.chosen.lanes
         n_tiles = -(-n_words // width)
         lengths = lengths[self.order]
         starts = np.arange(0, n_words, width)
@@ -115,13 +119,15 @@ class Screen:
             ),
         )
         kernels.screen_by(self.kind)(self.words, packed, candidates, len(self.vectors))
-        ids, squares = np.full((n, k), -1, dtype=np.int64), np.full((n, k), np.inf)
+        ids = np.full((n, k), -1, dtype=np.int64)
+        squares = np.full((n, k), np.inf)
         kernels.decide(self.vectors, self.order, queries, packed, candidates, ids, squares)
         return ids, squares, candidates.counts >= 0
 
     def packed(self, queries: Floats) -> kernels.PackedQueries:
         """Round n queries to 8 bits."""
-        n, tiles = len(queries), -(-len(queries) // QUERIES)
+        n = len(queries)
+        tiles = -(-len(queries) // QUERIES)
         packed = kernels.PackedQueries(
             numbers=np.empty((tiles, self.n_chunks, self.depth, QUERIES, 4), dtype=np.uint8),
             factors=np.empty((tiles, 4, QUERIES), dtype=np.float32),

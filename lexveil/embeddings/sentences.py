@@ -156,7 +156,8 @@ class SentenceSpace:
 
     def _sums(self, known: Units, start: int, stop: int) -> Floats:
         """(stop - start, p) the weighted sums of the vectors of the tokens of some units."""
-        first, last = known.starts[start], known.starts[stop]
+        first = known.starts[start]
+        last = known.starts[stop]
         rows = known.rows[first:last]
         weighted = self.vectors[rows].astype(np.float64) * self.weights[rows][:, None]
         return _sum_units(weighted, known.starts[start : stop + 1] - first)
@@ -201,7 +202,8 @@ def _lengths(vectors: Floats) -> Floats:
 def _blocks(starts: Ids) -> list[tuple[int, int]]:
     """Ranges of units with about ``BLOCK`` tokens each."""
     blocks = []
-    start, n_units = 0, len(starts) - 1
+    start = 0
+    n_units = len(starts) - 1
     while start < n_units:
         end = int(np.searchsorted(starts, starts[start] + BLOCK, side="right")) - 1
         stop = min(max(end, start + 1), n_units)

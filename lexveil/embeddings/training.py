@@ -297,7 +297,8 @@ def _begin(model: Any, tokens: Sequence[str], base: Base) -> Start:
 def _finished(
     own: WordSpace, losses: list[float | None], seed: int, base: Base | None, begun: Start | None
 ) -> Trained:
-    moved, n_covered = displacement(own.vectors, seed), int(own.counts.sum())
+    moved = displacement(own.vectors, seed)
+    n_covered = int(own.counts.sum())
     if base is None or begun is None:
         return Trained(own, losses, moved, n_covered)
     space, rows = joined(own, base.space)
@@ -358,10 +359,8 @@ def draw_probe(
         rows = rows[rng.random(len(rows)) < keep[rows]]
         widths = rng.integers(1, settings.window + 1, size=len(rows))
         for position, width in enumerate(widths.tolist()):
-            left, right = (
-                rows[max(0, position - width) : position],
-                rows[position + 1 : position + 1 + width],
-            )
+            left = rows[max(0, position - width) : position]
+            right = rows[position + 1 : position + 1 + width]
             context = np.concatenate([left, right]).tolist()
             for example in (
                 [[word] for word in context] if settings.skip_gram else [context] * bool(context)

@@ -5,7 +5,8 @@ RARE_IN_LARGE = 5  # gensim's own default, which the paper keeps
 RARE = 2
 # tokens to read in all epochs together, within the fewest and the most epochs
 READINGS = 32_000_000
-FEWEST_EPOCHS, MOST_EPOCHS = 5, 40
+FEWEST_EPOCHS = 5
+MOST_EPOCHS = 40
 
 
 def default_min_count(n_tokens: int) -> int:

@@ -129,7 +129,8 @@ def _fill(
 
     active = np.arange(len(order), dtype=np.int32)  # rows of the words in the graph
     used = np.zeros(len(active), dtype=np.bool_)
-    current, filled = start, 1
+    current = start
+    filled = 1
     order[0] = start
     used[start] = True
     while True:

@@ -96,7 +96,8 @@ class Linear:
     def fit(self, texts: Sequence[str], classes: Sequence[str]) -> Self:
         """Train on n texts and the class of each; at least two different classes."""
         if isinstance(texts, CountedTexts):
-            self._ngrams, counts = texts.ngrams, texts.counts
+            self._ngrams = texts.ngrams
+            counts = texts.counts
         else:
             self._ngrams, counts = Ngrams.counted(texts)
         self._model.fit(counts, classes)

@@ -34,7 +34,8 @@ class TfidfMean:
     name = "tfidf_mean"
 
     def __init__(self, words: Sequence[str], vectors: Vectors, idf: Floats) -> None:
-        self.vectors, self.idf = vectors, idf
+        self.vectors = vectors
+        self.idf = idf
         self._lexicon = Lexicon.build("word", words, None)
 
     @classmethod

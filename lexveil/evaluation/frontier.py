@@ -135,7 +135,8 @@ class Paired:
                 "run` makes what is stale"
             )
         trainings = Estimate.of((self.each - other.each).tolist())
-        differences, m = self.right - other.right, len(self.right) + 2
+        differences = self.right - other.right
+        m = len(self.right) + 2
         variance = float((np.sum(differences**2) + 1) / m - (np.sum(differences) / m) ** 2) / m
         return trainings.with_variance(variance).margin
 
@@ -231,7 +232,8 @@ def recommend(
         return low + (0.0 if max_attack is None else max(attack - max_attack, 0.0))
 
     def rank(point: Point) -> tuple[float, float, str]:
-        utility, attack = -point.utility.mean, point.attack.mean
+        utility = -point.utility.mean
+        attack = point.attack.mean
         return (
             (utility, attack, point.label)
             if min_utility is None
@@ -262,10 +264,8 @@ def _measures(points: Sequence[Point]) -> Iterator[tuple[Floats, Floats]]:
             for name in ("mean", "standard_error", "degrees")
         )
         variance = error**2
-        summed, spreads = (
-            np.add.outer(variance, variance),
-            np.add.outer(*[variance**2 / degrees] * 2),
-        )
+        summed = np.add.outer(variance, variance)
+        spreads = np.add.outer(*[variance**2 / degrees] * 2)
         of_both = np.divide(
             summed**2, spreads, out=np.full(summed.shape, np.inf), where=spreads > 0
         )

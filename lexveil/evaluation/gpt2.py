@@ -57,7 +57,8 @@ class Gpt2:
         A model of bytes knows every token, so none is unknown. The last digits of a score depend on
         the other texts in its batch.
         """
-        log_sum, n_tokens = np.zeros(len(texts)), np.zeros(len(texts), dtype=np.int64)
+        log_sum = np.zeros(len(texts))
+        n_tokens = np.zeros(len(texts), dtype=np.int64)
         # row, tokens, and the number of first tokens that this window does not predict
         windows: list[tuple[int, list[int], int]] = []
         for row, text in enumerate(texts):
@@ -74,7 +75,8 @@ class Gpt2:
         with one_thread():
             while windows:
                 n_windows = max(1, BATCH // len(windows[0][1]))
-                batch, windows = windows[:n_windows], windows[n_windows:]
+                batch = windows[:n_windows]
+                windows = windows[n_windows:]
                 np.add.at(log_sum, [row for row, _, _ in batch], self._log_sums(batch))
         return PerplexityScores(log_sum, n_tokens, np.zeros(len(texts), dtype=np.int64))
 
@@ -92,7 +94,8 @@ class Gpt2:
         torch = self._torch
         longest = len(batch[0][1])
         ids = torch.full((len(batch), longest), self.start)
-        real, counted = torch.zeros_like(ids), torch.zeros_like(ids, dtype=torch.bool)
+        real = torch.zeros_like(ids)
+        counted = torch.zeros_like(ids, dtype=torch.bool)
         for number, (_, tokens, done) in enumerate(batch):
             ids[number, : len(tokens)] = torch.tensor(tokens)
             real[number, : len(tokens)] = 1

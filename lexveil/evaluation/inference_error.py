@@ -56,7 +56,9 @@ def measure(
     words = np.arange(len(prior))
     if not isinstance(mechanism, ClosedForm):
         return of_draws(draw_replacements(mechanism, words, epsilon, n_draws, rng), labels, prior)
-    seen, guessed, loss = np.zeros(len(prior)), np.zeros(len(prior)), 0.0
+    seen = np.zeros(len(prior))
+    guessed = np.zeros(len(prior))
+    loss = 0.0
     for start in range(0, len(prior), BLOCK):
         ids = words[start : start + BLOCK]
         joint = prior[ids, None] * np.exp(mechanism.log_pmf(ids, np.full(len(ids), epsilon)))

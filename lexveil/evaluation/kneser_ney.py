@@ -144,7 +144,8 @@ class KneserNey:
         words = self.orders[0]
         single = np.full(n_symbols, words.rest[0] / self.n_outcomes)
         single[words.keys] += words.seen
-        starts, rest = np.zeros(n_symbols + 1, dtype=np.int64), np.ones(n_symbols)
+        starts = np.zeros(n_symbols + 1, dtype=np.int64)
+        rest = np.ones(n_symbols)
         if len(self.orders) == 1:
             return BigramModel(single, starts, np.empty(0, dtype=np.int64), np.empty(0), rest)
         pairs = self.orders[1]
@@ -213,7 +214,8 @@ def _order(keys: Ids, counts: Ids, n_symbols: int, n_contexts: int) -> Order:
     once, twice = ((count == times).sum() for times in (1, 2))
     discount = float(once / (once + 2 * twice)) if once and twice else DISCOUNT
     total = np.bincount(context, weights=count, minlength=n_contexts)
-    followed, rest = total > 0, np.ones(n_contexts)
+    followed = total > 0
+    rest = np.ones(n_contexts)
     kinds = np.bincount(context[outcome], minlength=n_contexts)
     rest[followed] = discount * kinds[followed] / total[followed]
     above = np.maximum(count - discount, 0.0)

@@ -108,7 +108,8 @@ def read_model(
     Raises:
         RequestError: if the libraries are not installed, or the folder holds no such model.
     """
-    transformers, torch = load_transformers(what), load("torch", what)
+    transformers = load_transformers(what)
+    torch = load("torch", what)
     local = {"local_files_only": True, "trust_remote_code": False}
     try:
         # The library would take a name that is no folder for a model of the hub.

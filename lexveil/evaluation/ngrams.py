@@ -77,7 +77,9 @@ class CountedTexts(Sequence[str]):
     """
 
     def __init__(self, texts: Sequence[str], ngrams: Ngrams, counts: csr_array) -> None:
-        self.texts, self.ngrams, self.counts = texts, ngrams, counts
+        self.texts = texts
+        self.ngrams = ngrams
+        self.counts = counts
 
     @classmethod
     def each(cls, *collections: Sequence[str]) -> list[Self]:
@@ -86,7 +88,8 @@ class CountedTexts(Sequence[str]):
         """
         distinct = {id(texts): texts for texts in collections}
         ngrams, counts = Ngrams.counted([text for texts in distinct.values() for text in texts])
-        made, start = {}, 0
+        made = {}
+        start = 0
         for name, texts in distinct.items():
             made[name] = cls(texts, ngrams, counts[start : start + len(texts)])
             start += len(texts)

@@ -41,11 +41,10 @@ class SmolLm2:
         Raises:
             RequestError: naming the extra, if the model is not installed.
         """
-        what, folder = f"language model {self.name}", self.folder(chosen_by)
-        transformers, self.torch = (
-            load_transformers(what, chosen_by),
-            load("torch", what, chosen_by),
-        )
+        what = f"language model {self.name}"
+        folder = self.folder(chosen_by)
+        transformers = load_transformers(what, chosen_by)
+        self.torch = load("torch", what, chosen_by)
         load("gguf", what, chosen_by)
         given = {"gguf_file": FILE, "local_files_only": True, "trust_remote_code": False}
         self._tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **given)
@@ -91,7 +90,8 @@ class SmolLm2:
 
     def hidden(self, pieces: Ids, position: Ids, mask: Any, cache: CachedBeams) -> Any:
         """Return the hidden states of the model after a piece of each beam, (t, b, h)."""
-        torch, body = self.torch, self._model.model
+        torch = self.torch
+        body = self._model.model
         states = body.embed_tokens(torch.from_numpy(pieces))
         around = body.rotary_emb(states, torch.from_numpy(position))
         for layer in body.layers:
@@ -133,8 +133,10 @@ class CachedBeams:
     """
 
     def __init__(self, model: SmolLm2, n_texts: int, n_beams: int) -> None:
-        config, torch = model._model.config, model.torch
-        self._model, self._torch = model, torch
+        config = model._model.config
+        torch = model.torch
+        self._model = model
+        self._torch = torch
         self._seen = np.zeros((n_texts, n_beams, 0), dtype=np.bool_)
         self._position = np.zeros((n_texts, n_beams), dtype=np.int64)
         shape = (
@@ -152,7 +154,9 @@ class CachedBeams:
 
     def read(self, pieces: Ids, is_read: Flags) -> None:
         """Read one piece in each beam for which ``is_read`` is true; both arrays are (t, b)."""
-        torch, n_beams, used = self._torch, is_read.shape[1], self._seen.shape[2]
+        torch = self._torch
+        n_beams = is_read.shape[1]
+        used = self._seen.shape[2]
         own = np.broadcast_to(np.eye(n_beams, dtype=np.bool_), (*is_read.shape, n_beams))
         if used + n_beams > self._cache.shape[4]:
             self._cache = torch.cat([self._cache, torch.zeros_like(self._cache)], dim=4)

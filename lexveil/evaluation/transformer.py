@@ -29,7 +29,8 @@ class Transformer:
     name: ClassVar[str] = "transformer"
 
     def __init__(self, seed: int, folder: str) -> None:
-        self.seed, self.folder = seed, folder
+        self.seed = seed
+        self.folder = folder
         self._names: list[str] = []
         self._tokenizer: Any = None
         self._trainer: Any = None
@@ -41,7 +42,8 @@ class Transformer:
             RequestError: if the libraries are not installed, or the folder holds no such model.
         """
         what = f"classifier {self.name}"
-        transformers, torch = load_transformers(what), load("torch", what)
+        transformers = load_transformers(what)
+        torch = load("torch", what)
         load("accelerate", what)  # the Trainer would report it missing late, with its own message
         self._names = sorted(set(classes))
         number = {name: i for i, name in enumerate(self._names)}

@@ -32,7 +32,8 @@ class ArrowRows(Sequence[list[str | None]]):
 
     def flat(self) -> tuple[pa.LargeStringArray, Ids]:
         """Return the texts that are not null, row after row, and the cell number of each."""
-        n, k = len(self), len(self.columns)
+        n = len(self)
+        k = len(self.columns)
         if k == 1:
             cells = self.columns[0]
         else:

@@ -147,13 +147,15 @@ def _own(array: pa.Array) -> pa.Array:
     """Copy an array without hidden data: a slice still has the values of the whole array, and there
     may be values below a null.
     """
-    kind, types = array.type, pa.types
+    kind = array.type
+    types = pa.types
     if isinstance(kind, pa.BaseExtensionType):
         return pa.ExtensionArray.from_storage(kind, _own(array.storage))
     if types.is_dictionary(kind):
         if not kind.ordered:
             return _encoded(_own(array.dictionary_decode()), kind)
-        indices, dictionary = _own(array.indices), _own(array.dictionary)
+        indices = _own(array.indices)
+        dictionary = _own(array.dictionary)
         return pa.DictionaryArray.from_arrays(indices, dictionary, ordered=True)
     if types.is_run_end_encoded(kind):
         decoded = _own(pc.run_end_decode(array))
@@ -179,9 +181,12 @@ def _take(array: pa.Array, places: Ids, is_null: Flags | None = None) -> pa.Arra
 
 def _own_list(array: pa.Array) -> pa.Array:
     """Copy a list array of any kind, or a map array, without hidden data."""
-    kind, types, mask = array.type, pa.types, array.is_null()
+    kind = array.type
+    types = pa.types
+    mask = array.is_null()
     if types.is_fixed_size_list(kind):
-        size, valid = kind.list_size, np.flatnonzero(array.is_valid().to_numpy(False))
+        size = kind.list_size
+        valid = np.flatnonzero(array.is_valid().to_numpy(False))
         places = np.full((len(array), size), -1)
         places[valid] = np.arange(len(valid) * size).reshape(-1, size)
         # No value stays below a null.
@@ -189,14 +194,17 @@ def _own_list(array: pa.Array) -> pa.Array:
         return pa.FixedSizeListArray.from_arrays(values, type=kind, mask=mask)
     if types.is_map(kind):
         entries = array.cast(pa.list_(pa.struct([kind.key_field, kind.item_field])))
-        offsets, (keys, items) = _offsets(entries), entries.flatten().flatten()
+        offsets = _offsets(entries)
+        keys, items = entries.flatten().flatten()
         return pa.MapArray.from_arrays(offsets, _own(keys), _own(items), type=kind, mask=mask)
-    offsets, values = _offsets(array), _own(array.flatten())
+    offsets = _offsets(array)
+    values = _own(array.flatten())
     if types.is_list(kind) or types.is_large_list(kind):
         make = pa.ListArray if types.is_list(kind) else pa.LargeListArray
         return make.from_arrays(offsets, values, type=kind, mask=mask)
     width = pa.int32() if types.is_list_view(kind) else pa.int64()
-    starts, sizes = offsets[:-1].cast(width), pa.array(np.diff(offsets.to_numpy())).cast(width)
+    starts = offsets[:-1].cast(width)
+    sizes = pa.array(np.diff(offsets.to_numpy())).cast(width)
     make = pa.ListViewArray if types.is_list_view(kind) else pa.LargeListViewArray
     return make.from_arrays(starts, sizes, values, type=kind, mask=mask)
 

@@ -167,7 +167,9 @@ class TableRequest:
             RequestError: if a text is missing, not usable or too long, or the subject or the spans
                 are.
         """
-        where, texts, counts = source.location(line), list[str | None](), list[int]()
+        where = source.location(line)
+        texts = list[str | None]()
+        counts = list[int]()
         for column in self.texts:
             if column not in values:
                 raise RequestError(

@@ -86,11 +86,15 @@ class ParsedRow(NamedTuple):
 
 def gather(rows: Iterable[ParsedRow], has_subjects: bool) -> Iterator[Chunk]:
     """Cut rows into chunks; where they are cut depends on the rows alone."""
-    first, gathered, characters, widest = 1, list[ParsedRow](), 0, 0
+    first = 1
+    gathered = list[ParsedRow]()
+    characters = 0
+    widest = 0
 
     def chunk() -> Chunk:
         subjects = [row.subject or "" for row in gathered] if has_subjects else None
-        places, texts = [row.line for row in gathered], [row.texts for row in gathered]
+        places = [row.line for row in gathered]
+        texts = [row.texts for row in gathered]
         spans = None if gathered[0].spans is None else [row.spans or [] for row in gathered]
         rest = [row.rest for row in gathered]
         if gathered[0].counts is None:
@@ -107,7 +111,10 @@ def gather(rows: Iterable[ParsedRow], has_subjects: bool) -> Iterator[Chunk]:
         is_wide = row.counts is not None and len(gathered) * widest >= CELLS
         if len(gathered) == ROWS or characters >= CHARACTERS or is_wide:
             yield chunk()
-            first, gathered, characters, widest = first + len(gathered), [], 0, 0
+            first = first + len(gathered)
+            gathered = []
+            characters = 0
+            widest = 0
     if gathered:
         yield chunk()
 
@@ -116,7 +123,8 @@ def _filled(
     texts: Sequence[str | None], counts: Sequence[int], widths: Sequence[int]
 ) -> list[str | None]:
     """The texts of a row with nulls after those of each column, so that there are ``widths``."""
-    filled, start = list[str | None](), 0
+    filled = list[str | None]()
+    start = 0
     for n, width in zip(counts, widths, strict=True):
         filled += [*texts[start : start + n], *[None] * (width - n)]
         start += n

@@ -98,7 +98,9 @@ class _Expanded(io.RawIOBase):
     """The content of a compressed file."""
 
     def __init__(self, stream: IO[bytes], compression: str, file: str) -> None:
-        self.compressed, self.file, self.n_expanded = stream, file, 0
+        self.compressed = stream
+        self.file = file
+        self.n_expanded = 0
         self.stream: Any
         if compression in ARROW_CODECS:
             import pyarrow as pa
@@ -132,7 +134,8 @@ class _Blocks(io.RawIOBase):
     """
 
     def __init__(self, stream: IO[bytes], compression: str) -> None:
-        self.stream, self.compression = stream, compression
+        self.stream = stream
+        self.compression = compression
         self.decompressor = self._begin()
 
     def _begin(self) -> bz2.BZ2Decompressor | lzma.LZMADecompressor:
@@ -144,7 +147,8 @@ class _Blocks(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        view, content = memoryview(buffer), b""
+        view = memoryview(buffer)
+        content = b""
         while not content:
             given = b""
             if self.decompressor.eof:

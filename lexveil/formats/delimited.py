@@ -55,7 +55,8 @@ class Delimited(LineFormat):
     has_quotes: ClassVar[bool] = True
 
     def table(self, stream: IO[bytes], source: Source, request: TableRequest) -> InputTable:  # noqa: D102
-        where, text = source.shown, open_lines(stream, source)
+        where = source.shown
+        text = open_lines(stream, source)
         first, content = _looked_at(text.lines)
         excel = EXCEL.fullmatch(first[0]) if first else None
         preamble = "" if excel is None else first[0]
@@ -117,9 +118,11 @@ class Delimited(LineFormat):
     def encode(self, chunk: Chunk, texts: Texts, rows: Sequence[int], writer: LineWriter) -> str:  # noqa: D102
         layout: Layout = writer.table.layout
         positions = [writer.table.columns.index(column) for column in writer.columns]
-        every, lines_out = [*texts], list[str]()
+        every = [*texts]
+        lines_out = list[str]()
         for written, row in enumerate(rows, writer.n_rows + 1):
-            raw, where = chunk.rest[row], writer.table.source.location(chunk.places[row])
+            raw = chunk.rest[row]
+            where = writer.table.source.location(chunk.places[row])
             content = raw.rstrip("\r\n")
             fields = _raw_fields(content, layout.delimiter, layout.has_quotes)
             for position, text in zip(positions, every[row], strict=True):
@@ -213,7 +216,8 @@ def _options(delimiter: str, has_quotes: bool) -> dict[str, Any]:
 
 def _looked_at(content: Iterator[str]) -> tuple[list[str], Iterator[str]]:
     """Return the first lines, and an iterator over all lines."""
-    first, size = list[str](), 0
+    first = list[str]()
+    size = 0
     for line in content:
         first.append(line)
         size += len(line)
@@ -230,7 +234,8 @@ def _counts(sample: Sequence[str], delimiter: str, has_quotes: bool) -> list[int
     if has_quotes and any('"' in field and not field.startswith('"') for field in raw):
         return []
     csv.field_size_limit(lines.LINE_LIMIT)
-    counts, parser = list[int](), csv.reader(sample, strict=True, **_options(delimiter, has_quotes))
+    counts = list[int]()
+    parser = csv.reader(sample, strict=True, **_options(delimiter, has_quotes))
     try:
         for fields in parser:
             if fields:

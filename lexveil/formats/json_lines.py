@@ -48,7 +48,8 @@ class JsonLines(LineFormat):
         first = next(rows, None)
         if first is None:
             raise no_documents(source.shown)
-        columns, rows = list(first.values), itertools.chain([first], rows)
+        columns = list(first.values)
+        rows = itertools.chain([first], rows)
         paths = {
             column: path
             for column in request.texts
@@ -183,7 +184,8 @@ def _matches(line: str, start: int, path: _Path, where: str) -> Iterator[tuple[i
     if not path:
         yield start, _end_of(line, start)
         return
-    step, further = path[0], path[1:]
+    step = path[0]
+    further = path[1:]
     if line.startswith("null", start):
         return
     kind, opening = ("a list", "[") if step is _EACH else ("an object", "{")
@@ -226,7 +228,8 @@ def _members(line: str, start: int | None = None) -> Iterator[tuple[str, int, in
     """
     position = (line.index("{") if start is None else start) + 1
     while (member := _KEY.match(line, position)) is not None:
-        position, key = member.end(), member[1]
+        position = member.end()
+        key = member[1]
         if "\\" in key:
             key, _ = scanstring(line, member.start(1))
         end = _end_of(line, position)
@@ -257,7 +260,9 @@ def _cut(line: str, columns: Sequence[str]) -> tuple[list[str], list[int]]:
     Returns:
         What is between the values, and the number of each value's column, in the order of the line.
     """
-    pieces, numbers, start = list[str](), list[int](), 0
+    pieces = list[str]()
+    numbers = list[int]()
+    start = 0
     for key, position, end in _members(line):
         if key in columns:
             pieces.append(line[start:position])
@@ -284,7 +289,9 @@ def _cut_within(
             )
         )
     ]
-    pieces, cells, start = list[str](), list[tuple[int, int]](), 0
+    pieces = list[str]()
+    cells = list[tuple[int, int]]()
+    start = 0
     for first, end, number, place in sorted(found):
         pieces.append(line[start:first])
         cells.append((number, place))

@@ -204,7 +204,8 @@ class _Joined(io.RawIOBase):
     """Bytes that were read already, and those that follow them in a stream."""
 
     def __init__(self, first: bytes, stream: IO[bytes]) -> None:
-        self.first, self.stream = first, stream
+        self.first = first
+        self.stream = stream
 
     def readable(self) -> bool:
         return True

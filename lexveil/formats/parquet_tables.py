@@ -26,7 +26,8 @@ from lexveil.formats.messages import name, no_documents, require_distinct
 from lexveil.formats.values import exact_values
 
 # largest size of a row group that is written
-GROUP_ROWS, GROUP_CHARACTERS = chunks.ROWS, chunks.CHARACTERS
+GROUP_ROWS = chunks.ROWS
+GROUP_CHARACTERS = chunks.CHARACTERS
 INT96 = "INT96"  # physical type of old timestamps, in nanoseconds
 BATCH_ROWS = 1024  # rows read at a time if no Parquet is written
 
@@ -73,7 +74,8 @@ def parquet_chunks(table: InputTable, request: TableRequest) -> Iterator[Chunk]:
             first such row.
     """
     layout: ParquetLayout = table.layout
-    where, file = table.source.shown, layout.file
+    where = table.source.shown
+    file = layout.file
     for column in request.texts:
         kind = file.schema_arrow.field(column).type
         if not is_text(kind):
@@ -223,10 +225,12 @@ def _require_writable(file: pq.ParquetFile, rewritten: Collection[str], where: s
                 f"{where}: {name(column)} is a geometry of GeoParquet, whose description is not "
                 "passed on; write it as bytes or text, or leave it out"
             )
-    schema, out = _written_schema(file, rewritten), io.BytesIO()
+    schema = _written_schema(file, rewritten)
+    out = io.BytesIO()
     with pq.ParquetWriter(out, schema, **_old_types(file)):
         pass
-    source, written = _leaves(file.schema), _leaves(pq.ParquetFile(out).schema)
+    source = _leaves(file.schema)
+    written = _leaves(pq.ParquetFile(out).schema)
     for field in schema:
         for _ in range(_n_leaves(field.type)):
             kind = _type_of(next(source))

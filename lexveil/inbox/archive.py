@@ -39,11 +39,15 @@ DOCUMENTS = "documents.parquet"
 RECORD = f"{DOCUMENTS}.record.json"
 STATEMENT = f"{DOCUMENTS}.statement.txt"
 # The operator's: what he remembers of a release, and what the gate said of its source.
-REPORT, TOKENS, IDS = f"{DOCUMENTS}.operator.json", f"{DOCUMENTS}.tokens.parquet", "ids.parquet"
+REPORT = f"{DOCUMENTS}.operator.json"
+TOKENS = f"{DOCUMENTS}.tokens.parquet"
+IDS = "ids.parquet"
 # the original record, whose hash is in the ledger's chain, if the other one was changed
 AS_RELEASED = "record.as_released.json"
-CURRENT, CURRENT_WITHOUT = "current.parquet", f"current.{STAMP}.parquet"
-INDEX, WITHDRAWN = "index.parquet", "withdrawn.parquet"
+CURRENT = "current.parquet"
+CURRENT_WITHOUT = f"current.{STAMP}.parquet"
+INDEX = "index.parquet"
+WITHDRAWN = "withdrawn.parquet"
 
 HASH = pa.binary(16)
 
@@ -263,7 +267,8 @@ class Archive:
         """Remove rows from a release's documents and tokens. Its record is written last, as a sign
         of completion.
         """
-        record, memory = read_record(release), self.memory / release.name
+        record = read_record(release)
+        memory = self.memory / release.name
         if record["withdrawn"] == len(rows):
             return
         if not (release / AS_RELEASED).exists():

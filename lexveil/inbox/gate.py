@@ -52,7 +52,9 @@ class ReleaseGate(ReleaseHooks):
         params: Params,
         docs: DataDocs,
     ) -> None:
-        self.name, self.release, self.memory = name, archive.folder / name, archive.memory / name
+        self.memory = archive.memory / name
+        self.release = archive.folder / name
+        self.name = name
         super().__init__(
             more=[
                 *(self.release / file for file in PUBLISHED),
@@ -63,7 +65,9 @@ class ReleaseGate(ReleaseHooks):
             subjects=selection.subjects,
             tells_columns=False,
         )
-        self.columns, self.limits, self.machine = columns, params.inbox.gate, params.machine
+        self.columns = columns
+        self.limits = params.inbox.gate
+        self.machine = params.machine
         self.docs, self.source_docs = docs, DataDocs(archive.memory / "checks")
         # The operator's memory of the rows, in their order; withheld rows are removed later.
         self.ids = selection.ids.set_column(
@@ -96,7 +100,8 @@ class ReleaseGate(ReleaseHooks):
 
         from lexveil.checks.release_suite import source_suite
 
-        known, kept = coverage(totals.by_class), unprotected_share(totals.by_class)
+        known = coverage(totals.by_class)
+        kept = unprotected_share(totals.by_class)
         numbers: dict[str, object] = {
             "n_documents": totals.documents,
             "coverage": 1.0 if known is None else known,  # without words, no word is unknown

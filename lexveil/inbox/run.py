@@ -54,7 +54,8 @@ def release_inbox(dry_run: bool = False, docs: DataDocs | None = None) -> Releas
         CheckFailed: if the gate refuses the release; nothing is archived or spent then.
     """
     model = Model.load(Path(), OWN)
-    params, terms = model.params, model.params.inbox
+    terms = model.params.inbox
+    params = model.params
     if not terms.is_on:
         raise RequestError(
             "params.yaml: inbox.source and inbox.sql are null, so there is nothing to "
@@ -89,7 +90,8 @@ def _open_archive(params: Params, make: bool) -> Archive:
     """Open the archive and check it against the ledger. Opening the ledger completes or aborts a
     killed run.
     """
-    terms, account = params.inbox, params.ledger
+    terms = params.inbox
+    account = params.ledger
     folder = Path(terms.archive)
     memory = Path(terms.operator, folder)
     if not make and not store_of(account.folder, account.database).exists():
@@ -137,7 +139,9 @@ def _release(
     params: Params, columns: Columns, archive: Archive, selection: ReleaseSelection, docs: DataDocs
 ) -> None:
     """Release the selected documents, and complete the report."""
-    report, terms, name = selection.report, params.inbox, release_name(datetime.now(UTC))
+    report = selection.report
+    terms = params.inbox
+    name = release_name(datetime.now(UTC))
     model = Model(Project(Path(), params, is_project=True))
     if is_without_guarantee(terms.request, model):
         name = f"{name}-{STAMP}"
@@ -159,7 +163,8 @@ def _release(
         for folder in (gate.release, gate.memory):
             with suppress(OSError):
                 folder.rmdir()  # if nothing was published
-    report.release, report.withheld = name, gate.n_withheld
+    report.release = name
+    report.withheld = gate.n_withheld
     report.released = selection.ids.num_rows - gate.n_withheld
     (report.budget,) = done.record.document_budget.values()
     report.epsilon = (

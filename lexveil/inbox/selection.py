@@ -64,7 +64,8 @@ def select_documents(
         RequestError: if the source cannot be read, has two contents under one id, or has spans of a
             document to release that do not lie in its texts.
     """
-    source, selected = folder / "source.parquet", folder / DOCUMENTS
+    source = folder / "source.parquet"
+    selected = folder / DOCUMENTS
     with duckdb_session.session(params.machine) as con:
         listed = gather(params.inbox, columns, con, source)
     gone = archive.withdrawn() | {document_hash(archive.hasher, document) for document in listed}

@@ -54,7 +54,8 @@ class Columns:
     @classmethod
     def of(cls, params: InboxParams) -> Columns:
         """Return the columns that params.yaml names."""
-        texts, others = tuple(params.text_columns), tuple(params.columns or ())
+        texts = tuple(params.text_columns)
+        others = tuple(params.columns or ())
         return cls(params.id_column, texts, params.subject_column, others, params.spans_column)
 
     @property

@@ -37,9 +37,12 @@ def spend_digest(rows: Iterable[tuple[Any, Any]]) -> tuple[int, int, str]:
     """Return the number of paying subjects, the total that they pay, and the chain's digest of
     (subject hash, nano-epsilon) pairs ordered by hash.
     """
-    digest, n_paying, total = hashlib.sha256(), 0, 0
+    digest = hashlib.sha256()
+    n_paying = 0
+    total = 0
     for subject, nano in rows:
-        n_paying, total = n_paying + 1, total + (nano if isinstance(nano, int) else 0)
+        n_paying = n_paying + 1
+        total = total + (nano if isinstance(nano, int) else 0)
         # A value that is not a number gets a digest that no amount has.
         digest.update(subject if isinstance(subject, bytes) else str(subject).encode())
         digest.update(
@@ -63,7 +66,8 @@ def seal(con: Connection, spent: str = "balance", release: int | None = None) ->
         Number of balances that somebody edited; the chain's digest of the amounts that subjects
             pay, or get back.
     """
-    digest, wrong = hashlib.sha256(), 0
+    digest = hashlib.sha256()
+    wrong = 0
 
     def sealed(
         subject: bytes, balance: int, mac: bytes | None, paid: int, spent: int
@@ -145,7 +149,8 @@ def check_count(con: Connection) -> int:
     Raises:
         RequestError: if the numbers differ.
     """
-    said, counted = recorded(con), count(con)
+    said = recorded(con)
+    counted = count(con)
     if said is not None and said != counted:
         raise edited(abs(said - counted))
     return counted

@@ -95,7 +95,9 @@ def checks(
 ) -> Iterator[Iterator[Fault]]:
     """Yield each check as an iterator of faults, and write totals to ``counted``."""
     known: dict[str, _Release] = {}
-    con, place, scope = database.con, database.name.rpartition("/")[2], _Scope()
+    con = database.con
+    place = database.name.rpartition("/")[2]
+    scope = _Scope()
     if mark is None:
         yield (Fault(place, what) for what in database.damage())
     elif (new := _new_since(con, mark)) is None:
@@ -164,7 +166,8 @@ def _chain(
     con: Connection, known: dict[str, _Release], counted: dict[str, Any], scope: _Scope
 ) -> Iterator[Fault]:
     """Check the entries of the chain, and replay them into ``known``."""
-    seq, head = scope.trusted, scope.head
+    seq = scope.trusted
+    head = scope.head
     for entry in map(
         Entry._make, con.stream(f"{ENTRIES} where seq >= ? order by seq", (scope.seq,))
     ):
@@ -187,7 +190,8 @@ def _chain(
             payload = {}
         if what := _replay(con, entry, payload, known):
             yield Fault(where, what)
-        seq, head = entry.seq, entry.hash
+        seq = entry.seq
+        head = entry.hash
     if not seq:
         yield Fault("entry 1", "the chain is empty")
     counted |= {"entries": seq, "head": head}
@@ -207,9 +211,11 @@ def _replay(con: Connection, entry: Entry, payload: Any, known: dict[str, _Relea
     if entry.release is None or entry.kind not in KINDS or not isinstance(payload, dict):
         return "is of no kind that there is"
     release = known.setdefault(entry.release, _Release())
-    before, release.state = release.state, "open" if entry.kind == "opened" else entry.kind
+    before = release.state
+    release.state = "open" if entry.kind == "opened" else entry.kind
     if entry.kind == "reserved":
-        release.reserved, release.reserved_seq = payload, entry.seq
+        release.reserved = payload
+        release.reserved_seq = entry.seq
     elif entry.kind == "written":
         release.files = payload.get("files", [])
     if release.state not in NEXT.get(before, ()):

@@ -185,7 +185,8 @@ class Database:
 
     def __init__(self, file: Path, patience: float, read_only: bool = False) -> None:
         """Open an existing database; see ``Store.open``."""
-        self.name, self._patience = str(file), patience
+        self.name = str(file)
+        self._patience = patience
         self.guard: Anchor | None = None
         with self.errors():
             self.con = sqlite3.connect(
@@ -286,7 +287,8 @@ class Database:
         self.con.close()
 
     def _patiently(self, action: Callable[[], T]) -> T:
-        end, is_waiting = time.monotonic() + self._patience, False
+        end = time.monotonic() + self._patience
+        is_waiting = False
         while True:
             try:
                 return action()

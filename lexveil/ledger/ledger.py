@@ -26,7 +26,8 @@ from lexveil.ledger.stores import store_of
 from lexveil.ledger.subjects import SALT_BYTES, Hasher, fingerprint
 from lexveil.ledger.transaction import ENDED, Transaction, announce, finish, undo
 
-SALT, LOCKS = "salt", "locks"
+SALT = "salt"
+LOCKS = "locks"
 MAKING = "making"  # lock of the process that creates a ledger
 
 PATIENCE = 300.0  # seconds; a release of ten million documents reserves in less
@@ -64,8 +65,12 @@ class Ledger:
     def __init__(
         self, folder: Path, meta: Mapping[str, str], database: Database, hasher: Hasher
     ) -> None:
-        self.folder, self.database, self.hasher, self.name = folder, database, hasher, database.name
-        self.keys, self.keys_rule = meta["keys"], meta["keys_rule"]
+        self.name = database.name
+        self.hasher = hasher
+        self.database = database
+        self.folder = folder
+        self.keys = meta["keys"]
+        self.keys_rule = meta["keys_rule"]
         self.recovered: list[Recovered] = []
         self.refusal: str | None = None
         self.anchor: Anchor | None = None
@@ -184,7 +189,8 @@ class Ledger:
         Returns:
             Number of balances that were wrong.
         """
-        anchor, self.database.guard = self.anchor, None
+        anchor = self.anchor
+        self.database.guard = None
         assert anchor is not None
         try:
             mark = anchor_of(anchor.path)
@@ -201,7 +207,8 @@ class Ledger:
             }
             entry = chain.append(con, None, "accepted", payload)
         anchor.write(entry.seq, entry.hash, is_accepted=True)
-        self.database.guard, self.refusal = anchor, None
+        self.database.guard = anchor
+        self.refusal = None
         self.recover()
         return n_wrong
 
@@ -352,7 +359,8 @@ def _make(folder: Path, store: Store, keys: str) -> None:
     """
     if keys not in ("hashed", "plain"):
         raise ParameterError(f"keys is {keys!r}; it must be hashed or plain")
-    salt, partial = folder / SALT, folder / f".{SALT}.partial"
+    salt = folder / SALT
+    partial = folder / f".{SALT}.partial"
     try:
         for path in (folder, folder / LOCKS):
             make_folder(path, mode=0o700)

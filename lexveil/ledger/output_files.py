@@ -151,7 +151,8 @@ def roll_forward(files: Sequence[File], trusted: bool) -> list[str]:
     Returns:
         One line for each file that could not be published because it is missing or damaged.
     """
-    lost, whole = list[str](), list[tuple[Path, Path]]()
+    lost = list[str]()
+    whole = list[tuple[Path, Path]]()
     for file in files:
         if file.final is None:
             continue

@@ -114,10 +114,8 @@ class ServerConnection:
         # with parameters the driver would hold all rows in memory
         if all(isinstance(value, int) for value in values or ()):
             numbers = list(map("({})".format, values or ()))
-            query, values = (
-                re.sub(r"\$(\d+)", lambda found: numbers[int(found[1]) - 1], query),
-                None,
-            )
+            query = re.sub(r"\$(\d+)", lambda found: numbers[int(found[1]) - 1], query)
+            values = None
         with self._connection.cursor() as cursor:
             cursor.adbc_statement.set_options(**SMALL)
             cursor.execute(query, values)
@@ -171,7 +169,9 @@ class ServerConnection:
             f"select subject, balance, mac, paid, cast(least(({spent}), {MOST}) as "
             "bigint), mac is null from charges"
         )
-        charges, sealed, last = self._read(made), Spool(SEALED), b""
+        charges = self._read(made)
+        sealed = Spool(SEALED)
+        last = b""
 
         def paying() -> Iterator[tuple[Any, ...]]:
             nonlocal last
@@ -196,7 +196,8 @@ class ServerConnection:
             deque(paying(), 0)
         else:
             self.fill("spends", "release, subject, nano", paying(), temporary=False)
-        new, old = pc.field("is_new") & pc.field("mac").is_valid(), ~pc.field("is_new")
+        new = pc.field("is_new") & pc.field("mac").is_valid()
+        old = ~pc.field("is_new")
         for table, which, names in (
             ("balances", new, SEALED.names[:3]),
             ("sealed", old, SEALED.names),
@@ -235,7 +236,9 @@ class ServerDatabase(Database):
 
     def __init__(self, address: Address, patience: float) -> None:
         connection = connection_of(address, autocommit=True)
-        self.name, self._patience, self.guard = address.shown, patience, None
+        self.name = address.shown
+        self._patience = patience
+        self.guard = None
         self.failure = connection.Error
         self.con = ServerConnection(connection)
         with self.errors():

@@ -30,7 +30,8 @@ class Hasher:
 
     def one(self, key: str) -> bytes:
         """Return the hash of one key, ``HASH_BYTES`` long."""
-        inner, outer = self._inner.copy(), self._outer.copy()
+        inner = self._inner.copy()
+        outer = self._outer.copy()
         inner.update(key.encode("utf-8", "surrogatepass"))
         outer.update(inner.digest())
         return outer.digest()[:HASH_BYTES]

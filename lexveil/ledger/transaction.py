@@ -53,11 +53,17 @@ class Transaction:
     def __init__(
         self, database: Database, hasher: Hasher, plain: bool, lock: Lock, name: str, number: int
     ) -> None:
-        self.id, self.state = name, "open"
+        self.id = name
+        self.state = "open"
         self.head: str | None = None
-        self._database, self._hasher, self._plain = database, hasher, plain
-        self._lock, self._number = lock, number
-        self._n_documents, self._largest = 0, 0.0  # largest epsilon of one document
+        self._database = database
+        self._hasher = hasher
+        self._plain = plain
+        self._lock = lock
+        self._number = number
+        # largest epsilon of one document
+        self._n_documents = 0
+        self._largest = 0.0
         self._is_bulk = False
 
     def __enter__(self) -> Self:
@@ -116,7 +122,8 @@ class Transaction:
         def asked() -> Iterator[Asked]:
             nonlocal n_documents
             for subjects, nano in parts:
-                n, first = len(subjects), n_documents
+                n = len(subjects)
+                first = n_documents
                 hashes = self._hasher.all(subjects, first)
                 n_documents += n
                 keys = subjects if self._plain else [None] * n
@@ -169,7 +176,8 @@ class Transaction:
                 "documents were requested one by one; reserve_in_bulk needs a transaction "
                 "of its own"
             )
-        keys, self._is_bulk = Spool(pa.schema([("subject", pa.string())])), True
+        keys = Spool(pa.schema([("subject", pa.string())]))
+        self._is_bulk = True
 
         def parts() -> Iterator[tuple[list[str], list[int]]]:
             for batch in batches:
@@ -225,7 +233,8 @@ class Transaction:
                 than the budget.
         """
         self._must_be("open", "reserve")
-        limit, is_new = None if cap is None or cap == "own" else cap_nano(cap), False
+        limit = None if cap is None or cap == "own" else cap_nano(cap)
+        is_new = False
         costs(np.array([self._largest]), budget)  # raises an error above the budget
         with self._database.transaction() as con:
             self._still(con)
@@ -235,10 +244,8 @@ class Transaction:
             most = None if self._is_bulk else budget_nano(budget)
             reserved = charge(con, self._number, self._n_documents, most, limit)
             if on_exhausted == "refuse" and reserved.n_withheld:
-                documents, subjects = (
-                    (reserved.n_withheld, reserved.n_documents),
-                    (reserved.n_exhausted, reserved.n_subjects),
-                )
+                documents = (reserved.n_withheld, reserved.n_documents)
+                subjects = (reserved.n_exhausted, reserved.n_subjects)
                 raise Exhausted.of(limit or 0, documents, subjects)
             announce(con, self._number, partials, self._lock.path.parent)
             n_balances += reserved.n_new
@@ -251,8 +258,10 @@ class Transaction:
             )
             if spends:
                 self._spend(con)
-        self.state, self.head = "spent" if spends else "reserved", entry.hash
-        reserved.head, reserved.is_new_cap = entry.hash, is_new
+        self.state = "spent" if spends else "reserved"
+        self.head = entry.hash
+        reserved.head = entry.hash
+        reserved.is_new_cap = is_new
         return reserved
 
     def spend(self) -> None:

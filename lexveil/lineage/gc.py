@@ -37,7 +37,8 @@ def collect(root: Path, remove: bool) -> Garbage:
     from dvc_data.hashfile.hash_info import HashInfo
 
     with open_repo() as repo, lock_repo(repo):
-        odb, files = repo.cache.local, Files(repo)
+        odb = repo.cache.local
+        files = Files(repo)
         named: set[str] = set()
         unlisted = 0
         for md5 in _named(repo):

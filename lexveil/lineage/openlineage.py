@@ -55,7 +55,10 @@ class Events:
     def __init__(
         self, target: str, flow_run: str, graph: StageGraph, warn: Callable[[str], None]
     ) -> None:
-        self._target, self._flow_run, self._graph, self._warn = target, flow_run, graph, warn
+        self._target = target
+        self._flow_run = flow_run
+        self._graph = graph
+        self._warn = warn
         self._namespace = f"lexveil://{Path.cwd().name}"
         self._outs = {out for stage in graph.stages.values() if stage.locked for out in stage.outs}
         self._transport = _transport(target)
@@ -109,7 +112,8 @@ class Events:
             facets["parent"] = parent.ParentRunFacet(
                 parent.Run(self._flow_run), parent.Job(namespace=self._namespace, name=FLOW)
             )
-            read, made = self._inputs(stage), stage.outs if kind == "COMPLETE" else ()
+            read = self._inputs(stage)
+            made = stage.outs if kind == "COMPLETE" else ()
             needed = {need for need in stage.needs if self._graph.stages[need].locked}
             hashes = _hashes(entries_with(needed | ({stage.name} if made else set())))
         if kind == "FAIL":

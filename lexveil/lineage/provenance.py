@@ -136,7 +136,8 @@ def settle() -> None:
         if record.get("entry") != hashed:
             record = read_object(KEPT / f"{hashed}.json")
         if record:
-            stages[name], used = record, record["environment"]
+            stages[name] = record
+            used = record["environment"]
             known: Any = before.get("environments", {}).get(used) or read_object(
                 KEPT / "environments" / f"{used}.json"
             )

@@ -242,7 +242,8 @@ def params_of(known: History, name: str) -> dict[str, object]:
 
 
 def _entry(known: History, name: str, read: set[str]) -> ChainEntry:
-    stage, node = known.graph.stages[name], known.nodes[name]
+    stage = known.graph.stages[name]
+    node = known.nodes[name]
     inputs: list[StageInput] = []
     for path, md5 in inputs_of(known, name):
         makers = known.makers(path)

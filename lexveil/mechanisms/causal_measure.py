@@ -75,7 +75,10 @@ class CausalMeasure:
             counts: (V,) count of each word.
             halvings: (V,) h, the number of times that the measure of each word is halved.
         """
-        self.words, self._counts, self._kappa, self._halvings = words, counts, kappa, halvings
+        self.words = words
+        self._counts = counts
+        self._kappa = kappa
+        self._halvings = halvings
         self._load()
 
     def _load(self) -> None:
@@ -118,7 +121,8 @@ class CausalMeasure:
 
         def draw(places: list[int], mass: Ids) -> None:
             for place, row in zip(places, mass, strict=True):
-                found[place // 2], pieces[place] = row, []
+                found[place // 2] = row
+                pieces[place] = []
 
         is_drawn = np.arange(2 * len(before)) % 2 == 1
         self.walk(Course(~is_drawn, is_drawn, lambda place: pieces[place], draw))
@@ -149,20 +153,17 @@ class CausalMeasure:
 
     def _read(self, parts: list[list[int]], course: Course) -> None:
         """Read each part up to a token that must be drawn, draw it, and continue."""
-        states, at, to_read = (
-            self.model.begin(len(parts), 1),
-            [0] * len(parts),
-            [deque[int]() for _ in parts],
-        )
+        states = self.model.begin(len(parts), 1)
+        at = [0] * len(parts)
+        to_read = [deque[int]() for _ in parts]
         room = [PIECES] * len(parts)
         while still := [number for number, part in enumerate(parts) if at[number] < len(part)]:
             if len(still) <= OPEN * len(parts):
                 states.only(np.array(still))
-                parts, at = [parts[number] for number in still], [at[number] for number in still]
-                to_read, room = (
-                    [to_read[number] for number in still],
-                    [room[number] for number in still],
-                )
+                parts = [parts[number] for number in still]
+                at = [at[number] for number in still]
+                to_read = [to_read[number] for number in still]
+                room = [room[number] for number in still]
             ready = []
             for number, part in enumerate(parts):
                 while not to_read[number] and at[number] < len(part):

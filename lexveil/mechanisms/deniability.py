@@ -60,7 +60,8 @@ def expectations(
     """Return Pr[M(w) = w], and the expected S_w, the sum of 1 - (1 - p_y)^n_draws over all words y;
     shape (n,) each.
     """
-    unchanged, distinct = np.empty(len(ids)), np.empty(len(ids))
+    unchanged = np.empty(len(ids))
+    distinct = np.empty(len(ids))
     for start in range(0, len(ids), BATCH):
         block = ids[start : start + BATCH]
         chance = np.minimum(np.exp(mechanism.log_pmf(block, np.full(len(block), epsilon))), 1.0)

@@ -82,7 +82,8 @@ class DiffractorTem(OnLists):
         moved, doubt = truncated_exponential(index, epsilon, gamma, far, self.size, words)
         for token in np.flatnonzero(doubt):
             radius = int(min(gamma[token], float(self.size)))
-            at, e = int(index[token]), float(epsilon[token])
+            at = int(index[token])
+            e = float(epsilon[token])
             moved[token] = settle(
                 partial(self._at, index=at, epsilon=e, radius=radius), words[token]
             )
@@ -93,8 +94,10 @@ class DiffractorTem(OnLists):
         """Return the new index at a uniform number in [0, 1]; the order of indexes is that of the
         kernel.
         """
-        left, right = min(index, radius), min(self.size - 1 - index, radius)
-        half, beta = Decimal(epsilon) / 2, Decimal(self.beta)
+        left = min(index, radius)
+        right = min(self.size - 1 - index, radius)
+        half = Decimal(epsilon) / 2
+        beta = Decimal(self.beta)
         q = (-half).exp()
         far = min(Decimal(1), beta / ((1 - beta) * max(self.size - 1, 1)))
         ratio = q / (1 - q)

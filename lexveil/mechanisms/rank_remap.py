@@ -57,11 +57,17 @@ class RankRemap(Mechanism):
         from lexveil.embeddings.neighborhoods import Neighborhoods
 
         given = validated(RankRemapParameters, parameters, named=lambda key: f"rank_remap.{key}")
-        self.inner, self.c = inner, given.c
-        self.name, self.metric, self.guarantee = inner.name, inner.metric, inner.guarantee
-        self.no_guarantee, self.size = inner.no_guarantee, inner.size
-        self.exactness, self.delta = inner.exactness, inner.delta
-        self.vectors, self.search = inner.vectors, inner.search
+        self.inner = inner
+        self.c = given.c
+        self.name = inner.name
+        self.metric = inner.metric
+        self.guarantee = inner.guarantee
+        self.no_guarantee = inner.no_guarantee
+        self.size = inner.size
+        self.exactness = inner.exactness
+        self.delta = inner.delta
+        self.vectors = inner.vectors
+        self.search = inner.search
         self.ranks = min(given.ranks, self.size)
         self.near = Neighborhoods(self.vectors, near)
 

@@ -80,7 +80,8 @@ def build_mechanism(
         raise ParameterError(
             f"there is no mechanism {name!r}; there are none, {', '.join(MECHANISMS)}"
         )
-    mechanism_class, given = MECHANISMS[name], parameters or {}
+    mechanism_class = MECHANISMS[name]
+    given = parameters or {}
     if mechanism_class.on_lists and orders is None:
         raise ParameterError(f"mechanism {name} works on lists of the words, and none was given")
     material = orders if mechanism_class.on_lists else vectors

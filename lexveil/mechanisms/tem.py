@@ -175,10 +175,8 @@ class Tem(EuclideanMechanism):
             row_of[left[chosen]] = places
 
             def from_lists(chosen: Ids, table: NearTable = table, row_of: Ids = row_of) -> Ids:
-                some, lists = (
-                    take(tokens, chosen),
-                    (table.ids, table.distances, self.shells, row_of[chosen]),
-                )
+                some = take(tokens, chosen)
+                lists = (table.ids, table.distances, self.shells, row_of[chosen])
                 drawn: Ids = sampler.draw_from_lists(space, some, *lists, self.bits)
                 tokens.doubts[chosen] = some.doubts
                 return drawn

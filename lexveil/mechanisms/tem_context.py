@@ -156,7 +156,8 @@ class TemContext(Tem):
         """Draw each token as if it were a text of its own, after the tokens (n,) ``before``; None
         if no token is before it.
         """
-        n, kind = len(ids), np.tile((KEPT, DRAWN), len(ids))
+        n = len(ids)
+        kind = np.tile((KEPT, DRAWN), len(ids))
         about = np.full(2 * n, -1)
         about[1::2] = np.arange(n)
         if before is not None:
@@ -189,13 +190,12 @@ class TemContext(Tem):
         """
         from lexveil.mechanisms.kernels import tem_context as sampler
 
-        own, known = np.arange(self.size), ids >= 0
+        own = np.arange(self.size)
+        known = ids >= 0
         words, place = np.unique(ids[known], return_inverse=True)
-        lists, places, gamma = (
-            self.near.lists(words),
-            np.zeros(len(ids), dtype=np.int64),
-            np.zeros(len(ids)),
-        )
+        lists = self.near.lists(words)
+        places = np.zeros(len(ids), dtype=np.int64)
+        gamma = np.zeros(len(ids))
         places[known], gamma[known] = place, self.gamma(epsilon[known])
         drawn = sampler.Drawn(
             ids, epsilon, gamma, noise, places, np.zeros(len(ids), dtype=np.int64)
@@ -217,10 +217,13 @@ class TemContext(Tem):
             *texts, np.full(n, -1, dtype=np.int64), np.full(n, -1, dtype=np.int64)
         )
         space = tem_sampler.Space(self.vectors, self.halvings, self.sketch.rows, self.sketch.step)
-        doubt, start = np.empty(3, dtype=np.int64), 0
+        doubt = np.empty(3, dtype=np.int64)
+        start = 0
         while (start := sampler.walk_on(space, sums, walk, drawn, near, start, doubt)) < n:
-            token, (proposed, position, number) = texts.about[start], doubt.tolist()
-            one, none = slice(token, token + 1), np.zeros(1, dtype=np.int64)
+            token = texts.about[start]
+            proposed, position, number = doubt.tolist()
+            one = slice(token, token + 1)
+            none = np.zeros(1, dtype=np.int64)
             alone = tem_sampler.Tokens(
                 drawn.ids[one],
                 drawn.epsilon[one],
@@ -245,12 +248,11 @@ class TemContext(Tem):
         """Return the word drawn for each token by a language model, which reads only kept words and
         earlier outputs.
         """
-        out, kind, about = (
-            np.full(len(texts.kind), -1, dtype=np.int64),
-            texts.kind.tolist(),
-            texts.about.tolist(),
-        )
-        of_kept, one = measure.model.pieces([[word] for word in kept]), np.ones(1, dtype=np.bool_)
+        out = np.full(len(texts.kind), -1, dtype=np.int64)
+        kind = texts.kind.tolist()
+        about = texts.about.tolist()
+        of_kept = measure.model.pieces([[word] for word in kept])
+        one = np.ones(1, dtype=np.bool_)
 
         def pieces(place: int) -> list[int] | None:
             number = about[place]
@@ -267,7 +269,8 @@ class TemContext(Tem):
                 alone = TextTokens(one, np.array([DRAWN]), texts.about[place : place + 1])
                 out[place] = self._walk(sums, alone, drawn, near)[0]
 
-        is_drawn, follows = texts.kind == DRAWN, texts.kind == FOLLOWS
+        is_drawn = texts.kind == DRAWN
+        follows = texts.kind == FOLLOWS
         measure.walk(Course(texts.is_first, is_drawn, pieces, draw, bool(follows.any())))
         out[follows] = out[texts.about[follows]]
         return out

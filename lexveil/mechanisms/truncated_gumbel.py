@@ -146,7 +146,8 @@ class TruncatedGumbel(EuclideanMechanism):
         """Turn the uniform numbers into k and noise by inverse CDF, and take the smallest noisy
         distance.
         """
-        b, out = self.scale(epsilon)[:, None], np.empty(len(ids), dtype=np.int64)
+        b = self.scale(epsilon)[:, None]
+        out = np.empty(len(ids), dtype=np.int64)
         for start in range(0, len(ids), BLOCK):
             rows = slice(start, start + BLOCK)
             # The last step is 1 up to rounding, and every uniform number is below 1.
@@ -178,7 +179,8 @@ class TruncatedGumbel(EuclideanMechanism):
         """Return Gumbel noise of scale b truncated to [-Δmax, Δmax], by inverse CDF."""
         # F(x) = exp(-exp(-x/b)). The weight above the truncation may be all but 0, hence
         # differences of exponents.
-        low, high = -np.exp(self.largest / b), -np.exp(-self.largest / b)
+        low = -np.exp(self.largest / b)
+        high = -np.exp(-self.largest / b)
         log_f = np.log(uniform + (1 - uniform) * np.exp(low - high)) + high
         noise: Floats = np.clip(-b * np.log(-log_f), -self.largest, self.largest)
         return noise

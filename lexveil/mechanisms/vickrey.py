@@ -70,7 +70,9 @@ class Vickrey(Madlib):
 
     def __init__(self, vectors: Vectors, **parameters: Any) -> None:
         given = self.checked(VickreyParameters, parameters)
-        self.t, self.k, self.exclude_input = given.t, given.k, given.exclude_input
+        self.t = given.t
+        self.k = given.k
+        self.exclude_input = given.exclude_input
         self.weights = np.atleast_1d(np.asarray(given.t, dtype=np.float64))
         super().__init__(vectors)
         needed = self.k + self.exclude_input
@@ -117,7 +119,8 @@ class Vickrey(Madlib):
         """Draw one candidate per row by inverse CDF."""
         if len(self.weights) == 1:
             t = float(self.weights[0])
-            first, second = distances[:, 0], distances[:, 1]
+            first = distances[:, 0]
+            second = distances[:, 1]
             # If both distances are 0, the words have the same vector, and t alone decides.
             tie = second == 0
             stay = np.where(tie, 1 - t, (1 - t) * second)

@@ -134,7 +134,8 @@ def settle(answer: Callable[[Decimal], int], words: Words, shift: int = 0) -> in
     """
     from lexveil.mechanisms.noise.keystream import expand
 
-    bits, known = 64 - shift, int(words[0]) >> shift
+    bits = 64 - shift
+    known = int(words[0]) >> shift
     key = np.array([words[0], words[1], 0, 0], dtype=np.uint64)
     more = 0
     while True:
@@ -143,11 +144,10 @@ def settle(answer: Callable[[Decimal], int], words: Words, shift: int = 0) -> in
             unit = Decimal(2) ** bits
             # This margin is far wider than the rounding errors in ``answer``.
             margin = Decimal(10) ** -(context.prec - GUARD)
-            low, high = (
-                Decimal(known) / unit * (1 - margin),
-                Decimal(known + 1) / unit * (1 + margin),
-            )
-            low, high = max(low, Decimal(0)), min(high, Decimal(1))
+            low = Decimal(known) / unit * (1 - margin)
+            high = Decimal(known + 1) / unit * (1 + margin)
+            low = max(low, Decimal(0))
+            high = min(high, Decimal(1))
             ends = answer(low), answer(high)
         if ends[0] == ends[1]:
             return ends[0]

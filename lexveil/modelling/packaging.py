@@ -76,7 +76,8 @@ def package(
         sources.append(
             CorpusSource(name=named, documents=0, words=0, license=base.card.license, origin=origin)
         )
-    n_documents, n_words = sum(one.documents for one in sources), sum(one.words for one in sources)
+    n_documents = sum(one.documents for one in sources)
+    n_words = sum(one.words for one in sources)
     said = (
         "name",
         "version",
@@ -102,7 +103,8 @@ def package(
     }
     progress = Progress("orders", 0, "tokens")
     orders = two_orders(space, params.word_orders.search, params.seed, STREAM, progress)
-    structure, attribution = _structure(space, bits, params), notice(wanted, sources)
+    structure = _structure(space, bits, params)
+    attribution = notice(wanted, sources)
     return write_packaged(
         folder, card, ModelContent(space, bits, orders, structure, attribution, wanted.scale)
     )
@@ -165,9 +167,11 @@ def _structure(space: WordSpace, pmi: Floats, params: Params) -> dict[str, Measu
         RequestError: if the corpus has fewer than two different words.
     """
     words = read_table(paths.WORDS, "sample_corpus", ["word", "count"])
-    drawn, language = stream(params.seed, STREAM, "structure"), params.model.language
+    drawn = stream(params.seed, STREAM, "structure")
+    language = params.model.language
     try:
-        known, counts = words.column("word").to_pylist(), words.column("count").to_numpy()
+        known = words.column("word").to_pylist()
+        counts = words.column("count").to_numpy()
         replacements = Replacements(
             first_texts(paths.SAMPLE, N_TEXTS), known, counts, drawn, language
         )

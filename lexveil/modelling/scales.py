@@ -115,7 +115,8 @@ def _scored(rows: Iterator[InputRow], source: Source) -> Iterator[tuple[str, flo
     for row in rows:
         where = source.location(row.line)
         try:
-            word, score = token_of(str(row.values["word"])), float(str(row.values["score"]))
+            word = token_of(str(row.values["word"]))
+            score = float(str(row.values["score"]))
         except (KeyError, TypeError, ValueError):
             raise RequestError(f"{where}: must have a word and a score, a number") from None
         if not -1 <= score <= 1:  # NaN, too
@@ -126,7 +127,8 @@ def _scored(rows: Iterator[InputRow], source: Source) -> Iterator[tuple[str, flo
 def _labelled(
     rows: Iterator[InputRow], source: Source, text_column: str, label_column: str
 ) -> tuple[list[str], list[str]]:
-    texts, labels = [], []
+    texts = []
+    labels = []
     for row in rows:
         where = source.location(row.line)
         text = text_value(row.values.get(text_column), text_column, where)
@@ -187,7 +189,8 @@ def shown(name: str, model: str | None = None) -> ShownScale:
             apart.
     """
     using = Model.load(name=f"{model or ''}+{name}")
-    (purpose,), space = using.purposes, using.embedding("S1")
+    (purpose,) = using.purposes
+    space = using.embedding("S1")
     scores = purpose.of(space.tokens)
     on = np.flatnonzero(scores)
     # Among equal scores, frequent words come first, since tokens are ordered by frequency.

@@ -62,12 +62,14 @@ def _sentences(tokens: Path, lines: Path) -> Iterator[pa.RecordBatch]:
     """Yield the lines of the segmented corpus, each with the number of its document; both files
     have one row per sentence.
     """
-    number, last = -1, None
+    number = -1
+    last = None
     with lines.open(encoding="utf-8", newline="\n") as source:
         for batch in pq.ParquetFile(tokens).iter_batches(BATCH, columns=["doc_id"]):
             ids = np.array([last, *batch.column(0).to_pylist()], dtype=object)
             numbers = number + np.cumsum(ids[1:] != ids[:-1])
-            number, last = int(numbers[-1]), ids[-1]
+            number = int(numbers[-1])
+            last = ids[-1]
             text = [next(source).rstrip("\n") for _ in range(len(numbers))]
             yield pa.record_batch(
                 [pa.array(numbers, pa.int32()), pa.array(text, pa.string())], SENTENCES

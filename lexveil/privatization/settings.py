@@ -240,7 +240,9 @@ def document_budget(
         epsilon = settings.base_epsilon or 0.0
         per_text = settings.sentences.per_text or int(LONGEST)
         return DocumentBudget(epsilon * per_text * n_columns, epsilon)
-    average, total, cap = settings.average_words, settings.budget, settings.max_token_epsilon
+    average = settings.average_words
+    total = settings.budget
+    cap = settings.max_token_epsilon
     if average == "data":
         average = average_of_texts
     elif average is None and (total is None or cap is None):
@@ -491,14 +493,16 @@ def _shares(request: Request, params: Params) -> BudgetShares | None:
             f"the share of listed words needs their list: {option('share_list')}, or "
             "params.yaml: release.shares.list"
         )
-    words, digest = frozenset[str](), None
+    words = frozenset[str]()
+    digest = None
     if named is not None and parts["listed"] != WHOLE:
         key = (
             "params.yaml: release.shares.list"
             if request.share_list is None
             else option("share_list")
         )
-        words, digest = load_words(named, key), sha256(Path(named.rpartition("@")[0]))
+        words = load_words(named, key)
+        digest = sha256(Path(named.rpartition("@")[0]))
     shares = BudgetShares(**parts, words=words, list_sha256=digest)
     return shares if shares.differing else None
 
@@ -541,9 +545,11 @@ def detection_of(request: Request, policy: PolicyParams) -> Detection | None:
 
 def _presidio(request: Request, look: PresidioParams) -> Presidio:
     """The detector, and what messages call the model that finds names."""
-    model, key = look.spacy_model, "params.yaml: policy.presidio.spacy_model"
+    model = look.spacy_model
+    key = "params.yaml: policy.presidio.spacy_model"
     if request.spacy_model is not None:
-        model, key = request.spacy_model, option("spacy_model")
+        model = request.spacy_model
+        key = option("spacy_model")
     return Presidio(
         look.language, tuple(look.entities), tuple(look.countries), look.threshold, model, key
     )

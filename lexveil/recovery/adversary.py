@@ -186,14 +186,16 @@ class Ladder:
         Raises:
             ParameterError: if an epsilon lies outside of the ladder.
         """
-        low, high = self.rungs[0] * (1 - BETWEEN), self.rungs[-1] * (1 + BETWEEN)
+        low = self.rungs[0] * (1 - BETWEEN)
+        high = self.rungs[-1] * (1 + BETWEEN)
         if not ((epsilon >= low) & (epsilon <= high)).all():
             raise ParameterError(
                 f"the adversary is built for an epsilon from {low:.6g} to {high:.6g} per "
                 "token, and is asked about "
                 f"{epsilon.min():.6g} to {epsilon.max():.6g}; build it for these"
             )
-        nodes, log_epsilon = np.log(self.rungs), np.log(epsilon)
+        nodes = np.log(self.rungs)
+        log_epsilon = np.log(epsilon)
         below = np.searchsorted(nodes, log_epsilon, side="right") - 1
         first = np.clip(
             below - (self.width // 2 - 1 if self.width > 1 else 0), 0, len(nodes) - self.width

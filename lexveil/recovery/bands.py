@@ -9,7 +9,9 @@ import numpy as np
 from lexveil.types import Bytes, Counts, Flags, Floats
 
 BANDS = ("function", "frequent", "middle", "rare")
-ALL, CONTENT = "all", "content"  # bands together: all words, and all but the function words
+# bands together: all words, and all but the function words
+ALL = "all"
+CONTENT = "content"
 BANDS_OF = {ALL: BANDS, CONTENT: BANDS[1:]} | {band: (band,) for band in BANDS}
 # Share of the occurrences of content words (all but function words) that the frequent words make
 # up,

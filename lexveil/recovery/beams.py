@@ -94,9 +94,12 @@ class BeamAdversary(ContextualAdversary):
             share: λ, 0 to 1.
         """
         super().__init__(adversary, prior, model, tokens)
-        self.neural, self.n_beams, self.share = neural, n_beams, share
+        self.neural = neural
+        self.n_beams = n_beams
+        self.share = share
         self.pieces = neural.pieces(tokens)
-        first, meant = np.array([pieces[0] for pieces in self.pieces]), prior > LEAST
+        first = np.array([pieces[0] for pieces in self.pieces])
+        meant = prior > LEAST
         self.first_pieces = np.unique(first[meant])
         self.first_piece = np.searchsorted(self.first_pieces, first) % len(self.first_pieces)
         of_pieces = np.bincount(self.first_piece[meant], prior[meant])
@@ -127,7 +130,10 @@ class BeamAdversary(ContextualAdversary):
     def _parts(self, tokens: Symbols) -> Iterator[_Part]:
         """Yield the texts that hold replaced words; long ones in several parts."""
         pieces = iter(self.neural.pieces([[word] for word in tokens.certain if word is not None]))
-        part, run, start, n_words = _Part([], []), list[int](), 0, 0
+        part = _Part([], [])
+        run = list[int]()
+        start = 0
+        n_words = 0
         begins = is_new(tokens.text_of).tolist()
         for at, (output, kept) in enumerate(
             zip(tokens.outputs.tolist(), tokens.certain, strict=True)
@@ -135,11 +141,14 @@ class BeamAdversary(ContextualAdversary):
             if begins[at] or at - start == POSITIONS:
                 if part.words:
                     yield part
-                part, run, start = _Part([], []), [], at
+                part = _Part([], [])
+                run = []
+                start = at
             if output >= 0:
                 part.words.append(n_words)
                 part.kept.append(run)
-                run, n_words = [], n_words + 1
+                run = []
+                n_words = n_words + 1
             elif kept is not None:
                 run += next(pieces)
         if part.words:
@@ -169,7 +178,9 @@ class _Reading:
     def __init__(
         self, adversary: BeamAdversary, parts: Sequence[_Part], known: _Known, n_beams: int
     ) -> None:
-        self.adversary, self.parts, self.known = adversary, parts, known
+        self.adversary = adversary
+        self.parts = parts
+        self.known = known
         self.states = adversary.neural.begin(len(parts), n_beams)
         self.weights = np.full((len(parts), n_beams), -np.inf)
         self.weights[:, 0] = 0.0  # all begin alike
@@ -201,8 +212,11 @@ class _Reading:
 
     def _decide(self, ready: Ids, words: Ids) -> Ids:
         """Guess a word of each of n parts, and continue the most probable beams."""
-        adversary, chains = self.adversary, self.known.chains
-        ids, n, n_beams = chains.ids[words], len(ready), self.weights.shape[1]
+        adversary = self.adversary
+        chains = self.known.chains
+        ids = chains.ids[words]
+        n = len(ready)
+        n_beams = self.weights.shape[1]
         before = self.known.before[words][:, None]
         symbols = np.where(before == OF_BEAM, self.last[ready], before)
         with np.errstate(divide="ignore"):
@@ -221,7 +235,8 @@ class _Reading:
             weights[:, ahead.shape[1] :] = -np.inf
             self.weights[ready] = weights - weights[:, :1]
         else:
-            parents, going_on = np.zeros((n, 1), dtype=np.int64), self.known.true[words][:, None]
+            parents = np.zeros((n, 1), dtype=np.int64)
+            going_on = self.known.true[words][:, None]
         self.last[ready] = adversary.last[going_on]
         for part, beams, chosen in zip(ready.tolist(), parents, going_on.tolist(), strict=True):
             self.states.fork(part, beams)

@@ -96,13 +96,16 @@ def _calibrated(
 ) -> CalibratedRun:
     chosen = model.params.policy
     policy = Policy.of(strategy, chosen.stopwords, chosen.punctuation, chosen.oov)
-    name, start = f"calibrate {mechanism} {strategy}", time.monotonic()
+    name = f"calibrate {mechanism} {strategy}"
+    start = time.monotonic()
 
     def told(epsilon: float) -> None:
         print(f"{name}: epsilon {epsilon:.4g}, {time.monotonic() - start:.0f} s", file=sys.stderr)
 
     curve = StoredCurve(model, mechanism, strategy, policy, told=told)
-    epsilon, why_not, achieved = None, None, None
+    epsilon = None
+    why_not = None
+    achieved = None
     try:
         epsilon = curve.epsilon_for(target, band).epsilon
     except RequestError as error:

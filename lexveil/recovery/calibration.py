@@ -79,7 +79,8 @@ class Curve:
         part = exact - low
         if not part:
             return self.point(low)
-        below, above = self.point(low), self.point(low + 1)
+        below = self.point(low)
+        above = self.point(low + 1)
         return Expected(
             epsilon,
             {band: _between(below.recovered[band], above.recovered[band], part) for band in BANDS},
@@ -106,7 +107,8 @@ def epsilon_for(
         RequestError: if no ε gives the target: an adversary recovers more without any output, or
             the share stays below or above the target over the whole lattice.
     """
-    value, of = measure or recovered, "all words" if band == ALL else f"{band} words"
+    value = measure or recovered
+    of = "all words" if band == ALL else f"{band} words"
     if target <= curve.blind[band]:
         raise RequestError(
             f"recovery {target:g} of {of}: a reader who sees no output already names "
@@ -125,7 +127,8 @@ def epsilon_for(
             f"recovery {target:g} of {of}: the {which} epsilon, {curve.epsilon(end):g}, gives back "
             f"{value(curve.point(end), band):.3f}; ask for {more}"
         )
-    below, above = value(curve.point(low), band), value(curve.point(high), band)
+    below = value(curve.point(low), band)
+    above = value(curve.point(high), band)
     epsilon = _rounded_down(2.0 ** ((low + (target - below) / (above - below)) / STEPS))
     return Calibrated(epsilon, curve.at(epsilon))
 
@@ -141,11 +144,14 @@ def bracket(holds: Callable[[int], bool], start: int) -> tuple[int, int]:
     step = 1
     if holds(low):
         while (high := low + step) <= LAST and holds(high):
-            low, step = high, 2 * step
+            low = high
+            step = 2 * step
     else:
         while (low := high - step) >= -LAST and not holds(low):
-            high, step = low, 2 * step
-    low, high = max(low, -LAST - 1), min(high, LAST + 1)
+            high = low
+            step = 2 * step
+    low = max(low, -LAST - 1)
+    high = min(high, LAST + 1)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if holds(middle) else (low, middle)

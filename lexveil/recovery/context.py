@@ -127,17 +127,16 @@ class ContextualAdversary:
             weight: λ, 0 to 1.
             with_output_only: skip the guesses without the output.
         """
-        self.adversary, self.prior, self.weight, self.with_output_only = (
-            adversary,
-            prior,
-            weight,
-            with_output_only,
-        )
+        self.adversary = adversary
+        self.prior = prior
+        self.weight = weight
+        self.with_output_only = with_output_only
         self.model, self.bigrams = model, model.bigrams()
         sizes = np.fromiter(map(len, tokens), dtype=np.int64, count=len(tokens))
         symbols = self._symbols([word for words in tokens for word in words])
         starts = np.cumsum(sizes) - sizes
-        self.first, self.last = symbols[starts], symbols[starts + sizes - 1]
+        self.first = symbols[starts]
+        self.last = symbols[starts + sizes - 1]
         follows = np.ones(len(symbols), dtype=np.bool_)
         follows[starts] = False
         steps = np.ones(len(symbols))
@@ -151,7 +150,8 @@ class ContextualAdversary:
 
     def guess(self, tokens: SeenTokens) -> Guesses:
         """Decode texts, some at a time."""
-        n, is_certain = len(tokens.text_of), tokens.is_certain
+        n = len(tokens.text_of)
+        is_certain = tokens.is_certain
         words = [word for word in tokens.certain if word is not None]
         ends_sentence = np.fromiter(
             (word in SENTENCE_ENDS for word in words), dtype=np.bool_, count=len(words)
@@ -206,17 +206,16 @@ class ContextualAdversary:
         likelihood: Floats = np.exp(log_p - log_p.max(axis=1, keepdims=True))
         # candidates are sorted by probability, so those that are left out come last
         width = int(near.sum(axis=1).max(initial=1))
-        ids, likelihood = found.ids[:, :width], likelihood[:, :width]
+        ids = found.ids[:, :width]
+        likelihood = likelihood[:, :width]
         if width > CANDIDATES:
             scores = (
                 likelihood * self._after(left[:, None], ids) * self._before(right[:, None], ids)
             )
             scores[:, 0] = np.inf  # the guess of the unigram adversary stays
             chosen = np.argsort(-scores, axis=1, kind="stable")[:, :CANDIDATES]
-            ids, likelihood = (
-                np.take_along_axis(ids, chosen, axis=1),
-                np.take_along_axis(likelihood, chosen, axis=1),
-            )
+            ids = np.take_along_axis(ids, chosen, axis=1)
+            likelihood = np.take_along_axis(likelihood, chosen, axis=1)
         return ids, likelihood / likelihood.max(axis=1, keepdims=True)
 
     def _without_output(self, tokens: Symbols) -> Ids:
@@ -266,7 +265,8 @@ class ContextualAdversary:
         """Run forward-backward over (p, k) candidates at the p positions of replaced words."""
         from lexveil.recovery.kernels.chains import ChainCandidates, marginals
 
-        drawn, certain = tokens.outputs >= 0, tokens.first != NOT_CERTAIN
+        drawn = tokens.outputs >= 0
+        certain = tokens.first != NOT_CERTAIN
         here = np.flatnonzero(drawn | certain)
         is_drawn = drawn[here]
         n_candidates = np.ones(len(here), dtype=np.int64)
@@ -274,11 +274,13 @@ class ContextualAdversary:
         n_candidates[is_drawn] = kept.sum(axis=1)
         offsets = np.concatenate([[0], np.cumsum(n_candidates)])
         of_drawn = np.repeat(is_drawn, n_candidates)
-        word, fixed = ids[kept], here[~is_drawn]
+        word = ids[kept]
+        fixed = here[~is_drawn]
 
         def spread(candidates: A, others: A) -> A:
             values = np.empty(len(of_drawn), dtype=candidates.dtype)
-            values[of_drawn], values[~of_drawn] = candidates, others
+            values[of_drawn] = candidates
+            values[~of_drawn] = others
             return cast(A, values)
 
         chains, before = self._chains(tokens, here)
@@ -290,7 +292,8 @@ class ContextualAdversary:
             spread(likelihood[kept], np.ones(len(fixed))),
         )
         known = marginals(chains, before, offsets, candidates, self.weight, self.bigrams)
-        posterior, follows = np.full(ids.shape, -1.0), np.zeros(ids.shape)
+        posterior = np.full(ids.shape, -1.0)
+        follows = np.zeros(ids.shape)
         posterior[kept], follows[kept] = (of[of_drawn] for of in known)
         return Chains(ids, likelihood, posterior, follows)
 

@@ -53,13 +53,12 @@ class ListsAdversary(Adversary):
         check_epsilon(epsilon)
         lists = self.mechanism
         found = Candidates.unknown(len(outputs), min(k, lists.size))
-        rates, limit = epsilon, np.inf
+        rates = epsilon
+        limit = np.inf
         if isinstance(lists, DiffractorTem):
             # ε·γ/2
-            rates, limit = (
-                epsilon / 2,
-                float(truncation(np.array([2.0]), lists.beta, lists.size)[0]),
-            )
+            rates = epsilon / 2
+            limit = float(truncation(np.array([2.0]), lists.beta, lists.size)[0])
         decode(lists.orders, lists.places, self._log_prior, limit, outputs, rates, *found)
         return found
 

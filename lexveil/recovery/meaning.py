@@ -93,7 +93,8 @@ class _Rows:
         )
         middle = (mechanism.size - 2) // 2
         for start in range(0, len(words), BLOCK):
-            block, part = words[start : start + BLOCK], slice(start, start + BLOCK)
+            block = words[start : start + BLOCK]
+            part = slice(start, start + BLOCK)
             itself = np.arange(len(block)), block
             rows = mechanism.distances_of(block)
             rows[itself] = np.inf
@@ -202,7 +203,8 @@ def reader_sentence(at: Sequence[MeaningAt]) -> str:
     """
     last = at[-1]
     band = "rare" if "rare" in last.bands else ALL
-    words, figures = "words" if band == ALL else f"{band} words", last.bands[band]
+    words = "words" if band == ALL else f"{band} words"
+    figures = last.bands[band]
     sentence = (
         f"Of 100 {words}, a reader who knows everything but the text is expected to name "
         f"{_of_100(figures.recovered)}"

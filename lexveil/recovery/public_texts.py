@@ -37,8 +37,11 @@ class TokenBigrams:
 
     def bigrams(self) -> BigramModel:
         """Return the bigram probabilities of symbols, as in ``WordModel``."""
-        first, kinds, none = self._after.first, np.diff(self._after.starts), np.zeros(3)
-        single, rest = np.append(self.single, none), np.append(_alone(self._after), none + 1)
+        first = self._after.first
+        kinds = np.diff(self._after.starts)
+        none = np.zeros(3)
+        single = np.append(self.single, none)
+        rest = np.append(_alone(self._after), none + 1)
         starts = np.append(self._after.starts, np.full(3, len(first)))
         seen = self._after.counts * rest[first] / kinds[first]  # c / (n + t)
         return BigramModel(single, starts, first * len(single) + self._after.ids, seen, rest)

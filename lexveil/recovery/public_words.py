@@ -69,22 +69,20 @@ class PublicWords:
             MissingArtifact: if no run has made the embedding or the word orders.
             ParameterError: if a parameter does not suit the mechanism or the words.
         """
-        prepared, space = (
-            prepared or model.mechanism(mechanism, strategy, policy),
-            model.embedding(strategy),
-        )
+        prepared = prepared or model.mechanism(mechanism, strategy, policy)
+        space = model.embedding(strategy)
         rows = prepared.vocabulary.rows
-        tokens, counts = [space.tokens[row] for row in rows.tolist()], space.counts[rows]
-        prior, stop_words = prior_of(counts), language_of(model.language).function_words
+        tokens = [space.tokens[row] for row in rows.tolist()]
+        counts = space.counts[rows]
+        prior = prior_of(counts)
+        stop_words = language_of(model.language).function_words
         if policy.stopwords != "perturb":
             # Only single words: a collocation of stop words is a token like any other.
             prior[[token in stop_words for token in tokens]] = 0.0
             prior /= prior.sum() or 1.0
         scales = {str(purpose): purpose.of(tokens) for purpose in model.kept_purposes(strategy)}
-        bands, bigrams = (
-            bands_of(counts, function_words(tokens, stop_words)),
-            model.bigrams(strategy),
-        )
+        bands = bands_of(counts, function_words(tokens, stop_words))
+        bigrams = model.bigrams(strategy)
         texts = None if bigrams is None else TokenBigrams(space.tokens, space.counts, bigrams)
         return cls(prepared, prior, bands, scales, texts)
 
@@ -113,7 +111,8 @@ class PublicWords:
         """
         sample = self.sample(name, WORDS)
         if self.texts is None:
-            adversary, noise = self.adversary((epsilon, epsilon)), stream(SEED, "noise", name)
+            adversary = self.adversary((epsilon, epsilon))
+            noise = stream(SEED, "noise", name)
             return expected(self.prepared.mechanism, adversary, sample, epsilon, noise, self.scales)
         outputs, guesses = self.read(sample, epsilon, name)
         return Expected.of(epsilon, sample, outputs, guesses, self.scales)
@@ -125,7 +124,8 @@ class PublicWords:
         The texts around the words are rewritten as in a run, from left to right, and decoded as a
         whole. The adversary knows all unperturbed tokens, even those that the policy drops.
         """
-        vocabulary, texts = self.prepared.vocabulary, self.texts
+        vocabulary = self.prepared.vocabulary
+        texts = self.texts
         assert texts is not None
         clean = texts.around(vocabulary.rows[sample.ids], stream(SEED, "texts", name))
         ids = vocabulary.number[clean]
@@ -141,7 +141,8 @@ class PublicWords:
         seen = SeenTokens(
             text_of, outputs.ravel(), np.full(clean.size, epsilon), certain, before.ravel()
         )
-        by_word, prior = self.adversary((epsilon, epsilon)), np.maximum(self.prior, NEVER)
+        by_word = self.adversary((epsilon, epsilon))
+        prior = np.maximum(self.prior, NEVER)
         symbols = [[texts.tokens[row]] for row in vocabulary.rows.tolist()]
         guesses = ContextualAdversary(by_word, prior, texts, symbols, with_output_only=True).guess(
             seen
@@ -153,13 +154,12 @@ class PublicWords:
         self, clean: Ids, ids: Ids, is_drawn: Flags, epsilon: float, rng: np.random.Generator
     ) -> Ids:
         """Rewrite texts one column after the other, since the tokens written before may matter."""
-        mechanism, written = self.prepared.mechanism, clean.copy()
+        mechanism = self.prepared.mechanism
+        written = clean.copy()
         for column in range(clean.shape[1]):
             drawn = np.flatnonzero(is_drawn[:, column])
-            budgets, before = (
-                np.full(len(drawn), epsilon),
-                written[drawn, column - 1] if column else None,
-            )
+            budgets = np.full(len(drawn), epsilon)
+            before = written[drawn, column - 1] if column else None
             output = mechanism.replace_after(
                 ids[drawn, column], budgets, mechanism.noise(budgets, rng), before
             )
@@ -170,10 +170,8 @@ class PublicWords:
         """Return an ε at which about ``target`` comes out unchanged, which is quick to find: a
         start for the search.
         """
-        mechanism, words = (
-            self.prepared.mechanism,
-            WordSample.draw(self.prior, self.bands, stream(SEED, "near"), NEAR),
-        )
+        mechanism = self.prepared.mechanism
+        words = WordSample.draw(self.prior, self.bands, stream(SEED, "near"), NEAR)
 
         def holds(number: int) -> bool:
             budgets = np.full(len(words.ids), Curve.epsilon(number))

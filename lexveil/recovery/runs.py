@@ -182,7 +182,8 @@ def measure_recovery(
     log_file = require(paths.private(mechanism, strategy, epsilon) / "tokens.parquet", made_by)
     clean_file = paths.private(*CLEAN) / "documents.parquet"
     clean = read_table(clean_file, "baseline", ["dataset", "doc_id", *FIELDS])
-    chosen, model = params.policy, Model.load(Path(), OWN).of_variant(mechanism)
+    chosen = params.policy
+    model = Model.load(Path(), OWN).of_variant(mechanism)
     policy = Policy.of(strategy, chosen.stopwords, chosen.punctuation, chosen.oov)
     words = PublicWords.of(model, base_of(mechanism), strategy, policy)
     space = model.embedding(strategy)
@@ -323,7 +324,8 @@ def decode(
         return {
             name: texts.replaced(lambda *_: {"by_word": none}) for name, texts in aligned.items()
         }
-    prior, pieces = np.maximum(words.prior, NEVER), [token.split("_") for token in tokens]
+    prior = np.maximum(words.prior, NEVER)
+    pieces = [token.split("_") for token in tokens]
     contextual = (
         contextual_adversary(unigram, prior, language_model, pieces, neural)
         if language_model

@@ -37,7 +37,8 @@ class Share:
         """
         if not n:
             return cls(0, 0.0, 0.0, 1.0)
-        p, z2 = n_right / n, Z * Z
+        p = n_right / n
+        z2 = Z * Z
         middle = (p + z2 / (2 * n)) / (1 + z2 / n)
         half = Z / (1 + z2 / n) * np.sqrt(p * (1 - p) / n + z2 / (4 * n * n))
         return cls(n, p, float(max(0.0, middle - half)), float(min(1.0, middle + half)))
@@ -74,7 +75,8 @@ class Told:
             guesses: (n,) guesses of each adversary.
         """
         on_scale = scores[words] != 0
-        counted, true = weights[on_scale], np.sign(scores[words[on_scale]])
+        counted = weights[on_scale]
+        true = np.sign(scores[words[on_scale]])
         if not (total := float(counted.sum())):
             return cls(0.0, 0.0, 0.5, 0.0)
         answers = [scores[answer[on_scale]] for answer in (outputs, *guesses)]

@@ -93,7 +93,8 @@ class StoredCurve(Curve):
         prepared: Prepared | None = None,
         told: Callable[[float], None] | None = None,
     ) -> None:
-        self._prepared, self._told = prepared or model.mechanism(mechanism, strategy, policy), told
+        self._prepared = prepared or model.mechanism(mechanism, strategy, policy)
+        self._told = told
         if isinstance(getattr(self._prepared.mechanism, "mass", None), CausalMeasure):
             raise RequestError(
                 f"{mechanism} by a language model (params.yaml: {CHOSEN_BY}): what a reader "
@@ -135,7 +136,8 @@ class StoredCurve(Curve):
         Raises:
             ParameterError: if the mechanism refuses one of them.
         """
-        mechanism, points = self._prepared.mechanism, [self.at(most)]
+        mechanism = self._prepared.mechanism
+        points = [self.at(most)]
         above = math.ceil(STEPS * math.log2(least) - NEXT)
         if -LAST <= above <= LAST and self.epsilon(above) < most:
             points.insert(0, self.point(above))
@@ -153,7 +155,8 @@ class StoredCurve(Curve):
         The search starts at an epsilon that follows from public facts, not from cached points: an ε
         must not depend on earlier questions.
         """
-        starts, asked = self._kept.starts, f"{target} {band}"
+        starts = self._kept.starts
+        asked = f"{target} {band}"
         if asked not in starts and self.blind[band] < target < 1:
             with self._alone():
                 starts[asked] = self.words.epsilon_near(target, band)

@@ -97,11 +97,9 @@ def log_normalizers(mechanism: Tem, epsilon: Floats) -> Floats:
     a few hundredths of the work. Where single near words dominate a sum, their own scores differ by
     far more than that, so hardly any guess changes.
     """
-    vectors, n, base = (
-        mechanism.vectors,
-        mechanism.size,
-        np.exp2(-mechanism.halvings.astype(np.float64)),
-    )
+    vectors = mechanism.vectors
+    n = mechanism.size
+    base = np.exp2(-mechanism.halvings.astype(np.float64))
     sums = np.empty((len(epsilon), n))
     limit = float(mechanism.gamma(np.array([2.0]))[0])
     if n <= SMALL:

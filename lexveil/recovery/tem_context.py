@@ -51,7 +51,8 @@ class TemContextAdversary(TemAdversary):
         """
         assert isinstance(mechanism, TemContext)
         mass = mechanism.mass.single.astype(np.float64)
-        n, rates = len(mass), self.ladder.rungs / 2
+        n = len(mass)
+        rates = self.ladder.rungs / 2
         sums = np.empty((len(rates), n))
         drawn = np.random.default_rng(SEED).choice(n, SUMMED, p=mass / mass.sum())
         for start in range(0, n, ROWS):
@@ -90,7 +91,8 @@ class TemContextAdversary(TemAdversary):
         """Return ln(Z(w, c) / Z(w)) of the candidates (n, k) of n outputs; 0 where no token was
         written before.
         """
-        ratio, single = np.zeros(words.shape), self._without_context(words, epsilon)
+        ratio = np.zeros(words.shape)
+        single = self._without_context(words, epsilon)
         order = np.argsort(before, kind="stable")
         tokens = order[np.searchsorted(before[order], 0) :]
         for context, group in _groups(before, tokens):
@@ -104,7 +106,8 @@ class TemContextAdversary(TemAdversary):
 
     def _without_context(self, words: Ids, epsilon: Floats) -> Floats:
         """Return ln Z(w) of the candidates (n, k) of n outputs."""
-        single, at = np.zeros(words.shape), self.ladder.weights(epsilon)
+        single = np.zeros(words.shape)
+        at = self.ladder.weights(epsilon)
         for step in range(at.weights.shape[1]):
             single += (
                 at.weights[:, step, None] * self._log_single[(at.first + step)[:, None], words]
@@ -115,7 +118,8 @@ class TemContextAdversary(TemAdversary):
         """Return exp(-min(rate·d, limit)) of n words and m others, (n, m), in float32 and in place,
         because this takes most of the time.
         """
-        squares, weights = self._channel.squares, self.vectors[words] @ self.vectors[others].T
+        squares = self._channel.squares
+        weights = self.vectors[words] @ self.vectors[others].T
         weights *= -2
         weights += squares[words, None]
         weights += squares[others]
@@ -131,7 +135,8 @@ class TemContextAdversary(TemAdversary):
         mass = self.mechanism.mass
         assert isinstance(mass, BaseMeasure)
         row = slice(mass.starts[context], mass.starts[context + 1])
-        ids, after = mass.ids[row].astype(np.int64), mass.after[row].astype(np.float32)
+        ids = mass.ids[row].astype(np.int64)
+        after = mass.after[row].astype(np.float32)
         if len(ids) <= FOLLOWING or not after.any():
             return ids, after
         shares = mass.after[row] / mass.after[row].sum()
@@ -173,9 +178,11 @@ class CausalContextAdversary(TemContextAdversary):
         """Return the k most probable words of whole texts, as in ``Adversary``, with Z(w, c) of
         every candidate, where c is all text before.
         """
-        measure, is_drawn = self.mechanism.mass, tokens.outputs >= 0
+        measure = self.mechanism.mass
+        is_drawn = tokens.outputs >= 0
         assert isinstance(measure, CausalMeasure)
-        epsilon, number = tokens.epsilon[is_drawn], np.cumsum(is_drawn) - 1
+        epsilon = tokens.epsilon[is_drawn]
+        number = np.cumsum(is_drawn) - 1
         found = self.candidates(tokens.outputs[is_drawn], epsilon, k)
         joint = found.log_joint + self._without_context(found.ids, epsilon)
         of_kept = iter(
@@ -206,7 +213,8 @@ class CausalContextAdversary(TemContextAdversary):
         """Return ln Z(w, c) of k words, from the words with the largest m, w itself, and a sample
         of the others drawn by m.
         """
-        n, top = len(mass), np.arange(len(mass))
+        n = len(mass)
+        top = np.arange(len(mass))
         rest = np.zeros(0, dtype=np.int64)
         if n > MOST:
             top = np.argpartition(mass, n - MOST)[n - MOST :]

@@ -21,8 +21,14 @@ from lexveil.report.table import Column, Table
 Ends = tuple[float, float]
 Known = MeanSd | Interval | float  # value of a run on a chart
 
-WIDTH, HEIGHT = 430, 262  # size of a chart in pixels; two stand side by side on a wide page
-LEFT, RIGHT, TOP, BOTTOM = 56, 14, 10, 46  # margins around the plot, in pixels
+# size of a chart in pixels; two stand side by side on a wide page
+WIDTH = 430
+HEIGHT = 262
+# margins around the plot, in pixels
+LEFT = 56
+RIGHT = 14
+TOP = 10
+BOTTOM = 46
 DODGE = 4.0  # pixels between points of several series at one value of a logarithmic axis
 LABEL = 26.0  # smallest distance between two tick labels, in pixels
 MARGIN = 1.25  # factor of free space at both ends of a logarithmic axis
@@ -154,7 +160,8 @@ class Scale:
             width = self.high - self.low
             step = 10 ** math.floor(math.log10(width / INTERVALS))
             step *= next(times for times in (1, 2, 5, 10) if width / (step * times) <= INTERVALS)
-            first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+            first = math.ceil(self.low / step - 1e-9)
+            last = math.floor(self.high / step + 1e-9)
             return [round(step * number, 9) for number in range(first, last + 1)]
         powers = range(math.ceil(math.log10(self.low)), math.floor(math.log10(self.high)) + 1)
         return sorted(self.axis.ticks) or [10.0**power for power in powers]
@@ -229,14 +236,16 @@ class Chart:
         """The series in pixels. On a logarithmic axis, points of several series at one value stand
         side by side, so that no error bar hides another.
         """
-        x, y = self.x_scale, self.y_scale
+        x = self.x_scale
+        y = self.y_scale
         drawn = []
         for place, line in enumerate(self.series):
             bars = any(point.y_ends for point in line.points) and self.x.is_log
             shift = DODGE * (place - (len(self.series) - 1) / 2) * bars
             marks = []
             for number, point in enumerate(line.points, 1):
-                left, top = round(x(point.x) + shift, 1), y(point.y)
+                left = round(x(point.x) + shift, 1)
+                top = y(point.y)
                 path = f"M{left} {y(point.y_ends[0])}V{y(point.y_ends[1])}" if point.y_ends else ""
                 path += f"M{x(point.x_ends[0])} {top}H{x(point.x_ends[1])}" if point.x_ends else ""
                 size = round(0.6 + 0.7 * number / len(line.points), 2) if self.is_path else 1

@@ -65,7 +65,8 @@ def rungs(
     """
     found: dict[tuple[str, str], list[Rung]] = {run.key[:2]: [] for run in runs}
     for run in sorted(runs, key=lambda run: run.key[2]):
-        share, scores = run.share(CONTENT, dataset=dataset), _scores(of, run.key, names)
+        share = run.share(CONTENT, dataset=dataset)
+        scores = _scores(of, run.key, names)
         if share is not None and scores and not isinstance(run.key[2], Level):
             found[run.key[:2]].append(Rung(run.key, share, scores))
     return {which: own for which, own in found.items() if own}
@@ -90,7 +91,8 @@ def at_level(own: Sequence[Rung], level: float) -> AtLevel:
         epsilon = math.exp((1 - part) * math.log(low.key[2]) + part * math.log(high.key[2]))
         scores = {}
         for name in low.scores.keys() & high.scores.keys():
-            below, above = low.scores[name], high.scores[name]
+            below = low.scores[name]
+            above = high.scores[name]
             mean = (1 - part) * below.mean + part * above.mean
             slope = (above.mean - below.mean) / rise if rise else 0.0
             width = (1 - part) * low.recovered.error + part * high.recovered.error

@@ -66,7 +66,8 @@ class EvaluatedRun:
             figures = None if figures is None else figures.get(name)
         if entry is None or score.path is None or figures is None or figures["mean"] is None:
             return None
-        mean, sd = float(figures["mean"]), figures.get("sd")
+        mean = float(figures["mean"])
+        sd = figures.get("sd")
         error = BY_NAME[score.metric].standard_error(entry, mean, sd)
         return MeanSd(mean, sd, None if error is None else round(error, DIGITS))
 

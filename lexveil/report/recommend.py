@@ -124,7 +124,8 @@ class WeighedRun:
     @property
     def point(self) -> Point:
         """The run as a point of the frontier, with both scores."""
-        utility, attack = self.utility, self.attack
+        utility = self.utility
+        attack = self.attack
         return Point(self.name, utility.estimate, attack.estimate, utility.paired, attack.paired)
 
     def recovered(self, dataset: str, band: str) -> float | None:
@@ -395,7 +396,8 @@ def as_text(result: Mapping[str, Any]) -> list[str]:
         autoescape=False,
     )
     environment.filters["listed"] = formatting.listed
-    limits, recovery = result["limits"], f"recovery of {result['limits']['band']} words ≤"
+    limits = result["limits"]
+    recovery = f"recovery of {result['limits']['band']} words ≤"
     signs = {"min_utility": "utility ≥", "max_attack": "attack ≤", "max_recovery": recovery}
     wanted = " and ".join(
         f"{sign} {limits[key]:g}" for key, sign in signs.items() if limits[key] is not None

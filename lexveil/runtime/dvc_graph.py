@@ -17,7 +17,8 @@ from lexveil.parameters import nearest
 if TYPE_CHECKING:
     from dvc.repo import Repo
 
-DVC_YAML, LOCKFILE = Path("dvc.yaml"), Path("dvc.lock")
+DVC_YAML = Path("dvc.yaml")
+LOCKFILE = Path("dvc.lock")
 CODE_STAGE = "code"  # writes code.json, on which all other stages depend; a run does so first
 
 
@@ -54,7 +55,8 @@ class StageGraph:
             raise RequestError(
                 f"dvc.yaml has no stage {until} (nearest: {nearest(until, self.stages)})"
             )
-        names, waiting = {until}, [until]
+        names = {until}
+        waiting = [until]
         while waiting:
             needs = set(self.stages[waiting.pop()].needs) - names
             names |= needs

@@ -210,11 +210,14 @@ def _told(path: ObjectPath) -> Iterator[None]:
     except (OSError, pa.ArrowException) as error:
         message = str(error)
         if DENIED.search(message):
-            number, why = errno.EACCES, "no permission, or no valid credentials in the environment"
+            number = errno.EACCES
+            why = "no permission, or no valid credentials in the environment"
         elif isinstance(error, FileNotFoundError) or "NO_SUCH" in message or "not found" in message:
-            number, why = errno.ENOENT, "there is no such bucket or object"
+            number = errno.ENOENT
+            why = "there is no such bucket or object"
         else:
-            number, why = errno.EIO, "it cannot be reached, or refuses that"
+            number = errno.EIO
+            why = "it cannot be reached, or refuses that"
         raise OSError(number, why, path) from None
 
 

@@ -89,13 +89,11 @@ class Progress:
         watch: Watch | None = None,
     ) -> None:
         self.watch = watch
-        self.label, self.total, self.unit, self.every, self.stream = (
-            label,
-            total,
-            unit,
-            every,
-            stream,
-        )
+        self.label = label
+        self.total = total
+        self.unit = unit
+        self.every = every
+        self.stream = stream
         self.start = self.last = time.monotonic()
         self.done = 0
         self.work = 0

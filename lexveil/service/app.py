@@ -35,7 +35,8 @@ from lexveil.service.refusals import REFUSALS, Refusal
 from lexveil.service.rewriting import TextRewriter
 from lexveil.service.terms import LOCAL, Terms
 
-HEALTH, READY = "/v1/health", "/v1/ready"
+HEALTH = "/v1/health"
+READY = "/v1/ready"
 ABOUT = """Rewrites texts under metric differential privacy. Every request is paid in the ledger,
 durably, before noise is drawn for it; an answer with an error holds no text. Texts of a request are
 rewritten in the order given."""
@@ -57,7 +58,8 @@ def _errors() -> dict[int | str, dict[str, Any]]:
     }
 
 
-secured, public = APIRouter(responses=_errors(), route_class=JsonRoute), APIRouter()
+secured = APIRouter(responses=_errors(), route_class=JsonRoute)
+public = APIRouter()
 
 
 @secured.post("/v1/privatize", response_model=PrivatizeAnswer)
@@ -65,7 +67,8 @@ async def privatize(body: PrivatizeBody, request: Request) -> Response:
     """Charge texts to the ledger, rewrite them, and answer with them and their privacy record."""
     state = request.app.state
     _check(body, state.rewriter.terms)
-    settings, client = body.settings.given(), getattr(request.state, "client", None)
+    settings = body.settings.given()
+    client = getattr(request.state, "client", None)
     done: Privatized = await state.queue.take(
         request,
         lambda: state.rewriter.privatize(
@@ -130,7 +133,8 @@ def _check(body: InspectBody, terms: Terms) -> None:
 
 def create_app(rewriter: TextRewriter) -> FastAPI:
     """The application of one worker."""
-    terms, metrics = rewriter.terms, Metrics()
+    terms = rewriter.terms
+    metrics = Metrics()
     app = FastAPI(
         title="Lexveil",
         version=version(),
@@ -142,7 +146,8 @@ def create_app(rewriter: TextRewriter) -> FastAPI:
         telemetry=NO_TELEMETRY,
         exception_handlers={RequestValidationError: _invalid, HTTPException: _http_error},
     )
-    app.state.rewriter, app.state.metrics = rewriter, metrics
+    app.state.rewriter = rewriter
+    app.state.metrics = metrics
     app.state.queue = RequestQueue(terms.queue, terms.queue_seconds)
     bearer = (
         []

@@ -190,7 +190,8 @@ def duplicate_problem(key: str) -> tuple[str, str]:
 
 
 def _words_of(error: Any) -> str:
-    kind, last = error["type"], error["loc"][-1] if error["loc"] else ""
+    kind = error["type"]
+    last = error["loc"][-1] if error["loc"] else ""
     if kind == "extra_forbidden":
         return f"{last}: {NEVER[last]}" if last in NEVER else "there is no such field"
     if kind in ("missing", "json_invalid"):

@@ -52,7 +52,8 @@ def caution_of_terms(terms: Terms, model: Model) -> str | None:
 
 def _choices(terms: Terms) -> Iterator[tuple[str, str]]:
     """Each mechanism and strategy that requests can choose."""
-    mechanism, strategy = terms.fixed.get("mechanism"), terms.fixed.get("strategy")
+    mechanism = terms.fixed.get("mechanism")
+    strategy = terms.fixed.get("strategy")
     return product(
         [str(mechanism)] if mechanism else MECHANISMS, [str(strategy)] if strategy else STRATEGIES
     )

@@ -35,7 +35,8 @@ from lexveil.service.refusals import Refusal
 LOG = logging.getLogger("lexveil.service")
 EVERYBODY = "(no keys)"  # the client's name where no keys are asked for; no key can have it
 METRICS = "/metrics"
-PAGE, STATIC = "/", "/static/"
+PAGE = "/"
+STATIC = "/static/"
 TOKEN_HEADER = "x-lexveil-token"
 HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 PAGE_HEADERS = {
@@ -89,7 +90,10 @@ class Gate:
         probes: Collection[str] = (),
     ) -> None:
         self._answered: dict[str, int | None] = dict.fromkeys(probes)
-        self.app, self.admit, self.limits, self.metrics = app, admit, limits, metrics
+        self.app = app
+        self.admit = admit
+        self.limits = limits
+        self.metrics = metrics
         self.headers = [
             (name.encode(), value.encode()) for name, value in (HEADERS | (headers or {})).items()
         ]
@@ -102,7 +106,8 @@ class Gate:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        start, status = time.perf_counter(), 0
+        start = time.perf_counter()
+        status = 0
         scope.setdefault("state", {})
 
         async def sending(message: Message) -> None:
@@ -250,7 +255,8 @@ class RequestQueue:
     """
 
     def __init__(self, places: int, seconds: float) -> None:
-        self.places, self.seconds = places, seconds
+        self.places = places
+        self.seconds = seconds
         self._waiting = 0
         self._turn = asyncio.Semaphore(1)
         self._thread = ThreadPoolExecutor(1, "engine")
@@ -305,7 +311,8 @@ class Rates:
     def __init__(
         self, per_minute: int, path: Path | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self.per_minute, self._clock = per_minute, clock
+        self.per_minute = per_minute
+        self._clock = clock
         self._buckets = sqlite3.connect(
             path or ":memory:", timeout=60, isolation_level=None, check_same_thread=False
         )

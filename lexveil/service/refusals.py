@@ -61,7 +61,10 @@ class Refusal(Exception):
         retry_after: float | None = None,
     ) -> None:
         super().__init__(code)
-        self.code, self.charge, self.fields, self.retry_after = code, charge, fields, retry_after
+        self.code = code
+        self.charge = charge
+        self.fields = fields
+        self.retry_after = retry_after
 
     def response(self) -> JSONResponse:
         """Return the HTTP response."""

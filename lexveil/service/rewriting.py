@@ -73,7 +73,8 @@ class TextRewriter:
         """
         if self.terms.is_complete:
             settings = resolve_settings(Request.of(self.terms.fixed), self.model)
-            engine, budget = Engine(settings, self.model), document_budget(settings, self.model)
+            engine = Engine(settings, self.model)
+            budget = document_budget(settings, self.model)
             # All of them, before there is a text: those made for one request would make another one
             # faster.
             if engine.prepared.keep_lists(min(budget.cap, budget.total), waits=True):

@@ -129,7 +129,9 @@ class Collocations:
         known = (ids >= 0) & (ids < len(self.numbers))
         number = np.full(len(ids) + 2, -1, dtype=np.int64)
         number[: len(ids)][known] = self.numbers[ids[known]]
-        first, second, third = number[:-2], number[1:-1], number[2:]
+        first = number[:-2]
+        second = number[1:-1]
+        third = number[2:]
         words_left = np.repeat(sentence_offsets[1:], np.diff(sentence_offsets)) - np.arange(
             len(ids)
         )
@@ -164,7 +166,8 @@ def _pack(columns: Sequence[npt.NDArray[np.int32]]) -> Ids:
 def _sorted(keys: Ids, scores: Floats) -> tuple[Ids, Floats]:
     """Sort the keys, drop repeated keys, and keep the first score of each."""
     order = np.argsort(keys, kind="stable")
-    keys, scores = keys[order], np.asarray(scores, dtype=np.float64)[order]
+    keys = keys[order]
+    scores = np.asarray(scores, dtype=np.float64)[order]
     first = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
     return (keys, scores) if first.all() else (keys[first], scores[first])
 

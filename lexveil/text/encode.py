@@ -123,7 +123,8 @@ class Lexicon:
 
 def _known(collocations: Collocations, tokens: Iterable[str]) -> Collocations:
     """Keep the collocations that are tokens of the vocabulary."""
-    number, kept = collocations.word_ids, list[tuple[list[Ids], Floats]]()
+    number = collocations.word_ids
+    kept = list[tuple[list[Ids], Floats]]()
     split = [words for token in tokens if len(words := token.split("_")) > 1]
     for size in (2, 3):
         of_size = [
@@ -218,7 +219,9 @@ def encode(texts: Sequence[str], lexicon: Lexicon, claim: Claim | None = None) -
         claim: returns the claims of detectors on the words; None without detectors.
     """
     tokens = tokenize(texts, lexicon.language)
-    forms, word, spans = tokens.forms, tokens.ids, tokens.spans
+    forms = tokens.forms
+    word = tokens.ids
+    spans = tokens.spans
     sentence_offsets = np.concatenate([[0], np.cumsum(tokens.sentence_sizes, dtype=np.int64)])
     text_offsets = sentence_offsets[
         np.concatenate([[0], np.cumsum(tokens.sentences_per_text, dtype=np.int64)])
@@ -237,13 +240,17 @@ def encode(texts: Sequence[str], lexicon: Lexicon, claim: Claim | None = None) -
     if claims is not None:
         lengths = claims.joined(lengths)
     first = np.flatnonzero(lengths)
-    form_of, text_of, n_words = word[first], text_of_word[first], lengths[first]
+    form_of = word[first]
+    text_of = text_of_word[first]
+    n_words = lengths[first]
     row_of_form, kind_of_form = lexicon.look_up(forms)
-    rows, kind = row_of_form[form_of], kind_of_form[form_of]
+    rows = row_of_form[form_of]
+    kind = kind_of_form[form_of]
     joined = np.flatnonzero(n_words > 1)
     if claims is not None:
         is_whole = claims.is_whole[first]
-        rows[is_whole], joined = -1, joined[~is_whole[joined]]
+        joined = joined[~is_whole[joined]]
+        rows[is_whole] = -1
     if len(joined):
         words = np.array(forms, dtype=object)[word].tolist()
         ends = (first[joined] + n_words[joined]).tolist()

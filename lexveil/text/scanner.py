@@ -65,12 +65,18 @@ def scan(
     """
     # A tuple of arrays is passed by value, which costs more than scanning a token, so only
     # languages that cut at apostrophes pass it.
-    abbreviations, alone, has_ordinals = rules.abbreviations, rules.alone, rules.has_ordinals
+    abbreviations = rules.abbreviations
+    alone = rules.alone
+    has_ordinals = rules.has_ordinals
     cuts = len(rules.elisions) + len(rules.trailing) + len(rules.leading) > 0
     n = n_sentences = 0
     for text in range(len(per_text)):
-        begin, end, first = offsets[text], offsets[text + 1], n_sentences
-        at, at_sign, size = begin, begin - 1, 0
+        begin = offsets[text]
+        end = offsets[text + 1]
+        first = n_sentences
+        at = begin
+        at_sign = begin - 1
+        size = 0
         while at < end:
             code, width = decode(data, at)
             if classes[code] & characters.SPACE:
@@ -99,7 +105,8 @@ def scan(
             stop = _cut_end(data, at, end, classes, rules) if cuts else at
             if stop == at:
                 stop = _token_end(data, at, end, classes, at_sign < end and at_sign - at <= 256)
-            spans[n, 0], spans[n, 1] = at, stop
+            spans[n, 0] = at
+            spans[n, 1] = stop
             n += 1
             size += 1
             at = stop

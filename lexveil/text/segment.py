@@ -44,10 +44,8 @@ def segment(
     if segmentation == "mst":
         # Max Score Tokenization (CLMLDP Algorithm 2): by falling score; the longer candidate wins
         # ties, then the leftmost.
-        triples, pairs = (
-            np.flatnonzero(triple_score > -np.inf),
-            np.flatnonzero(pair_score > -np.inf),
-        )
+        triples = np.flatnonzero(triple_score > -np.inf)
+        pairs = np.flatnonzero(pair_score > -np.inf)
         order = np.argsort(
             -np.concatenate([triple_score[triples], pair_score[pairs]]), kind="stable"
         )

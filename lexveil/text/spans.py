@@ -156,7 +156,8 @@ def owners(spans: Spans, words: Words, allowed: Flags | None = None) -> Ids:
     """
     first, last = _touched(spans, words)
     real = np.flatnonzero(first < last)  # a span that touches no word claims none
-    first, last = first[real], last[real]
+    first = first[real]
+    last = last[real]
     # A span claims whole words: its length is that of its words.
     start = words.spans[first, 0].astype(np.int64)
     length = words.spans[last - 1, 1] - start
@@ -181,7 +182,8 @@ def _touched(spans: Spans, words: Words) -> tuple[Ids, Ids]:
     longest = int(max(words.spans[:, 1].max(initial=0), spans.end.max(initial=0))) + 2
     # Words are in order and do not overlap, so one binary search over all texts finds each end.
     before = words.text_of.astype(np.int64) * longest
-    starts, ends = before + words.spans[:, 0], before + words.spans[:, 1]
+    starts = before + words.spans[:, 0]
+    ends = before + words.spans[:, 1]
     first = np.searchsorted(ends, spans.text * longest + spans.start, side="right")
     last = np.searchsorted(starts, spans.text * longest + spans.end, side="left")
     return first.astype(np.int64), np.maximum(first, last).astype(np.int64)

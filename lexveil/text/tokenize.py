@@ -85,12 +85,14 @@ def tokenize_texts(
     data, offsets = _buffers(texts)
     per_text = np.empty(len(texts), np.int32)
     for room in (len(data) // 3 + 64, len(data)):  # few texts have shorter tokens
-        places, sizes = np.empty((room, 2), np.int32), np.empty(room, np.int32)
+        places = np.empty((room, 2), np.int32)
+        sizes = np.empty(room, np.int32)
         n = scan(data, offsets, character_classes(), _rules(language), places, sizes, per_text)
         if n >= 0:
             break
     # a copy releases the unused part of the buffer
-    places, sizes = places[:n], sizes[: per_text.sum()].copy()
+    places = places[:n]
+    sizes = sizes[: per_text.sum()].copy()
     ids, words = _words(data, places)
     places = (
         _in_characters(data, offsets, sizes, per_text, places)
@@ -164,7 +166,8 @@ def _words(data: Bytes, spans: Int32) -> tuple[Int32, pa.StringArray]:
     surfaces = pa.StringArray.from_buffers(
         len(spans), pa.py_buffer(ends), pa.py_buffer(letters)
     ).dictionary_encode()
-    ids, words = surfaces.indices.to_numpy(), surfaces.dictionary
+    ids = surfaces.indices.to_numpy()
+    words = surfaces.dictionary
     plain = pc.match_substring_regex(words, PLAIN)
     if pc.all(plain, min_count=0).as_py():
         return ids, words
@@ -215,6 +218,7 @@ def _in_characters(
     if data.max(initial=0) >= 128:
         before = np.zeros(len(data) + 1, np.int32)  # characters before each byte
         np.cumsum((data & 0xC0) != 0x80, dtype=np.int32, out=before[1:])
-        starts, spans = before[starts], before[spans]
+        starts = before[starts]
+        spans = before[spans]
     in_characters: Int32 = spans - np.repeat(np.repeat(starts, per_text), sizes)[:, None]
     return in_characters

@@ -249,7 +249,8 @@ PARTS = st.lists(st.tuples(st.integers(1, 1000), st.integers(0, 10_000)), min_si
 def test_sums_are_exact_and_never_above_budget_or_cap(
     classes: list[tuple[int, int]], total: float, cap: float
 ) -> None:
-    n_parts, most = sum(parts * n for parts, n in classes), max(parts for parts, _ in classes)
+    n_parts = sum(parts * n for parts, n in classes)
+    most = max(parts for parts, _ in classes)
     if not n_parts:
         return
     counts = np.array([n_parts])

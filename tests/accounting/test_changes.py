@@ -21,7 +21,10 @@ TEXTS = [
     "   ",
     "¿Qué? _under_ ß ĐÉ… (a) b\u200dc @user www.example.org/x?y=1",
 ]
-KEPT, PERTURBED, DROPPED, SAMPLED = Action.KEPT, Action.PERTURBED, Action.DROPPED, Action.SAMPLED
+KEPT = Action.KEPT
+PERTURBED = Action.PERTURBED
+DROPPED = Action.DROPPED
+SAMPLED = Action.SAMPLED
 
 
 def test_by_hand() -> None:

@@ -47,7 +47,8 @@ def exact_loss(
 ) -> float:
     """The largest |ln Pr[M(D)=y] - ln Pr[M(D')=y]|: tokens are drawn independently, so it is the
     sum over them."""
-    mechanism, losses = engine.prepared.mechanism, []
+    mechanism = engine.prepared.mechanism
+    losses = []
     for first, second, epsilon in zip(
         *(ids_of(engine, text) for text in texts), structures[0].epsilon, strict=True
     ):
@@ -146,8 +147,10 @@ def test_every_other_mechanism_declares_its_map(mechanism: str) -> None:
 
 
 def test_post_processing_leaves_the_bound_and_is_said() -> None:
-    plain, remapped = of_token(Madlib(PLACES)), of_token(RankRemap(Madlib(PLACES)))
-    distances, epsilon = np.array([1.0, 3.0]), np.array([2.0, 2.0])
+    plain = of_token(Madlib(PLACES))
+    remapped = of_token(RankRemap(Madlib(PLACES)))
+    distances = np.array([1.0, 3.0])
+    epsilon = np.array([2.0, 2.0])
     assert remapped.bound(distances, epsilon) == plain.bound(distances, epsilon) == (8.0, 0.0)
     assert set(remapped.conditions) - set(plain.conditions)
 
@@ -246,17 +249,16 @@ def test_what_is_known_without_the_epsilons_is_no_less_in_the_last_digits() -> N
     """Rounding adds to the loss of each token of TEM, also of those for which nothing of B is
     left."""
     engine = toy_engine("tem", "S3", budget=6.0, max_token_epsilon=2.0)
-    measurement, distances = (
-        engine.measurement(document_budget(engine.settings, engine.model)),
-        np.zeros(6),
-    )
+    measurement = engine.measurement(document_budget(engine.settings, engine.model))
+    distances = np.zeros(6)
     known = measurement.bound(distances, np.ones(6)).nats
     assert 0 < known <= measurement.bound(distances).nats * (1 + 1e-12)
     assert known == pytest.approx(2 * measurement.bound(distances[:3]).nats)
 
 
 def recorded(mechanism: str, n_kept: int = 3) -> PrivacyRecord:
-    settings, kernel = settings_of(mechanism), toy(mechanism)
+    settings = settings_of(mechanism)
+    kernel = toy(mechanism)
     return PrivacyRecord.of(
         **settings.described(),
         guarantee=guarantee_of(measured(mechanism), settings, kernel, None),

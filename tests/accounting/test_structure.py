@@ -39,10 +39,8 @@ LEXICONS = {
     "S3": Lexicon.build("gst", TOKENS, COLLOCATIONS),
     "S4": Lexicon.build("mst", TOKENS, COLLOCATIONS),
 }
-WORDS, COUNTS = (
-    ["new", "york", ",", "city", "the", "is", "unknown", "rain", "."],
-    np.array([9, 9, 50, 4, 5, 5, 2, 1, 30]),
-)
+WORDS = ["new", "york", ",", "city", "the", "is", "unknown", "rain", "."]
+COUNTS = np.array([9, 9, 50, 4, 5, 5, 2, 1, 30])
 TEXTS = [
     "New York is big, the rain. New York City",
     "",
@@ -71,7 +69,8 @@ def test_a_copy_has_one_other_word(replacements: Replacements) -> None:
     assert replacements.texts == [TEXTS[0], *TEXTS[2:3], *TEXTS[4:]]
     assert np.bincount(replacements.text_of).tolist() == [10] * 4
     for copy, source in zip(replacements.copies, replacements.text_of.tolist(), strict=True):
-        old, new = words(replacements.texts[source]), words(copy)
+        old = words(replacements.texts[source])
+        new = words(copy)
         changed = [(then, now) for then, now in zip(old, new, strict=True) if then != now]
         assert len(changed) == 1 and changed[0][0].isalnum() and changed[0][1].isalnum()
         assert copy[0].isupper() == replacements.texts[source][0].isupper()
@@ -104,10 +103,8 @@ def test_shares_are_those_of_one_comparison_after_another(
                 for size, one, kind in zip(lengths, fate, encoded.kind.tolist(), strict=True)
                 if one == 0 or kind != TokenClass.PUNCTUATION
             )
-        kind, forms = (
-            encoded.kind.tolist(),
-            [encoded.words[first] for first in encoded.first_word.tolist()],
-        )
+        kind = encoded.kind.tolist()
+        forms = [encoded.words[first] for first in encoded.first_word.tolist()]
         kept = [form for form, one in zip(forms, fate, strict=True) if one == 1]
         classes = [
             one + 4 * (row < 0) for one, row in zip(kind, encoded.rows.tolist(), strict=True)
@@ -121,9 +118,11 @@ def test_shares_are_those_of_one_comparison_after_another(
             [form for form, one in zip(forms, kind, strict=True) if one != 0],
         )
 
-    sums, bounds = np.zeros(5), np.zeros(5)
+    sums = np.zeros(5)
+    bounds = np.zeros(5)
     for copy, source in zip(replacements.copies, replacements.text_of.tolist(), strict=True):
-        old, new = described(replacements.texts[source]), described(copy)
+        old = described(replacements.texts[source])
+        new = described(copy)
         number, cuts, fates, epsilon, classes, kept, keepable = (
             len(old[0]) != len(new[0]),
             *(a != b for a, b in zip(old, new, strict=True)),

@@ -87,7 +87,8 @@ def test_remapping_is_in_the_record(few: None, tmp_path: Path) -> None:
 @pytest.mark.parametrize("segmentation", ["word", "mst"])
 def test_lists_and_vocabulary_agree(listed: Path, segmentation: str) -> None:
     """Neighbours in the list are the same words, counted in the vocabulary as in the list set."""
-    space, policy = load_embedding(segmentation), Policy("perturb", "keep", "sample")
+    space = load_embedding(segmentation)
+    policy = Policy("perturb", "keep", "sample")
     whole = Vocabulary.of(space.tokens, space.vectors, policy)
     lists = load_word_orders(segmentation, "L0")
     vocabulary, orders = over_lists(lists, space, whole)
@@ -106,13 +107,15 @@ def some(monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
 def test_lists_grow_and_are_made_once(
     some: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    key, steps = key_of(some), list[int]()
+    key = key_of(some)
+    steps = list[int]()
     add_lists(tmp_path / "x", some, key, 100, on_step=steps.append)
     first = open_lists(tmp_path / "x", key)
     assert first is not None and len(first) == 100 and steps == [50, 50]
     add_lists(tmp_path / "x", some, key, 170, on_step=steps.append)
     assert steps == [50, 50, 50, 20]
-    grown, whole = open_lists(tmp_path / "x", key), nearest_words(some, np.arange(170))
+    grown = open_lists(tmp_path / "x", key)
+    whole = nearest_words(some, np.arange(170))
     assert grown is not None
     np.testing.assert_array_equal(grown.ids, whole.ids)
     np.testing.assert_array_equal(grown.distances, whole.distances)
@@ -137,7 +140,8 @@ def test_lists_grow_and_are_made_once(
 def test_what_does_not_fit_is_not_used(
     some: np.ndarray, tmp_path: Path, damage: Callable[[Path], object]
 ) -> None:
-    key, folder = key_of(some), tmp_path / "x"
+    key = key_of(some)
+    folder = tmp_path / "x"
     write_lists(nearest_words(some, np.arange(200)), key, folder)
     assert open_lists(folder, key) is not None and open_lists(folder, key_of(some * 2)) is None
     damage(folder)
@@ -154,7 +158,8 @@ def test_a_long_text_keeps_lists_in_the_cache_and_a_short_one_does_not(
 ) -> None:
     monkeypatch.setenv("LEXVEIL_HOME", str(tmp_path))
     monkeypatch.setattr(mechanisms, "BLOCK", 50)
-    key, tem = key_of(some), Tem(some)
+    key = key_of(some)
+    tem = Tem(some)
     words = Vocabulary.of(
         [str(i) for i in range(200)], some, Policy("perturb", "perturb", "sample")
     )

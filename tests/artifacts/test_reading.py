@@ -105,7 +105,8 @@ def test_every_number_and_hash_of_it_is_right() -> None:
 
 def test_its_screens_hold() -> None:
     assert EN.card.parameters["model"]["min_documents"] >= 30
-    slurs, plain = listed_slurs(), own("plain_words.txt")
+    slurs = listed_slurs()
+    plain = own("plain_words.txt")
     assert [
         token for token in EN.tokens if unlike_a_word(token) or has_slur(token, slurs, plain)
     ] == []
@@ -164,7 +165,8 @@ def test_a_damaged_checkpoint_counts_as_none(tmp_path: Path) -> None:
 
 
 def test_sentences_come_from_all_over_the_file(tmp_path: Path) -> None:
-    corpus, lines = tmp_path / "corpus.txt", [[f"é{i}", "b"] for i in range(1000)]
+    corpus = tmp_path / "corpus.txt"
+    lines = [[f"é{i}", "b"] for i in range(1000)]
     corpus.write_text("".join(" ".join(line) + "\n" for line in lines), encoding="utf-8")
     assert [lines.index(line) // 100 for line in some_sentences(corpus, 50)][::5] == list(range(10))
     assert some_sentences(corpus, 5000) == lines  # all of a small file, each once

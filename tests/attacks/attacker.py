@@ -17,7 +17,8 @@ OTHERS = 0o044  # who may read a published file
 
 def lexveil(*arguments: object) -> tuple[int, str, str]:
     """Run one command in this process; give exit code, standard output and standard error."""
-    out, err = io.StringIO(), io.StringIO()
+    out = io.StringIO()
+    err = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = main.main([str(argument) for argument in arguments])
     return code, out.getvalue(), err.getvalue()

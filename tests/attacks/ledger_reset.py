@@ -11,7 +11,8 @@ from tests.attacks.attacker import lexveil, privatize, words_of, write_rows
 
 BUDGET = 10.0
 ALLOWED = 2  # documents of one subject, by the cap
-REMOVED, OLDER = "its folder was removed", "an older copy was brought back"
+REMOVED = "its folder was removed"
+OLDER = "an older copy was brought back"
 WAYS: dict[str, list[str]] = {  # SQL of each
     REMOVED: [],
     OLDER: [],
@@ -60,7 +61,8 @@ def release(project: Path, subject: str, name: str) -> bool:
 def attack(project: Path) -> bool:
     """Whether anything comes out above the cap."""
     limit(project)
-    ledger, came_out = project / ".lexveil/ledger", 0
+    ledger = project / ".lexveil/ledger"
+    came_out = 0
     older, whole = (project / name for name in ("older", "whole"))
     for number, copy in enumerate((older, whole)):
         assert release(project, "ben", f"allowed_{number}")

@@ -62,7 +62,9 @@ def _agrees(computed: dict[str, float | None], said: dict[str, Any]) -> bool:
 
 def attack(project: Path) -> bool:
     """Whether more than half of the words are recovered."""
-    observer, right, tried = Observer(project), 0, 0
+    observer = Observer(project)
+    right = 0
+    tried = 0
     for number, (template, word) in enumerate(
         (template, word)
         for template in ("{}", REVIEW)
@@ -83,7 +85,8 @@ def attack(project: Path) -> bool:
             template, output, [facts.get("counts", facts) for facts in said]
         )
         print(f"{word}: {len(candidates):,} candidates: {', '.join(candidates[:3])}")
-        right, tried = right + (candidates == [word]), tried + 1
+        right = right + (candidates == [word])
+        tried = tried + 1
     print(f"{right} of {tried} words recovered with certainty")
     assert tried, "no word of the attack is in the vocabulary"
     return right > tried / 2

@@ -20,7 +20,8 @@ from tests.attacks.attacker import public_files
 WORDS = "the government said the fire services in new south wales were there"
 VERSIONS = (WORDS, f"{WORDS} for the people", WORDS)
 # shorter values are numbers and the like, which many rows have
-SHOWN, COMMON = {"text", "state"}, 8
+SHOWN = {"text", "state"}
+COMMON = 8
 
 
 def attack(project: Path) -> bool:

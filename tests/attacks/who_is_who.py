@@ -40,7 +40,8 @@ def attack(project: Path) -> bool:
                 {**row, "id": f"{number}{row['id']}"} if way.startswith("a subject") else row
                 for row in own
             ]
-            source, out = write_rows(project / file, own), project / f"out-{file}"
+            source = write_rows(project / file, own)
+            out = project / f"out-{file}"
             whom = ["--subject-column", "id"] if "id" in rows[0] else []
             code, err = privatize(source, out, "--document-budget", BUDGET, *whom)
             assert code in (0, 1), err  # 1 where all rows are withheld

@@ -43,7 +43,8 @@ def drawn(made: Built, one: Any, epsilons: tuple[float, ...], n: int) -> Any:
 def test_distances_agree_with_those_of_the_mechanisms(name: str, shape: str) -> None:
     made, one = built(name, shape)
     ids = np.arange(0, one.space.size, max(1, one.space.size // 13))
-    first, second = np.repeat(ids, len(ids)), np.tile(ids, len(ids))
+    first = np.repeat(ids, len(ids))
+    second = np.tile(ids, len(ids))
     own = made.claim.distances(ids, ids).ravel()
     assert own == pytest.approx(made.kernel.distance(first, second), rel=1e-9, abs=1e-12)
 

@@ -47,7 +47,8 @@ def geometric(n: int, epsilon: float) -> Floats:
     at = np.arange(n)
     law = np.log(np.tanh(epsilon / 2)) - epsilon * np.abs(at[:, None] - at[None])
     tail = -np.log1p(np.exp(-epsilon))  # ln of Σ_{x >= k} = e^{-εk}/(1 + e^{-ε})
-    law[:, 0], law[:, -1] = tail - epsilon * at, tail - epsilon * (n - 1 - at)
+    law[:, 0] = tail - epsilon * at
+    law[:, -1] = tail - epsilon * (n - 1 - at)
     return law
 
 
@@ -85,7 +86,8 @@ def test_truncated_gumbel_is_caught_whatever_its_noise() -> None:
     scale mends that, so the bound of the paper is false wherever ranks can change faster than ε·d
     allows, as in many dimensions they do.
     """
-    n, ids = 40, np.arange(40)
+    n = 40
+    ids = np.arange(40)
     places = np.vstack([np.zeros(n - 1), np.eye(n - 1)])
     places[-1] *= 1.01
     # the paper's calibration exists here: Δmin = 1
@@ -95,7 +97,8 @@ def test_truncated_gumbel_is_caught_whatever_its_noise() -> None:
     weights = poisson.pmf(np.arange(1, n + 1), np.log(n))
     assert (stays[0], reached[0, -1]) == pytest.approx(np.log(weights[[0, -1]] / weights.sum()))
     assert bounds_audit(stays, reached, ids, far, epsilon).violation
-    few, ids = between(cloud(12)), np.arange(12)
+    few = between(cloud(12))
+    ids = np.arange(12)
     assert not bounds_audit(*gumbel_bounds(12, ids, few), ids, few, 60.0).violation
 
 
@@ -131,7 +134,8 @@ def test_blocks_see_every_pair(n: int) -> None:
     """The only bad pair is the first and the last word."""
     distances = np.ones((n, n)) - np.eye(n)
     chance = np.full((n, 2), 0.5)
-    chance[0], chance[-1] = (0.7, 0.3), (0.3, 0.7)
+    chance[0] = (0.7, 0.3)
+    chance[-1] = (0.3, 0.7)
     result = exact(distances, np.log(chance), np.log(2.0))
     assert result.n_pairs == n * (n - 1) // 2
     assert result.violation == (n > 1)

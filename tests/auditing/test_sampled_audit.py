@@ -43,7 +43,8 @@ def test_the_bound_of_one_comparison_covers(n: int, error: float) -> None:
 def test_the_bound_by_hand() -> None:
     """Never seen under b in n draws: q is at most 1 - error^(1/n). Always seen under a: p is at
     least error^(1/n)."""
-    n, error = 1000, 0.01
+    n = 1000
+    error = 0.01
     root = error ** (1 / n)
     assert loss_bound(n, 0, n, n, error) == pytest.approx(np.log(root) - np.log(1 - root), rel=1e-9)
     assert loss_bound(0, 0, n, n, error) == -np.inf
@@ -83,7 +84,8 @@ def test_power_is_what_it_says_and_grows_with_samples() -> None:
     """At least 9 of 10 audits find the loss that ``power_at`` names; the test allows 6 standard
     deviations of slack.
     """
-    allowed, samples = np.array([[0.0, 1.0], [1.0, 0.0]]), 2000
+    allowed = np.array([[0.0, 1.0], [1.0, 0.0]])
+    samples = 2000
     loss = power_at(1.0, 0.5, samples // 2, 2, 0.999)
     assert loss is not None and 1 < loss < 2
     chances = [0.5, 0.5 * np.exp(-loss)]
@@ -115,7 +117,8 @@ def allowed_by(mechanism: Any) -> Any:
 
 def sampled(mechanism: Any, times: float = 1.0) -> SampledResult:
     """Draws of each of its words at so many times the ε of 1 that is claimed."""
-    n, budgets = mechanism.size, np.full(SAMPLES, times)
+    n = mechanism.size
+    budgets = np.full(SAMPLES, times)
     noise = [mechanism.noise(budgets, stream(1, "suite", str(word))) for word in range(n)]
     draws = [mechanism.replace(np.full(SAMPLES, word), budgets, noise[word]) for word in range(n)]
     return sampled_audit(draws, allowed_by(mechanism), 1.0, 1 - FALSE_ALARM)
@@ -133,7 +136,8 @@ def test_half_the_noise_is_caught_and_all_of_it_is_not(
 def test_a_function_of_the_word_is_caught() -> None:
     """A seed that every release shares makes the output a function of the input; one that tells
     nothing is private."""
-    mechanism, ids = Madlib(WORDS), np.arange(8)
+    mechanism = Madlib(WORDS)
+    ids = np.arange(8)
     out = mechanism.replace(
         ids, np.ones(8), np.repeat(mechanism.noise(np.ones(1), stream(6, "shared")), 8, axis=0)
     )

@@ -48,7 +48,9 @@ def test_the_audit_knows_what_is_screened(tmp_path: Path, strategy: str) -> None
 
 def test_false_alarms_are_as_rare_as_stated(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of uniform scores in overlapping groups; 6 standard deviations of slack."""
-    rng, n, error = np.random.default_rng(5), 400, 0.2
+    rng = np.random.default_rng(5)
+    n = 400
+    error = 0.2
     fate = TokenFate("perturb", 0, 1.0, 0, 0)
     groups = [(CROWDED, "b", "c"), (CROWDED, "b"), ("c",)]
     tokens = [WrittenToken(0, -1, -1, fate, True, frozenset(groups[i % 3])) for i in range(n)]
@@ -66,7 +68,9 @@ def test_copies_are_seen_as_often_as_is_said() -> None:
     """At the share that ``_power`` names, 9 of 10 audits or more see them, and of half as many
     copies fewer; 6 standard deviations of slack.
     """
-    rng, n, each = np.random.default_rng(6), 34_000, 1e-6
+    rng = np.random.default_rng(6)
+    n = 34_000
+    each = 1e-6
     stays = np.full(n, 1 / CROWD)
     named = _power(stays, EDGES, each, reference=0)
     assert named is not None and named <= 1e-3

@@ -19,7 +19,9 @@ from benchmarks.learnt_reader import (
 )
 from benchmarks.strongest_reader import interval, repeats
 
-N_WORDS, N_CANDIDATES, TOPICS = 48, 4, 4
+N_WORDS = 48
+N_CANDIDATES = 4
+TOPICS = 4
 
 
 def toy(n: int, seed: int) -> tuple[Evidence, Words, np.ndarray]:

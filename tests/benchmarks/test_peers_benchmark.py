@@ -20,7 +20,8 @@ DRAWS = 4_000
 @cache
 def drawn(keeps: float) -> dict[str, list[str]]:
     """Draws of a peer that adds the noise it claims, but leaves a share of words as they are."""
-    replace, rng = Madlib(WORDS, VECTORS, 2.0), np.random.default_rng(1)
+    replace = Madlib(WORDS, VECTORS, 2.0)
+    rng = np.random.default_rng(1)
     replace.rng = np.random.default_rng(0)
     return {
         word: [word if rng.random() < keeps else replace(word) for _ in range(DRAWS)]

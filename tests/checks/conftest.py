@@ -61,11 +61,9 @@ def first_fault(suite: Any, frame: pd.DataFrame) -> Fault | None:
     test_validation.py tests."""
     frame = with_missing(frame, suite.expectations)
     for rule in suite.expectations:
-        columns, low, high = (
-            judged(rule),
-            getattr(rule, "min_value", None),
-            getattr(rule, "max_value", None),
-        )
+        columns = judged(rule)
+        low = getattr(rule, "min_value", None)
+        high = getattr(rule, "max_value", None)
         if "row_count" in rule.expectation_type or "sum" in rule.expectation_type:
             total = frame[columns[0]].sum() if columns else len(frame)
             if total < low:

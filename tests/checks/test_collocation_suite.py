@@ -26,7 +26,8 @@ IDS = {word: number for number, word in enumerate(WORDS)}
 BIGRAMS = {("new", "york"): 15, ("york", "zanzibar"): 8}
 TRIGRAMS = {("new", "york", "zanzibar"): 6}
 
-STRING, COUNT = pa.string(), pa.int64()
+STRING = pa.string()
+COUNT = pa.int64()
 WORD_SCHEMA = pa.schema(
     [("word_id", pa.int32()), ("word", STRING), ("count", COUNT), ("kind", STRING)]
 )
@@ -161,7 +162,8 @@ def of_base(*rows: tuple[str, str, int, float]) -> dict[str, pa.Table]:
     }
 
 
-KNOWN, NEW = ("new", "york", 900, 7.0), ("red", "tape", 80, 6.5)
+KNOWN = ("new", "york", 900, 7.0)
+NEW = ("red", "tape", 80, 6.5)
 
 
 def test_what_is_no_defect(check, fault):

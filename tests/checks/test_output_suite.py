@@ -11,7 +11,8 @@ from lexveil.checks.output_suite import output_suite
 from tasks import check_outputs
 from tests.checks.conftest import SECRET, add, put, rules_of
 
-STRING, INT = pa.string(), pa.int64()
+STRING = pa.string()
+INT = pa.int64()
 INPUTS = pa.schema(
     [
         (name, STRING)
@@ -27,7 +28,8 @@ INPUTS = pa.schema(
         )
     ]
 )
-SPENT, KEPT = ("epsilon_spent", pa.float64()), ("n_unprotected", INT)
+SPENT = ("epsilon_spent", pa.float64())
+KEPT = ("n_unprotected", INT)
 MADE = [(f"n_{name}", INT) for name in ("tokens_in", "tokens_out", "words_out")]
 DOCUMENTS = pa.schema([*INPUTS, *MADE, SPENT, KEPT])
 KEY = [(name, STRING) for name in ("dataset", "doc_id", "field")]
@@ -42,7 +44,8 @@ LEDGER = pa.schema(
         ("word_id", pa.int32()),
     ]
 )
-COUNTS, AMOUNTS = ("n_words", "n_tokens", "n_perturbed"), ("budget", "epsilon_per_token")
+COUNTS = ("n_words", "n_tokens", "n_perturbed")
+AMOUNTS = ("budget", "epsilon_per_token")
 PLAN = pa.schema(
     [*KEY, *((name, INT) for name in COUNTS), *((name, pa.float64()) for name in AMOUNTS)]
 )
@@ -144,7 +147,8 @@ def test_a_sound_run_and_a_sound_baseline_pass(check, out):
 
 NOBODY = ("singles", "z", "all", "text", None, None, None, None, 0, 0, 0, 0.0, 0)
 EXTRA = ("singles", "z", "text", 0, "word", 0.0, "kept", 1, -1)
-D, L = documents(), ledger()
+D = documents()
+L = ledger()
 
 DEFECTS = [
     (D.drop(3), L, ("is_lost", 1, 1)),

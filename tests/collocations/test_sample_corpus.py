@@ -99,7 +99,8 @@ def test_a_heavier_source_is_drawn_by_its_weight(tmp_path: Path) -> None:
     corpus = mixed(
         tmp_path / "c", a=[f"a {i}" for i in range(1000)], b=[f"b {i}" for i in range(2000)]
     )
-    out, of_a = tmp_path / "out.parquet", 0
+    out = tmp_path / "out.parquet"
+    of_a = 0
     for seed in range(10):
         found = sample(corpus, out, params(50, seed, {"a": 3.0}))
         assert sum(found.values()) == 50

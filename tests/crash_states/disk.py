@@ -15,7 +15,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-SECTOR, PAGE = 512, 4096
+SECTOR = 512
+PAGE = 4096
 ROOT = 0  # the number of the recorded folder
 
 Tree = dict[str, bytes | None]  # by relative path; None is a folder
@@ -115,7 +116,8 @@ class Contents:
 
 def snapshot(root: Path) -> Contents:
     """Return the contents of a folder on the disk, numbered in the order of paths."""
-    contents, numbers = Contents(), {root: ROOT}
+    contents = Contents()
+    numbers = {root: ROOT}
     for number, path in enumerate(sorted(root.rglob("*")), 1):
         numbers[path] = number
         contents.folders[numbers[path.parent]][path.name] = number
@@ -169,7 +171,8 @@ class Disk:
     def states(self, rng: random.Random, most: int) -> Iterator[Tree]:
         """Yield what may be found after a cut now: what is most telling first, then a choice by
         chance."""
-        n, files = len(self.changes), list(self.data)
+        n = len(self.changes)
+        files = list(self.data)
         in_order = [[place < end for place in range(n)] for end in {0, n, *range(n)}]
         singles = [
             [(place == one) != rest for place in range(n)]
@@ -212,7 +215,8 @@ def torn(durable: bytes, pending: Sequence[Write | Truncate], rng: random.Random
         return written(durable, [one for place, one in enumerate(pending) if place != left_out])
     versions = [written(durable, pending[:n]) for n in range(len(pending) + 1)]
     versions = versions[:1] + versions[-1:] if rng.random() < 0.5 else versions
-    new, unit = bytearray(len(rng.choice(versions))), rng.choice((SECTOR, PAGE))
+    new = bytearray(len(rng.choice(versions)))
+    unit = rng.choice((SECTOR, PAGE))
     for start in range(0, len(new), unit):
         part = rng.choice(versions)[start : min(start + unit, len(new))]
         new[start : start + len(part)] = part

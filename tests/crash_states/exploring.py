@@ -44,7 +44,8 @@ class Recording:
 
 def record_all(names: Sequence[str], work: Path) -> dict[str, Recording]:
     """Record scenarios in one process, after another has done what is before them."""
-    root, marks = work / "root", work / "marks"
+    root = work / "root"
+    marks = work / "marks"
     root.mkdir()
     command = [sys.executable, "-m", "tests.crash_states.scenarios", str(root), str(marks)]
     subprocess.run([*command, "before", *names], check=True)
@@ -55,7 +56,8 @@ def record_all(names: Sequence[str], work: Path) -> dict[str, Recording]:
     remaining = iter(operations)
     for name in names:
         own = folder_of(name)
-        before, recorded = contents.copy(), list[Operation]()
+        before = contents.copy()
+        recorded = list[Operation]()
         before.folders[ROOT] = {own: before.folders[ROOT][own]}
         for operation in remaining:
             if isinstance(operation, Mark) and json.loads(operation.text) == {"end": name}:
@@ -71,7 +73,9 @@ def states(
     recording: Recording, most: int, seed: int
 ) -> Iterator[tuple[Tree, list[dict[str, Any]]]]:
     """Yield distinct states after a power cut: what is there, and what had been said by then."""
-    disk, said, seen = Disk(recording.before), [*recording.said], set[int]()
+    disk = Disk(recording.before)
+    said = [*recording.said]
+    seen = set[int]()
     for number, operation in enumerate(recording.operations):
         if isinstance(operation, Mark):
             said.append(json.loads(operation.text))

@@ -59,7 +59,8 @@ def record(command: Sequence[str], root: Path, marks: Path) -> tuple[Contents, l
     Raises:
         RuntimeError: if the command failed, or the recording is not complete.
     """
-    before, trace = snapshot(root), marks.with_name(f"{marks.name}.strace")
+    before = snapshot(root)
+    trace = marks.with_name(f"{marks.name}.strace")
     strace = ["strace", "-f", "-qq", "-y", "-xx", "-s", str(LONGEST), "-o", str(trace)]
     calls = "trace=" + ",".join(f"?{call}" for call in CALLS)
     done = subprocess.run(
@@ -86,7 +87,9 @@ class Reader:
     """Turns the lines of strace into operations on ``contents``, which follows them."""
 
     def __init__(self, root: Path, marks: Path, contents: Contents) -> None:
-        self.root, self.marks, self.contents = root, marks, contents
+        self.root = root
+        self.marks = marks
+        self.contents = contents
         self.operations: list[Operation] = []
         # the file of a descriptor, and whether it is added to
         self.opened: dict[int, tuple[int | None, bool]] = {}

@@ -22,9 +22,12 @@ from lexveil.ledger import anchor, database, ledger, output_files, transaction
 from lexveil.ledger.ledger import Ledger
 
 CAP = 3  # documents of one subject, each of which costs 1
-LEDGER, OUTPUTS, ANCHOR = "kept/ledger", "outputs", "anchor.json"
+LEDGER = "kept/ledger"
+OUTPUTS = "outputs"
+ANCHOR = "anchor.json"
 
-Say, Action = Callable[[dict[str, Any]], None], Callable[[], None]
+Say = Callable[[dict[str, Any]], None]
+Action = Callable[[], None]
 
 
 def release(
@@ -97,7 +100,8 @@ def interrupted(folder: Path, say: Say, to: str) -> None:
 def died(folder: Path, say: Say, where: tuple[Any, str], after: int) -> None:
     """A second release, in a child that kills itself after some calls of a function."""
     first(folder, say)
-    calls, call = iter(range(after)), getattr(*where)
+    calls = iter(range(after))
+    call = getattr(*where)
 
     def counted(*arguments: Any, **more: Any) -> Any:
         result = call(*arguments, **more)
@@ -163,7 +167,8 @@ def _anchored_first(self: database.Database) -> Iterator[Any]:
 
 
 real_transaction = database.Database.transaction
-real_sync, real_spend = output_files.sync, transaction.Transaction.spend
+real_sync = output_files.sync
+real_spend = transaction.Transaction.spend
 SYNCS = [(module, "sync") for module in (anchor, ledger, output_files, transaction)]
 # Faults that the simulation has to see, by name: what is replaced by what.
 FAULTS: dict[str, tuple[list[tuple[Any, str]], Any]] = {
@@ -198,7 +203,10 @@ def fault(name: str) -> Iterator[None]:
 def main() -> None:
     """Carry out scenarios, each in a folder of its own, or what is before them, and say where each
     ends."""
-    root, marks, phase, names = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], sys.argv[4:]
+    root = Path(sys.argv[1])
+    marks = Path(sys.argv[2])
+    phase = sys.argv[3]
+    names = sys.argv[4:]
     said = marks.open("a", buffering=1, encoding="utf-8")
     for name in names:
 

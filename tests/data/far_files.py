@@ -26,7 +26,10 @@ class Far(AbstractFileSystem):
 
     @classmethod
     def forget(cls) -> None:
-        cls.files, cls.etags, cls.reads, cls.breaks = {}, {}, [], {}
+        cls.files = {}
+        cls.etags = {}
+        cls.reads = []
+        cls.breaks = {}
 
     @classmethod
     def _strip_protocol(cls, path: str) -> str:
@@ -67,7 +70,8 @@ class FarFile(io.BytesIO):
 
     def read(self, n: int | None = -1) -> bytes:
         assert n is not None
-        start, planned = self.tell(), Far.breaks.get(self.path, [])
+        start = self.tell()
+        planned = Far.breaks.get(self.path, [])
         for position, error in planned:
             if start < position < start + n:  # what comes before it breaks
                 n = position - start

@@ -298,7 +298,8 @@ def test_when_dvc_fails_the_old_data_comes_back(
     def failing(root: Path, *arguments: str) -> Any:
         done = answer(root, *arguments)
         if arguments[0] == "add":
-            done.returncode, done.stderr = 1, "ERROR: the lock is taken\n"
+            done.returncode = 1
+            done.stderr = "ERROR: the lock is taken\n"
         return done
 
     monkeypatch.setattr(data_store, "_dvc", failing)

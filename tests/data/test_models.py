@@ -196,7 +196,8 @@ def entry(name: str, mode: int = stat.S_IFREG | 0o644) -> zipfile.ZipInfo:
 )
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_hostile_archives(folder: Path, extra: zipfile.ZipInfo, content: bytes, says: str) -> None:
-    archive, target = folder.parent / "a.zip", folder.parent / "target"
+    archive = folder.parent / "a.zip"
+    target = folder.parent / "target"
     write_archive(folder, PackagedModel(folder).card, archive)
     target.mkdir()
     with zipfile.ZipFile(archive, "a") as opened:
@@ -207,7 +208,8 @@ def test_hostile_archives(folder: Path, extra: zipfile.ZipInfo, content: bytes, 
 
 
 def test_a_truncated_archive(folder: Path) -> None:
-    archive, target = folder.parent / "a.zip", folder.parent / "target"
+    archive = folder.parent / "a.zip"
+    target = folder.parent / "target"
     write_archive(folder, PackagedModel(folder).card, archive)
     whole = archive.read_bytes()
     target.mkdir()
@@ -219,7 +221,8 @@ def test_a_truncated_archive(folder: Path) -> None:
 
 def test_a_bomb_is_refused_before_it_is_unpacked(folder: Path) -> None:
     """64 MB of zeros in 64 kB; then the same with a directory that denies it."""
-    archive, target = folder.parent / "bomb.zip", folder.parent / "target"
+    archive = folder.parent / "bomb.zip"
+    target = folder.parent / "target"
     target.mkdir()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as opened:
         for file in sorted(path for path in folder.rglob("*") if path.is_file()):
@@ -315,7 +318,8 @@ def test_plain_vectors_become_a_whole_model(
     ]
     assert len(expected) > 5
     assert sorted(made.tokens) == sorted([*tokens, *expected])
-    space, number = made.space("mst"), {token: row for row, token in enumerate(made.tokens)}
+    space = made.space("mst")
+    number = {token: row for row, token in enumerate(made.tokens)}
     # 8 bits: an error of at most half a step, which is a 127th of the largest coordinate of the
     # row.
     for token, vector in zip(expected, composed(expected, rows, vectors), strict=True):

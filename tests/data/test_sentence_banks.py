@@ -92,7 +92,8 @@ def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_bank_says_what_it_is_of(bank: Path) -> None:
-    card, model = read_card(bank), Model.load(name="en")
+    card = read_card(bank)
+    model = Model.load(name="en")
     assert (card.sentences, card.public, card.model) == (len(SENTENCES), True, "en")
     assert card.model_sha256 == model.sha256
     assert [source.name for source in card.sources] == ["public.jsonl"]

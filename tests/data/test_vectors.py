@@ -71,7 +71,8 @@ def test_every_form_is_read(file: Callable[[bytes], Path], name: str, zipped: bo
 @pytest.mark.parametrize("is_binary", [False, True])
 def test_what_gensim_writes_is_read(tmp_path: Path, is_binary: bool) -> None:
     """More words than are copied at a time, and than the binary reader holds at a time."""
-    n, p = 9000, 40
+    n = 9000
+    p = 40
     keyed = KeyedVectors(p)
     vectors = np.random.default_rng(2).standard_normal((n, p)).astype(np.float32)
     keyed.add_vectors([f"w{i}" for i in range(n)], vectors)

@@ -13,7 +13,8 @@ import pytest
 
 from flows.prefect_server import free_port
 
-USER, PASSWORD = "lexveil", "a-password-of-the-tests"
+USER = "lexveil"
+PASSWORD = "a-password-of-the-tests"
 SECRET = "Jane Doe owes money"
 NONE: dict[str, Any] = {"mechanism": "none", "strategy": "none", "mode": "experiment"}
 
@@ -30,7 +31,9 @@ def port() -> Iterator[int]:
     with tempfile.TemporaryDirectory(
         prefix="lexveil-postgresql-", ignore_cleanup_errors=True
     ) as name:
-        folder, data, before = Path(name), Path(name, "data"), list[str]()
+        folder = Path(name)
+        data = Path(name, "data")
+        before = list[str]()
         data.mkdir(mode=0o700)
         (folder / "password").write_text(PASSWORD)
         (folder / "password").chmod(0o644)

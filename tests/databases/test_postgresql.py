@@ -88,7 +88,8 @@ def charged() -> tuple[list[str], int]:
 
 def test_types_are_kept_there_and_back(crm: str, tmp_path: Path) -> None:
     columns = ", ".join(f"c{number} {kind}" for number, (kind, _, _) in enumerate(TYPES))
-    values, nulls = ", ".join(value for _, value, _ in TYPES), ", ".join("null" for _ in TYPES)
+    values = ", ".join(value for _, value, _ in TYPES)
+    nulls = ", ".join("null" for _ in TYPES)
     sql(
         crm,
         f"create table kinds ({columns}, text text)",

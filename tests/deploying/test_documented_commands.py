@@ -55,7 +55,8 @@ def runnable() -> list[tuple[str, ...]]:
 @pytest.mark.parametrize("words", runnable(), ids=" ".join)
 def test_a_documented_command_runs(words: tuple[str, ...], outside: Path, cli: Any) -> None:
     """It does what it says, and warns of nothing."""
-    file, columns = outside / words[1], list(ROWS[0])
+    file = outside / words[1]
+    columns = list(ROWS[0])
     if "--text-column" not in words:  # then there is one column that can be the texts
         columns = [name for name in columns if name not in ("title", "body")]
     rows = [{name: row[name] for name in columns} for row in ROWS]

@@ -35,7 +35,8 @@ CUTS = [
 
 def divided(sizes: Sequence[int], folder: Path, n_parts: int) -> dict[str, bytes]:
     """Write the rows in blocks of some sizes, each block as one attempt does; then the parts."""
-    waiting, first = list[Path](), 0
+    waiting = list[Path]()
+    first = 0
     for number, size in enumerate(sizes):
         block = WRITTEN.slice(first, size).combine_chunks()
         first += size

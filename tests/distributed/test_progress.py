@@ -39,7 +39,8 @@ class Tracker:
 
 def test_tasks_are_told_as_they_end(capsys: pytest.CaptureFixture[str]) -> None:
     """Of all stages that run; the same line is not said twice, and what fails says nothing."""
-    half, whole = {1: Stage(40, 10), 2: Stage(2, 1)}, {1: Stage(40, 40), 2: None}
+    half = {1: Stage(40, 10), 2: Stage(2, 1)}
+    whole = {1: Stage(40, 40), 2: None}
     tracker = Tracker(half, half, None, whole)
     with tasks_told("rewrite", tracker, every=0.001):
         assert tracker.has_ended.wait(60)

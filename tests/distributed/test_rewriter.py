@@ -49,7 +49,9 @@ class PlayedEngine:
     def __init__(
         self, fails: str = "", again: pa.Table = TABLE, beside: Sequence[str] = ()
     ) -> None:
-        self.fails, self.again, self.beside = fails, again, beside
+        self.fails = fails
+        self.again = again
+        self.beside = beside
         self.rows, self.hidden = list[Any](), list[Any]()
 
     def hide(self, folder: str, is_left: Callable[[str], bool]) -> None:
@@ -67,7 +69,8 @@ class PlayedEngine:
 
     def rewrite(self, rewriter: Rewriter) -> RunTotals:
         self.reach("rewrite")
-        rewriter, totals = pickle.loads(pickle.dumps(rewriter)), RunTotals()
+        rewriter = pickle.loads(pickle.dumps(rewriter))
+        totals = RunTotals()
         for batch in self.again.to_batches(5):
             lost, taken = (
                 rewriter.rewrite(batch, RunTotals()),
@@ -110,7 +113,9 @@ def killing(job: type, kill: tuple[str, int] | None, words: str) -> Iterator[Non
     if kill is None:
         yield
         return
-    step, random, victims = kill[0], Random(kill[1]), list[psutil.Process]()
+    step = kill[0]
+    random = Random(kill[1])
+    victims = list[psutil.Process]()
     room, longest = (LedgerCharge, 0.0) if step == "spend" else (job, 2.0)
     called = getattr(room, step)
 

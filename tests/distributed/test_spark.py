@@ -56,7 +56,8 @@ SETTINGS |= {
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A session of a master and two workers on loopback; and the folder with what they write."""
-    root, home = tmp_path_factory.mktemp("spark"), str(Path(pyspark.__file__).parent)
+    root = tmp_path_factory.mktemp("spark")
+    home = str(Path(pyspark.__file__).parent)
     own = {
         "PYTHONPATH": str(Path(__file__).parents[2]),
         "SPARK_WORKER_DIR": str(root),
@@ -64,7 +65,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Any:
     }
     own["SPARK_SCALA_VERSION"] = "2.13"  # as Spark's own scripts say
     port = str(free_port())
-    url, log = f"spark://127.0.0.1:{port}", (root / "daemons.log").open("wb")
+    url = f"spark://127.0.0.1:{port}"
+    log = (root / "daemons.log").open("wb")
 
     def start(kind: str, *rest: str) -> subprocess.Popen[bytes]:
         command = [
@@ -125,11 +127,9 @@ def test_each_row_comes_out_once_and_is_charged_once_whoever_is_killed(
 ) -> None:
     """While rows are counted, while they are rewritten, or between. Then others are added to
     them."""
-    private, out, before = (
-        releasing.privatize(table(cluster[0]), **HOW),
-        str(outside / "out"),
-        {row[0]: row for row in ROWS},
-    )
+    private = releasing.privatize(table(cluster[0]), **HOW)
+    out = str(outside / "out")
+    before = {row[0]: row for row in ROWS}
     with killing(releasing._SparkJob, kill, "CoarseGrainedExecutorBackend"):
         done = private.write_parquet(out, partition_by=["who"])
     after = done.frame.select("id", "body", "who", "more").collect()
@@ -170,7 +170,8 @@ def test_who_is_refused_spends_nothing_and_spark_shows_no_text(
     said: str,
 ) -> None:
     """Neither the logs of Spark's processes nor its pages show a text."""
-    (spark, root), of_here = cluster, rewriters.build()
+    spark, root = cluster
+    of_here = rewriters.build()
     monkeypatch.setattr(rewriters, "build", lambda: build or of_here)
     with pytest.raises(RequestError, match=said):
         releasing.privatize(table(spark, **first), **HOW).write_parquet(str(outside / "out"))
@@ -250,8 +251,10 @@ def test_files_do_not_show_how_long_source_words_are(
 ) -> None:
     """Two sources of the same disclosed structure, which Spark cuts and orders differently, and
     workers that draw the same for both: the published files show the same."""
-    spark, how = cluster[0], LAYOUTS[layout]
-    made, read = list[dict[str, Any]](), list[Any]()
+    spark = cluster[0]
+    how = LAYOUTS[layout]
+    made = list[dict[str, Any]]()
+    read = list[Any]()
     both = sources(Model.load(name="en"))
     same = SameAnswers(monkeypatch)
     reach_workers(monkeypatch)

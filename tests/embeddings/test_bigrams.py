@@ -29,7 +29,8 @@ def sentences(n: int = 300) -> list[list[str]]:
 
 def pairs(some: Bigrams) -> dict[tuple[str, str], int]:
     """Counts by tokens."""
-    first, second = some.first.tolist(), some.ids.tolist()
+    first = some.first.tolist()
+    second = some.ids.tolist()
     return {
         (TOKENS[a], TOKENS[b]): c
         for a, b, c in zip(first, second, some.counts.tolist(), strict=True)

@@ -175,7 +175,8 @@ def test_a_resumed_training_ends_with_the_same_bytes(
     settings = replace(WITH_BASE if base else SETTINGS, skip_gram=skip_gram)
     words = file.read_text().split()
     train = partial(train_word2vec, str(file), base=base, sentences=[words])
-    states, begun = list[TrainingState](), list[int]()
+    states = list[TrainingState]()
+    begun = list[int]()
     told = {
         "on_start": lambda n_tokens, _: begun.append(n_tokens),
         "on_epoch": lambda one: states.append(copy(one)),

@@ -16,7 +16,8 @@ from lexveil.embeddings.word_orders import greedy_orders, mean_step, share_near
 def naive(vectors: np.ndarray, start: int) -> list[int]:
     """The definition, word by word, in float64; equally near words: the lowest row."""
     wide = vectors.astype(np.float64)
-    order, left = [start], [row for row in range(len(vectors)) if row != start]
+    order = [start]
+    left = [row for row in range(len(vectors)) if row != start]
     while left:
         squared = ((wide[left] - wide[order[-1]]) ** 2).sum(axis=1)
         order.append(left.pop(int(np.argmin(squared))))

@@ -54,7 +54,8 @@ def test_what_is_told_against_counting_pairs() -> None:
         for one in on:
             for other in on:
                 if scores[words[one]] > 0 > scores[words[other]]:
-                    first, second = scores[found[one]], scores[found[other]]
+                    first = scores[found[one]]
+                    second = scores[found[other]]
                     total += weights[one] * weights[other]
                     right += (
                         weights[one] * weights[other] * ((first > second) + (first == second) / 2)

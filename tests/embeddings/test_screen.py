@@ -115,8 +115,11 @@ def test_no_sum_overflows_and_no_error_leaves_its_bound(name: str, kind: int) ->
     has.
     """
     vectors = np.ascontiguousarray(VECTORS[name], dtype=np.float32)
-    made, queries = Screen(vectors, kind), queries_of(vectors)[:-1]
-    packed, offset, sums = made.packed(queries), made.chosen.offset, made.chosen.sums
+    made = Screen(vectors, kind)
+    queries = queries_of(vectors)[:-1]
+    packed = made.packed(queries)
+    offset = made.chosen.offset
+    sums = made.chosen.sums
     numbers = packed.numbers.transpose(0, 3, 1, 2, 4).reshape(-1, 4 * made.n_chunks * made.depth)[
         : len(queries)
     ]
@@ -148,10 +151,8 @@ def test_no_sum_overflows_and_no_error_leaves_its_bound(name: str, kind: int) ->
     assert ((start + offset * by_sum.sum(axis=(2, 4))) % 2 ** (16 if sums else 32) == 0).all()
     # The score as it is computed, in single precision, against the score in the widest floats there
     # are.
-    scales, halves = (
-        made.words.scales.reshape(-1)[: len(words)],
-        made.words.halves.reshape(-1)[: len(words)],
-    )
+    scales = made.words.scales.reshape(-1)[: len(words)]
+    halves = made.words.halves.reshape(-1)[: len(words)]
     scored = (moved @ words.T).astype(np.float32) * (factors[:, :1] * scales) - halves
     x = vectors[made.order].astype(np.longdouble) - made.centre
     y = queries.astype(np.longdouble) - made.centre

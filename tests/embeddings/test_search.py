@@ -56,7 +56,8 @@ def test_the_k_nearest_with_ties_and_copies(
 
 def far_queries(vectors: np.ndarray, n: int, epsilon: float) -> np.ndarray:
     """Words with MADLIB's noise, drawn here anew: radius Gamma(p, 1/ε), any direction."""
-    rng, p = np.random.default_rng(6), vectors.shape[1]
+    rng = np.random.default_rng(6)
+    p = vectors.shape[1]
     noise = rng.standard_normal((n, p))
     noise *= (rng.gamma(p, 1 / epsilon, n) / np.linalg.norm(noise, axis=1))[:, None]
     return vectors[rng.integers(len(vectors), size=n)] + noise
@@ -130,7 +131,8 @@ def words(n: int, p: int, scale: float = 1.0) -> np.ndarray:
 def test_a_sketch_bounds_every_distance(p: int, scale: float) -> None:
     vectors = words(120, p, scale)
     norms = np.sqrt((vectors.astype(np.float64) ** 2).sum(axis=1))
-    sketch, distance = Sketch(vectors, norms), distance_rows(vectors, np.arange(120))
+    sketch = Sketch(vectors, norms)
+    distance = distance_rows(vectors, np.arange(120))
     bounds = np.array(
         [[sketch_bounds(sketch.rows, sketch.step, i, j) for j in range(120)] for i in range(120)]
     )

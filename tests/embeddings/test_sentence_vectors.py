@@ -76,7 +76,8 @@ def test_a_vector_is_a_function_of_the_sentence_alone() -> None:
 
 def test_a_purpose_is_one_more_coordinate() -> None:
     bank = units(SENTENCES)
-    plain, space = fitted(), fitted().with_purposes(TOKENS, [GOOD], bank)
+    plain = fitted()
+    space = fitted().with_purposes(TOKENS, [GOOD], bank)
     found = space.embed(bank)
     assert np.array_equal(found[:, :4], plain.embed(bank))
     weights = token_weights(COUNTS)

@@ -20,7 +20,8 @@ from lexveil.evaluation.registry import CLASSIFIERS
 
 GOOD = [f"a lovely film number {i} , really" for i in range(8)]
 BAD = [f"a dreadful film number {i} , really" for i in range(8)]
-TEXTS, CLASSES = GOOD + BAD, ["good"] * 8 + ["bad"] * 8
+TEXTS = GOOD + BAD
+CLASSES = ["good"] * 8 + ["bad"] * 8
 
 
 @pytest.mark.parametrize("name", ["linear", "fasttext"])
@@ -86,7 +87,8 @@ def test_fasttext_keeps_its_texts_from_others_and_removes_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    model, seen = FastText(0), []
+    model = FastText(0)
+    seen = []
 
     def train(**given):
         file = Path(given["input"])
@@ -165,7 +167,8 @@ def test_features_of_a_part_are_those_of_the_library_for_that_part(made: list[st
 
 
 def test_the_classifier_learns_the_same_from_counted_texts() -> None:
-    one, other = random_texts(3, 200), random_texts(4, 200)
+    one = random_texts(3, 200)
+    other = random_texts(4, 200)
     classes = ["long" if len(text.split()) > 14 else "short" for text in one]
     learnt, asked = CountedTexts.each(one, other)
     plain = Linear(0).fit(one, classes).predict(other)

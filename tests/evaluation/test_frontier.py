@@ -30,7 +30,8 @@ def test_frontier_is_what_comparing_all_pairs_finds(seed: int) -> None:
 def test_uncertain_points_are_undecided(gap: float, standing: str) -> None:
     """Three shuffles each: t(4, 95%) = 2.132, and two errors of 0.01 are 0.0141: a margin of
     0.03015."""
-    best, other = point("best", 0.8, 0.4, 0.01), point("other", 0.8 - gap, 0.5, 0.01)
+    best = point("best", 0.8, 0.4, 0.01)
+    other = point("other", 0.8 - gap, 0.5, 0.01)
     assert standings([best, other]) == ["frontier", standing]
 
 

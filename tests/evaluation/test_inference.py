@@ -9,7 +9,9 @@ from lexveil.mechanisms.noise.streams import stream
 from lexveil.mechanisms.tem import Tem
 from tests.mechanisms.toys import Known, Loaded
 
-LABELS, PRIOR, RNG = np.array([0, 0, 1]), np.array([0.5, 0.3, 0.2]), np.random.default_rng(0)
+LABELS = np.array([0, 0, 1])
+PRIOR = np.array([0.5, 0.3, 0.2])
+RNG = np.random.default_rng(0)
 
 
 CHANNEL = [[0.6, 0.4, 0.0], [0.5, 0.0, 0.5], [0.0, 0.0, 1.0]]
@@ -46,7 +48,8 @@ def test_drawn_agrees_with_exact(scale: float, agrees: bool) -> None:
     ε they are not."""
     rng = np.random.default_rng(2)
     mechanism = Tem(rng.standard_normal((60, 4)).astype(np.float32))
-    labels, prior = rng.integers(0, 2, 60), rng.dirichlet(np.ones(60))
+    labels = rng.integers(0, 2, 60)
+    prior = rng.dirichlet(np.ones(60))
     drawn = lambda run: draw_replacements(  # noqa: E731
         mechanism, np.arange(60), 6.0 * scale, 100, stream(run, "drawn")
     )
@@ -66,7 +69,9 @@ def test_few_draws_flatter_neither_the_adversary_nor_the_mechanism() -> None:
     blind = measure(Loaded(np.full((n, n), 1 / n)), 1.0, np.zeros(n), np.full(n, 1 / n), RNG, 10)
     assert 1 - blind.inference_error < 2 / n
     channel = np.zeros((20, 20))
-    channel[0, :10], channel[1, 10:], channel[2:, 19] = 1 / 10, 1 / 10, 1
+    channel[0, :10] = 1 / 10
+    channel[1, 10:] = 1 / 10
+    channel[2:, 19] = 1
     prior = np.array([0.5, 0.5] + [0.0] * 18)
     assert measure(Loaded(channel), 1.0, np.zeros(20), prior, RNG, 4)[0] == pytest.approx(
         0, abs=1e-12

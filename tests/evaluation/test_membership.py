@@ -52,7 +52,8 @@ def test_quarters_share_nothing_and_have_the_same_of_each_label() -> None:
 
 
 def test_scores_are_the_log_odds_of_the_library_also_from_stored_layers() -> None:
-    features, labels = np.random.default_rng(1).random((100, 2)), np.arange(100) % 2
+    features = np.random.default_rng(1).random((100, 2))
+    labels = np.arange(100) % 2
     attacker = PaperAttacker(3)
     attacker.fit(features, labels)
     library = MLPClassifier(
@@ -107,8 +108,10 @@ def test_the_target_learns_from_rewritten_members_and_everything_else_is_in_clea
     texts, labels = letters(64)
     labels[3] = labels[40] = None
     clean, private = CountedTexts.each(texts, [text.upper() + " x x" for text in texts])
-    trained, seen = [], []
-    train, outputs = Parts.classifier, Parts.outputs
+    trained = []
+    seen = []
+    train = Parts.classifier
+    outputs = Parts.outputs
 
     def recorded_training(parts: Parts, counts: Any, part: Any, seed: int) -> Any:
         trained.append((counts is private.counts, parts.rows[part].tolist()))

@@ -22,7 +22,8 @@ from lexveil.evaluation.transformer import Transformer
 
 pytestmark = pytest.mark.slow
 
-NUMBERED, WINDOW = [f"w{i}" for i in range(12)], 8
+NUMBERED = [f"w{i}" for i in range(12)]
+WINDOW = 8
 GOOD, BAD = ([f"a {word} film number{i}" for i in range(8)] for word in ("lovely", "dreadful"))
 CLASSES = ["good"] * 8 + ["bad"] * 8
 WORDS = sorted({word for text in GOOD + BAD for word in text.split()})
@@ -148,12 +149,11 @@ def by_hand(folder: str, text: str, overlap: int) -> float:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    model, tokenizer = (
-        AutoModelForCausalLM.from_pretrained(folder).eval(),
-        AutoTokenizer.from_pretrained(folder),
-    )
+    model = AutoModelForCausalLM.from_pretrained(folder).eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder)
     ids = [2, *tokenizer(text, add_special_tokens=False)["input_ids"]]
-    total, step = 0.0, WINDOW - overlap
+    total = 0.0
+    step = WINDOW - overlap
     for at in range(1, len(ids)):
         start = 0 if at < WINDOW else ((at - WINDOW) // step + 1) * step
         assert at - start >= overlap or start == 0
@@ -296,7 +296,8 @@ def test_a_transformer_repeats_by_its_seed_and_leaves_nothing_behind(
         assert torch.get_num_threads() == threads
         return model._trainer.predict(model._encoded(GOOD + BAD)).predictions
 
-    before, usual = sorted(Path(deberta).iterdir()), torch.get_num_threads()
+    before = sorted(Path(deberta).iterdir())
+    usual = torch.get_num_threads()
     try:
         assert np.array_equal(scores(1), scores(2))
     finally:
@@ -313,7 +314,9 @@ def test_pairs_reach_a_transformer_as_pairs_and_long_texts_are_cut(
     """[CLS] is 2 and [SEP] is 3; the mark between a pair is no token. Cut to the model's 32, or
     LONGEST if less."""
     model = Transformer(0, deberta).fit(GOOD + BAD, CLASSES)
-    a, film, long = 4 + WORDS.index("a"), 4 + WORDS.index("film"), "a " * 400
+    a = 4 + WORDS.index("a")
+    film = 4 + WORDS.index("film")
+    long = "a " * 400
     single, pair, cut = (
         example["input_ids"]
         for example in model._encoded(joined(["a film", "a", long], [None, "film a", None]))

@@ -197,7 +197,8 @@ def test_an_entry_has_numbers_only_and_says_which_documents_are_right() -> None:
 def test_scores_by_hand() -> None:
     """a: 2 true, 3 said, 2 right: F1 4/5. b is said twice, once rightly: F1 1/2. c: 1 true, never
     right. 3 of 5."""
-    truth, said = ["a", "a", "b", "b", "c"], ["a", "a", "b", "a", "b"]
+    truth = ["a", "a", "b", "b", "c"]
+    said = ["a", "a", "b", "a", "b"]
     assert score(truth, said) == ClassificationScores(
         0.6, 0.6, pytest.approx((4 / 5 + 1 / 2 + 0) / 3)
     )

@@ -59,7 +59,8 @@ def test_cosines_by_hand() -> None:
 
 NAMES = ["the", "cat", "sat", "."]
 # the cat sat . | the cat .
-IDS, OFFSETS = np.array([0, 1, 2, 3, 0, 1, 3]), np.array([0, 4, 7])
+IDS = np.array([0, 1, 2, 3, 0, 1, 3])
+OFFSETS = np.array([0, 4, 7])
 
 
 def toy() -> NgramModel:
@@ -132,7 +133,8 @@ class Plain:
     """The formulas of the module's head, one n-gram at a time."""
 
     def __init__(self, sentences: list[list[int]], n_words: int, order: int) -> None:
-        self.n_words, self.order = n_words, order
+        self.n_words = n_words
+        self.order = order
         raw: Counter[tuple] = Counter()
         for sentence in sentences:
             marked = self.marked(sentence)
@@ -160,7 +162,8 @@ class Plain:
         lower = self.p(word, history[1:]) if history else 1 / (self.n_words + 2)
         if not followers:
             return lower
-        d, total = self.d[len(history) + 1], sum(followers.values())
+        d = self.d[len(history) + 1]
+        total = sum(followers.values())
         return max(followers.get(word, 0) - d, 0) / total + d * len(followers) / total * lower
 
     def log_probability(self, sentences: list[list[int]]) -> list[float]:
@@ -182,7 +185,8 @@ def some(seed: int, n: int, n_words: int, longest: int = 9) -> list[list[int]]:
 @pytest.mark.parametrize("order", [1, 3, 5])
 @pytest.mark.parametrize("seed", range(2))
 def test_every_probability_is_that_of_the_formulas(seed: int, order: int) -> None:
-    learned, other = some(seed, 60, 12), some(seed + 100, 30, 14)
+    learned = some(seed, 60, 12)
+    other = some(seed + 100, 30, 14)
     got = train(*flat(learned), n_words=12, order=order).log_probability(*flat(other))
     plain = Plain(learned, 12, order)
     assert got == pytest.approx(plain.log_probability(other), rel=1e-12)

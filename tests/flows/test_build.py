@@ -37,7 +37,8 @@ def test_flow_gives_the_bytes_and_the_lock_of_a_serial_repro(
     project: Project, run: RunFlow, built_template: Path
 ) -> None:
     project.behave("count@a meet count@b", "count@b meet count@a")
-    first, serial = run(), Project(built_template)
+    first = run()
+    serial = Project(built_template)
     assert first.code == 0 and first.states == dict.fromkeys(ORDER, "ran")
     times = project.times()
     # The siblings ran side by side: both began before either ended. What needs them began after
@@ -116,7 +117,8 @@ def test_after_a_failure_nothing_new_starts_unless_told_to_keep_going(
 
 
 def test_the_grid_grows_and_shrinks_and_no_orphan_stays(built: Project, run: RunFlow) -> None:
-    before, artifacts = built.lock(), built.artifacts()
+    before = built.lock()
+    artifacts = built.artifacts()
     built.set_params("[S1, S2]", "[S1, S2, S3]")
     grown = run()
     assert built.ran() == ["privatize@S3-1.0", "check", "report"]

@@ -27,7 +27,8 @@ from lexveil.lineage.verify import verify
 pytestmark = pytest.mark.slow
 
 PRIVATE = Path("artifacts/private/S1/1.0/documents.txt")
-FOLDER, COUNTS = PRIVATE.parent.as_posix(), "artifacts/counts/a.txt"
+FOLDER = PRIVATE.parent.as_posix()
+COUNTS = "artifacts/counts/a.txt"
 
 
 def md5(content: bytes) -> str:
@@ -35,12 +36,14 @@ def md5(content: bytes) -> str:
 
 
 def test_at_a_revision_it_tells_of_that_time_and_leaves_the_work_tree(built: Project) -> None:
-    project, first = built, built.commit()
+    project = built
+    first = built.commit()
     project.set_params("seed: 20261", "seed: 7")
     (project.root / "src.txt").write_text("another source\n")
     project.dvc("repro")
     before = (project.artifacts(), project.lock(), project.git("status", "--porcelain"))
-    then, now = lineage(PRIVATE, first), lineage(PRIVATE)
+    then = lineage(PRIVATE, first)
+    now = lineage(PRIVATE)
     assert before == (project.artifacts(), project.lock(), project.git("status", "--porcelain"))
     assert (then["commit"], then["committed"], now["commit"], now["committed"]) == (
         first,
@@ -224,7 +227,8 @@ def letter(built: Project, tmp_path: Path) -> Path:
     run's folder."""
     folder = tmp_path / "elsewhere"
     folder.mkdir()
-    out, ledger = folder / "out.jsonl", folder / "out.jsonl.tokens.parquet"
+    out = folder / "out.jsonl"
+    ledger = folder / "out.jsonl.tokens.parquet"
     out.write_text('{"text": "rewritten"}\n')
     ledger.write_bytes(b"a ledger")
     artifacts = built.artifacts()

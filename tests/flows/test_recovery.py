@@ -168,7 +168,8 @@ def test_without_any_server_a_run_keeps_its_own_records_in_the_project(
     built: Project, lexveil: Start
 ) -> None:
     """A run without stale stages starts no server. Nothing is written to the user's home."""
-    home, records = built.root / "home", built.root / ".lexveil/prefect"
+    home = built.root / "home"
+    records = built.root / ".lexveil/prefect"
     home.mkdir()
     own = {"HOME": str(home), "PREFECT_API_URL": "", "PREFECT_HOME": str(records)}
     code, out, err = finished(lexveil("run", **own))

@@ -154,7 +154,8 @@ def test_schedules_start_runs_on_this_machine_only_until_sigterm(served: Served)
         when = datetime.datetime.fromisoformat(run["expected_start_time"]).utctimetuple()
         assert run["auto_scheduled"] and (when.tm_wday, when[3:6]) == (6, (4, 0, 0))
 
-    running, family = served.start_waiting(), served.family()
+    running = served.start_waiting()
+    family = served.family()
     served.process.send_signal(signal.SIGTERM)
     assert served.process.wait(PATIENCE) == 0
     assert psutil.wait_procs(family, timeout=PATIENCE)[1] == []

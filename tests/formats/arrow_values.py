@@ -56,12 +56,14 @@ def _column(kind: pa.DataType, values: list[Any]) -> pa.Array:
 
 def _nested(name: str, array: pa.Array) -> Iterator[tuple[str, pa.Array]]:
     """Columns of types that hold another: three values, one null."""
-    offsets, field = pa.array([0, 2, None, 3], pa.int32()), pa.field("x", array.type)
+    offsets = pa.array([0, 2, None, 3], pa.int32())
+    field = pa.field("x", array.type)
     yield f"list of {name}", pa.ListArray.from_arrays(offsets, array)
     large = offsets.cast(pa.int64())
     yield f"large list of {name}", pa.LargeListArray.from_arrays(large, array)
     yield f"fixed list of {name}", pa.FixedSizeListArray.from_arrays(array, 1)
-    starts, sizes = pa.array([1, 0, 0], pa.int32()), pa.array([2, 1, 0], pa.int32())
+    starts = pa.array([1, 0, 0], pa.int32())
+    sizes = pa.array([2, 1, 0], pa.int32())
     yield f"list view of {name}", pa.ListViewArray.from_arrays(starts, sizes, array)
     yield (
         f"large list view of {name}",
@@ -70,7 +72,8 @@ def _nested(name: str, array: pa.Array) -> Iterator[tuple[str, pa.Array]]:
     mask = pa.array([False, True, False])
     yield f"struct of {name}", pa.StructArray.from_arrays([array], fields=[field], mask=mask)
     yield f"map of {name}", pa.MapArray.from_arrays(offsets, pa.array(["k", "l", "m"]), array)
-    types, places = pa.array([0, 1, 0], pa.int8()), pa.array([0, 0, 2], pa.int32())
+    types = pa.array([0, 1, 0], pa.int8())
+    places = pa.array([0, 0, 2], pa.int32())
     other = pa.array([5, 6, 7], pa.int64())
     yield f"dense union of {name}", pa.UnionArray.from_dense(types, places, [array, other])
     yield f"sparse union of {name}", pa.UnionArray.from_sparse(types, [array, other])

@@ -32,7 +32,8 @@ def rewritten(
     **how: Any,
 ) -> bytes:
     """The bytes that come of a file whose column ``text`` is rewritten; ``new`` None: as it is."""
-    file, out = folder / name, folder / f"out-{name}"
+    file = folder / name
+    out = folder / f"out-{name}"
     file.write_bytes(content)
     source = as_source(file)
     assert source is not None

@@ -17,7 +17,8 @@ from lexveil.formats.base import TableRequest
 from lexveil.formats.registry import as_source
 
 SOURCE = as_source(Path("a.jsonl"))
-ONE, TWO = TableRequest(["t"], keeps_blanks=True), TableRequest(["u", "t"], "s", keeps_blanks=True)
+ONE = TableRequest(["t"], keeps_blanks=True)
+TWO = TableRequest(["u", "t"], "s", keeps_blanks=True)
 ODD = 'a"\\/\b\f\n\r\té“😀\u2028\x7f\x01'
 GOOD = [
     '{"t": "plain", "u": null, "s": "x"}',
@@ -43,11 +44,9 @@ def rewrite(
 ) -> tuple[list[list[str | None]], bytes]:
     """All rows, and what is written of every ``keep``-th of them with ``new`` after each text."""
     assert SOURCE is not None
-    table, out, rows = (
-        SOURCE.format.table(io.BytesIO(content), SOURCE, request),
-        io.BytesIO(),
-        list[Any](),
-    )
+    table = SOURCE.format.table(io.BytesIO(content), SOURCE, request)
+    out = io.BytesIO()
+    rows = list[Any]()
     with SOURCE.format.writer(table, request.texts, out, "keep") as writer:
         for chunk in SOURCE.format.chunks(table, request, for_writing=True):
             texts: Sequence[list[str | None]] = [
@@ -67,7 +66,8 @@ def rewrite(
 def test_only_the_text_changes(
     others: dict[str, Any], text: str, escapes: bool, separators: tuple[str, str]
 ) -> None:
-    name, z = 'te"xt\\', [{"}": "]", 'te"xt\\': 1}]
+    name = 'te"xt\\'
+    z = [{"}": "]", 'te"xt\\': 1}]
     # which would keep their places
     others = {key: value for key, value in others.items() if key not in (name, "z")}
     line = json.dumps(

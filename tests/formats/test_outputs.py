@@ -28,7 +28,9 @@ def rewritten(
 ) -> Path:
     """The file that comes of it; texts and what is kept follow from the number of the row, from
     1."""
-    source, out, writer = as_source(file), file.with_name(f"out{''.join(file.suffixes)}"), None
+    source = as_source(file)
+    out = file.with_name(f"out{''.join(file.suffixes)}")
+    writer = None
     assert source is not None
     reader = Reader(source, ("text",))
     for chunk in reader.chunks():
@@ -102,7 +104,8 @@ def test_a_dictionary_holds_what_rows_hold(tmp_path: Path, kind: str, index: pa.
         withheld=2,
     )
     assert CANARY.encode() not in out.read_bytes()
-    read, source = pq.read_table(out), pq.read_table(tmp_path / "in.parquet")
+    read = pq.read_table(out)
+    source = pq.read_table(tmp_path / "in.parquet")
     assert read.schema.types == source.schema.types
     assert read.column("n").to_pylist() == [source.column("n")[row].as_py() for row in (0, 2)]
 

@@ -36,7 +36,10 @@ def logical(file: Path) -> list[str]:
 @pytest.mark.parametrize("shape", ["whole", "all null"])
 @pytest.mark.parametrize("options", OPTIONS)
 def test_columns_that_arrow_writes(tmp_path: Path, shape: str, options: str) -> None:
-    file, changed, refused, n = tmp_path / "in.parquet", [], [], 0
+    file = tmp_path / "in.parquet"
+    changed = []
+    refused = []
+    n = 0
     for name, array in columns().items():
         column = shapes(array)[shape]
         table = pa.table({"text": ["x"] * len(column), "other": column})
@@ -73,7 +76,10 @@ def test_dates_that_nanoseconds_cannot_hold_are_kept(tmp_path: Path) -> None:
 
 
 def test_columns_that_duckdb_writes(tmp_path: Path) -> None:
-    file, changed, refused, n = tmp_path / "in.parquet", [], [], 0
+    file = tmp_path / "in.parquet"
+    changed = []
+    refused = []
+    n = 0
     with duckdb.connect() as connection:
         connection.sql("create view every as select *, '{}'::json as json from test_all_types()")
         for name, kind, *_ in connection.sql("describe every").fetchall():
@@ -132,7 +138,8 @@ def test_columns_that_polars_writes(tmp_path: Path, rows: int) -> None:
 
 
 def test_what_cannot_come_out_as_it_was_is_refused_by_name(tmp_path: Path) -> None:
-    file, opaque = tmp_path / "in.parquet", pa.opaque(pa.string(), "a secret", "a vendor")
+    file = tmp_path / "in.parquet"
+    opaque = pa.opaque(pa.string(), "a secret", "a vendor")
     storage = pa.array(["y"])
     unknown = pa.field("other", pa.string(), metadata={"ARROW:extension:name": "a secret"})
     inner = pa.struct([unknown])

@@ -13,7 +13,8 @@ from lexveil.formats.text_columns import could_hold_texts
 from lexveil.privatization.adapters.inputs import find_readers
 from lexveil.request import FileRequest
 
-SHORT, LONG = "so so", "I was told in hospital that I have diabetes and must not work"
+SHORT = "so so"
+LONG = "I was told in hospital that I have diabetes and must not work"
 
 
 @pytest.mark.parametrize(

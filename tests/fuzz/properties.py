@@ -96,7 +96,8 @@ def check_file(content: bytes, ending: str) -> bool:
     texts = read(content, ending)
     if texts is None:
         return False
-    reader, out = _reader(content, ending), io.BytesIO()
+    reader = _reader(content, ending)
+    out = io.BytesIO()
     writer = None
     try:
         for chunk in reader.chunks():

@@ -36,7 +36,8 @@ def test_new_documents_are_released_once(inbox: Inbox) -> None:
     assert (inbox.root / ".lexveil/operator").stat().st_mode & 0o077 == 0
     assert inbox.ids() == ["1", "2"]
     assert report.epsilon == pytest.approx(inbox.spent()) and 0 < report.epsilon <= 2 * 40.0 + 1e-6
-    before, spent = inbox.tree(), inbox.spent()
+    before = inbox.tree()
+    spent = inbox.spent()
     again = inbox.run()
     assert (again.new, again.duplicate, again.released, again.release) == (0, 2, 0, None)
     assert (inbox.spent(), len(inbox.releases())) == (spent, 1)
@@ -46,7 +47,8 @@ def test_new_documents_are_released_once(inbox: Inbox) -> None:
 def test_a_changed_document_is_a_new_version_and_pays_again(inbox: Inbox) -> None:
     inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS))
     inbox.run()
-    spent, text = inbox.spent(), pq.read_table(inbox.archive / "current.parquet")
+    spent = inbox.spent()
+    text = pq.read_table(inbox.archive / "current.parquet")
     inbox.put("a.jsonl", ("1", WORDS), ("2", f"{WORDS} today"))
     report = inbox.run()
     assert (report.new, report.changed, report.duplicate, report.current) == (0, 1, 1, 2)
@@ -83,10 +85,8 @@ def test_ids_that_collide_are_an_error_that_names_both_rows(inbox: Inbox) -> Non
 def test_withdrawn_documents_are_taken_out_and_never_come_back(inbox: Inbox, how: str) -> None:
     inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS), ("3", WORDS))
     inbox.run()
-    spent, tokens = (
-        inbox.spent(),
-        inbox.memory / inbox.releases()[0].name / "documents.parquet.tokens.parquet",
-    )
+    spent = inbox.spent()
+    tokens = inbox.memory / inbox.releases()[0].name / "documents.parquet.tokens.parquet"
     assert set(pq.read_table(tokens).column("row").to_pylist()) == {1, 2, 3}
     if how == "file":
         (inbox.folder / "withdrawn.txt").write_text("2\n\nunheard-of \n")
@@ -364,7 +364,8 @@ def test_what_a_column_of_spans_says_is_found_and_the_column_comes_out_empty(inb
     pq.write_table(pa.table(table), inbox.folder / "b.parquet")
     # What is found costs nothing, and both passes find it: else the charge would not be what is
     # spent.
-    estimate, report = inbox.run(dry_run=True), inbox.run()
+    estimate = inbox.run(dry_run=True)
+    report = inbox.run()
     assert report.released == 6 and report.epsilon == pytest.approx(
         estimate.epsilon
     ) == pytest.approx(inbox.spent())

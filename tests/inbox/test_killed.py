@@ -215,7 +215,8 @@ def test_releases_killed_at_any_moment(
 ) -> None:
     """A run that forgets the spending of subjects on purpose is detected."""
     inbox.configure(cap=CAP * 40.0, subject_column="who", columns=["also"])
-    rng, seconds = random.Random(7), 0.0
+    rng = random.Random(7)
+    seconds = 0.0
     with pytest.raises(AssertionError) if before else nullcontext():
         for number in range(n_runs):
             seconds = kill(inbox, forks, number, rng, seconds, before)

@@ -75,7 +75,8 @@ def test_what_is_published_is_tracked(tracked: Inbox, capsys) -> None:
 def test_words_and_names_of_a_source_are_nowhere_else(tracked: Inbox, capsys, caplog) -> None:
     """Served, stopped by the gate, and refused: in no log, archive, cache, ledger, page or memory
     of the operator."""
-    ident, whom = "quetzalonia", "xylopharra"
+    ident = "quetzalonia"
+    whom = "xylopharra"
     caplog.set_level("DEBUG")
     tracked.configure(subject_column="who", cap=50.0, ids="pseudonym")
     rows = [{"id": f"{ident}{n}", "who": whom, "text": f"{WORDS} {SECRET}"} for n in range(2)]

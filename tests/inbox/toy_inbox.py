@@ -22,7 +22,9 @@ class Inbox:
     """An inbox, and what comes of it."""
 
     def __init__(self, root: Path) -> None:
-        self.root, self.folder, self.archive = root, root / "inbox", root / "releases"
+        self.archive = root / "releases"
+        self.folder = root / "inbox"
+        self.root = root
         self.memory = root / ".lexveil/operator/releases"
         self.folder.mkdir()
         # Plain ids, so that tests can say which documents are there.

@@ -90,10 +90,8 @@ def inspected(folder: Path, address: str | None, n_drawn: int) -> tuple[int, Cou
 def test_drivers_at_once_never_overspend(forks: Forks, folder: Path, address: str | None) -> None:
     """Two want 4 epsilon each of every subject, which has 3; the server's are on machines with a
     salt in common."""
-    anchor, folders = (
-        folder.with_name("anchor.json"),
-        [folder, folder.with_name("other") if address else folder],
-    )
+    anchor = folder.with_name("anchor.json")
+    folders = [folder, folder.with_name("other") if address else folder]
     with Ledger.open(folder, address=address, anchor=anchor) as ledger, ledger.begin({}) as release:
         with pytest.raises(RequestError, match="document 2 has no subject"):
             release.request(["0", ""], np.ones(2))
@@ -128,11 +126,14 @@ def test_drivers_at_once_never_overspend(forks: Forks, folder: Path, address: st
 def test_drivers_killed_at_any_moment(forks: Forks, folder: Path, address: str | None) -> None:
     """20 seeds, 3 kills each; what was not spent is given back, and another driver finds what is
     left."""
-    began, found = time.monotonic(), Counter[str]()
+    began = time.monotonic()
+    found = Counter[str]()
     together(forks, DRIVER, *[[folder / "spared", address or "", N, 2]] * (1 if address else 2))
     seconds = time.monotonic() - began
     for seed in range(20):
-        place, rng, n_drawn = folder / str(seed), random.Random(seed), 0
+        place = folder / str(seed)
+        rng = random.Random(seed)
+        n_drawn = 0
         if address:
             sql(address, "drop schema if exists lexveil_ledger cascade")
         for _ in range(3):

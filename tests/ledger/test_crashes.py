@@ -91,7 +91,8 @@ def test_killed_at(
             [(was, becomes, [])] if was else []
         )
         assert states(ledger) == ([becomes] if becomes else [])
-        published, paid = becomes == "committed", becomes in ("committed", "failed")
+        published = becomes == "committed"
+        paid = becomes in ("committed", "failed")
         assert [(tmp_path / name).exists() for name in "pq"] == [published] * 2
         assert balance(ledger, "ana") == balance(ledger, "ben") == (NANO if paid else 0)
         assert spend(ledger, "ana", cap=1.0).n_withheld == paid

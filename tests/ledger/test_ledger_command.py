@@ -58,7 +58,8 @@ def test_verify(here: Path, cli) -> None:
         ((name,), *_) = ledger.database.rows("select release from entries where kind = 'reserved'")
     for file, release in (("good.json", name), ("bad.json", "another")):
         (here / file).write_text(json.dumps({"release": {"id": release}}))
-    verify, since = ("ledger", "verify"), ("--since", ".ledger-anchor.json")
+    verify = ("ledger", "verify")
+    since = ("--since", ".ledger-anchor.json")
     cli(*verify, "--record", "good.json")
     assert (
         "bad.json: its release is not in the chain"

@@ -244,7 +244,8 @@ def test_damaged_pages(used: Path) -> None:
     """Bytes that were overwritten anywhere are a problem, or an error in words; never a traceback
     or "holds"."""
     file = used / "ledger.sqlite"
-    good, rng = file.read_bytes(), np.random.default_rng(1)
+    good = file.read_bytes()
+    rng = np.random.default_rng(1)
     for start in range(4096, len(good), 4096):
         file.write_bytes(good[:start] + rng.bytes(4096) + good[start + 4096 :])
         assert not verify(used).holds

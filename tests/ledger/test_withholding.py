@@ -41,7 +41,9 @@ def test_releases_one_after_another(releases: list[Release], batch: int) -> None
     spent = dict.fromkeys(NAMES, 0)
     with TemporaryDirectory() as made, Ledger.open(Path(made) / "ledger") as ledger:
         for documents, cap, commits in releases:
-            so_far, paid, expected = dict(spent), dict(spent), []
+            so_far = dict(spent)
+            paid = dict(spent)
+            expected = []
             for name, share in documents:
                 nano = math.ceil(Fraction(share) * 10**9)
                 so_far[name] += nano

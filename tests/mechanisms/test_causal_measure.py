@@ -34,7 +34,8 @@ from tests.mechanisms.toys import vectors
 
 TOKENS = ["a", "b", "a_c", "b_a", "e", "f", "g"]  # the first one is always kept
 ROWS = np.arange(1, 7)
-COUNTS, PENALTY = np.array([9, 5, 4, 2, 1, 1]), 1
+COUNTS = np.array([9, 5, 4, 2, 1, 1])
+PENALTY = 1
 N_WORDS = np.array([token.count("_") + 1 for token in TOKENS[1:]])
 # by a sum over all that is read: nothing is forgotten
 AFTER = np.random.default_rng(4).dirichlet(np.full(8, 0.4), 5)
@@ -43,7 +44,8 @@ AFTER = np.random.default_rng(4).dirichlet(np.full(8, 0.4), 5)
 class Reader:
     """A model of letters, and its states, of one beam each."""
 
-    name, last = "toy", np.zeros(0)
+    name = "toy"
+    last = np.zeros(0)
 
     def pieces(self, several: Sequence[Sequence[str]]) -> list[list[int]]:
         return [[ord(word) - ord("a") for word in words] for words in several]
@@ -106,12 +108,16 @@ def test_the_base_measure_is_that_of_the_model() -> None:
         assert mass.min() >= 1 and mass.sum() < 2**31
 
 
-KIND, ABOUT = [DRAWN, KEPT, DRAWN, SKIPPED, FOLLOWS, KEPT, DRAWN], [0, -2, 1, -1, 0, 0, 2]
-SOURCES, EPSILON, COPIES = [2, 5, -1], 1.5, 6000
+KIND = [DRAWN, KEPT, DRAWN, SKIPPED, FOLLOWS, KEPT, DRAWN]
+ABOUT = [0, -2, 1, -1, 0, 0, 2]
+SOURCES = [2, 5, -1]
+EPSILON = 1.5
+COPIES = 6000
 
 
 def texts(n: int) -> tuple[TextTokens, Ids, Floats, Any]:
-    kind, about = np.tile(KIND, n), np.tile(ABOUT, (n, 1))
+    kind = np.tile(KIND, n)
+    about = np.tile(ABOUT, (n, 1))
     about[:, [0, 2, 6]] += 3 * np.arange(n)[:, None]
     about[:, 4] += len(KIND) * np.arange(n)
     ids = np.tile(SOURCES, n)
@@ -156,7 +162,8 @@ def test_whole_texts_are_distributed_as_claimed(
         told = [measure.pieces[ROWS[SOURCES[ABOUT[fault or 0]]]], [7]]
 
         def pieces(place: int) -> list[int] | None:
-            known, at = course.pieces(place), place % len(KIND)
+            known = course.pieces(place)
+            at = place % len(KIND)
             return told[0] if known and at == (0 if fault == 0 else 1) else known
 
         honest(measure, course if fault is None else course._replace(pieces=pieces))
@@ -174,7 +181,8 @@ def test_whole_texts_are_distributed_as_claimed(
 def test_texts_side_by_side_change_nothing_and_long_ones_begin_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    mechanism, every = toy(), texts(40)
+    mechanism = toy()
+    every = texts(40)
     together = mechanism.replace_texts(*every, ROWS, ["h"])
     monkeypatch.setattr(causal_measure, "TEXTS", 3)
     assert np.array_equal(mechanism.replace_texts(*every, ROWS, ["h"]), together)
@@ -200,9 +208,11 @@ def test_the_adversary_reads_what_was_written(
     """
     monkeypatch.setattr(tem_context, "MOST", most)
     monkeypatch.setattr(tem_context, "SUMMED", 20_000)
-    mechanism, prior = toy(), (COUNTS + 1.0) / (COUNTS + 1.0).sum()
+    mechanism = toy()
+    prior = (COUNTS + 1.0) / (COUNTS + 1.0).sum()
     adversary = build_adversary(mechanism, prior, (EPSILON, EPSILON))
-    outputs, certain = np.array([3, -1, 5]), [None, "h", None]
+    outputs = np.array([3, -1, 5])
+    certain = [None, "h", None]
     none = np.full(3, -1)
     seen = Symbols(
         np.zeros(3, np.int64),
@@ -239,14 +249,16 @@ def toy_project(folder: Path) -> Model:
 def test_of_a_release_the_model_reads_kept_words_and_nothing_that_a_detector_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read, honest = list[Any](), TemContext.replace_texts
+    read = list[Any]()
+    honest = TemContext.replace_texts
 
     def replace_texts(self: TemContext, texts: TextTokens, *drawn: Any) -> Ids:
         read.append((texts.kind.tolist(), texts.about.tolist(), drawn[-1]))
         return honest(self, texts, *drawn)
 
     monkeypatch.setattr(TemContext, "replace_texts", replace_texts)
-    listed, model = tmp_path / "listed.txt", toy_project(tmp_path)
+    listed = tmp_path / "listed.txt"
+    model = toy_project(tmp_path)
     listed.write_text("[PERSON]\ngrove\n", encoding="utf-8")
     asked = {
         "mechanism": "tem_context",

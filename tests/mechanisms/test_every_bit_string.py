@@ -47,7 +47,8 @@ def index_intervals(
     mechanism: OnLists, index: int, epsilon: float, bits: int
 ) -> dict[int, Interval]:
     """Return for each index the share of strings that certainly give it, and the share that may."""
-    shift, has_sign = np.uint64(64 - bits), isinstance(mechanism, DiffractorGeometric)
+    shift = np.uint64(64 - bits)
+    has_sign = isinstance(mechanism, DiffractorGeometric)
     starts = np.arange(2**bits, dtype=np.uint64) << shift
     rest = (np.uint64(1) << shift) - np.uint64(1)
     ends = []
@@ -60,7 +61,8 @@ def index_intervals(
             ends.append(
                 mechanism.perturb(np.full(len(first), index), np.full(len(first), epsilon), words)
             )
-    low, high = np.concatenate(ends[::2]), np.concatenate(ends[1::2])
+    low = np.concatenate(ends[::2])
+    high = np.concatenate(ends[1::2])
     decided = np.bincount(low[low == high], minlength=mechanism.size)
     open_cells = int((low != high).sum())
     assert open_cells <= 4 * mechanism.size + 4  # at the steps, and nowhere else
@@ -85,7 +87,8 @@ def truncated_law(
 ) -> dict[int, Decimal]:
     """TEM over positions: near ones by their distance, all others alike, with beta / (1 - beta)
     together."""
-    half, radius = Decimal(epsilon) / 2, int(min(gamma, size))
+    half = Decimal(epsilon) / 2
+    radius = int(min(gamma, size))
     far = min(Decimal(1), Decimal(min(1.0, beta / ((1 - beta) * max(size - 1, 1)))))
     weights = {
         x: (-half * abs(x - index)).exp() if abs(x - index) <= radius else far for x in range(size)
@@ -115,7 +118,8 @@ def test_positions_of_every_string(
     kind: type[OnLists], index: int, epsilon: float, bits: int
 ) -> None:
     """The test detects noise that is 3 % off (3 ‰ with longer strings)."""
-    mechanism, off = kind(np.arange(6)[None]), 1.03 if bits == BITS else 1.003
+    mechanism = kind(np.arange(6)[None])
+    off = 1.03 if bits == BITS else 1.003
     with localcontext() as context:
         context.prec = DIGITS
         found = index_intervals(mechanism, index, epsilon, bits)
@@ -127,7 +131,8 @@ def test_positions_of_every_string(
 def test_every_string_chooses_a_list_with_the_same_chance(n_lists: int) -> None:
     """Each list has the word at another index; epsilon is so large that it stays there."""
     orders = np.stack([np.roll(np.arange(n_lists), place) for place in range(n_lists)])
-    mechanism, n = DiffractorGeometric(orders), 2**BITS
+    mechanism = DiffractorGeometric(orders)
+    n = 2**BITS
     chosen = list[int]()
     mechanism.perturb = lambda index, *_: chosen.extend(index.tolist()) or index  # type: ignore[method-assign]
     second = np.arange(n, dtype=np.uint64) << np.uint64(64 - BITS)
@@ -160,7 +165,9 @@ def accepted(
         tried: for every proposal its result: a word, PENDING, or UNDECIDED with the doubt, which
             the first byte of the fraction settles, in ``parts`` parts.
     """
-    low, open_parts, width = [Decimal(0)] * tem.size, [Decimal(0)] * tem.size, 256 // parts
+    low = [Decimal(0)] * tem.size
+    open_parts = [Decimal(0)] * tem.size
+    width = 256 // parts
     for out, (proposed, position, _) in tried:
         if out >= 0:
             low[out] += 1
@@ -182,9 +189,11 @@ def tem_intervals(
     """Return for each proposed word the number of its real positions below 2^bits that are
     certainly accepted, and the number that may be.
     """
-    budgets, none = np.array([epsilon]), np.zeros((1, 4), dtype=np.uint64)
+    budgets = np.array([epsilon])
+    none = np.zeros((1, 4), dtype=np.uint64)
     space = kernels.Space(tem.vectors, tem.halvings, tem.sketch.rows, tem.sketch.step)
-    points, total = list[int](), [1]
+    points = list[int]()
+    total = [1]
     token = kernels.Tokens(
         np.array([word]),
         budgets,
@@ -205,7 +214,8 @@ def tem_intervals(
         while point < total[0]:
             # the plain way decides once it has the next one
             points[:] = [0, point] if way == "plain" else [point]
-            out, point = PENDING, point + 1
+            out = PENDING
+            point = point + 1
             with contextlib.suppress(Refused):
                 if way == "plain":
                     out = int(kernels.draw_uniformly.py_func(space, token, 2, tem.bits)[0])
@@ -224,7 +234,8 @@ def tem_intervals(
 
 def tem_law(tem: Tem, word: int, epsilon: float) -> dict[int, Decimal]:
     """2^bits times the weight of each word."""
-    everyone, gamma = np.arange(tem.size), float(tem.gamma(np.array([epsilon]))[0])
+    everyone = np.arange(tem.size)
+    gamma = float(tem.gamma(np.array([epsilon]))[0])
     distances = pair_distances(tem.vectors, np.full(tem.size, word), everyone).tolist()
     half = Decimal(float(epsilon) / 2)
     return {
@@ -288,7 +299,8 @@ def test_float64_says_where_it_cannot_tell() -> None:
     """The fast path alone leaves the boundary open, and the slow one agrees with it away from
     boundaries."""
     words = np.random.default_rng(3).integers(0, 2**64 - 1, size=(300, 2), dtype=np.uint64)
-    epsilon, index = np.geomspace(0.01, 20, 300), np.full(300, 500)
+    epsilon = np.geomspace(0.01, 20, 300)
+    index = np.full(300, 500)
     moved, doubt = list_kernels.geometric(index, epsilon, words, 1000)
     assert not doubt.any()
     for token in range(300):
@@ -332,17 +344,16 @@ def test_rounding_of_the_radius_never_makes_a_longer_step() -> None:
     assertion looks for.
     """
     tem = DiffractorTem(np.arange(1000))
-    beta, longer = Decimal(tem.beta), 0
+    beta = Decimal(tem.beta)
+    longer = 0
     with localcontext() as context:
         context.prec = 60
         level = 2 * ((1 - beta) * 999 / beta).ln()
         for whole in range(1, 200):
             epsilon = np.array([float(level / whole)])
             for _ in range(4):
-                gamma, radius = (
-                    float(truncation(epsilon, tem.beta, 1000)[0]),
-                    int(tem.reach(epsilon)[0]),
-                )
+                gamma = float(truncation(epsilon, tem.beta, 1000)[0])
+                radius = int(tem.reach(epsilon)[0])
                 longer += level / Decimal(float(epsilon[0])) - int(gamma) > 1
                 assert -1 <= level / Decimal(float(epsilon[0])) - radius <= 1
                 epsilon = np.nextafter(epsilon, 0)

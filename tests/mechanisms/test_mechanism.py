@@ -49,7 +49,8 @@ def test_the_protocol(name: str) -> None:
     )
     assert mechanism.name == name and mechanism.size == 12 and "exp(" in mechanism.guarantee
     assert isinstance(mechanism, ClosedForm) == (name in CLOSED)
-    ids, budgets = np.arange(36) % 12, np.geomspace(0.1, 90, 36)
+    ids = np.arange(36) % 12
+    budgets = np.geomspace(0.1, 90, 36)
     noise = mechanism.noise(budgets, stream(5, name))
     assert (
         len(noise) == 36
@@ -72,7 +73,8 @@ def test_the_protocol(name: str) -> None:
     assert (draws[0] != draws[1]).any()
 
 
-NAN, TWICE = float("nan"), vectors()[[0, 1, 0]]
+NAN = float("nan")
+TWICE = vectors()[[0, 1, 0]]
 
 
 @pytest.mark.parametrize(

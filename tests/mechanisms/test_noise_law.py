@@ -17,7 +17,9 @@ pytestmark = pytest.mark.slow
 
 P = 300
 EPSILON = 2.5
-BLOCKS, BLOCK = 3, 8_000  # 24,000 draws, some 20 MB at a time
+# 24,000 draws, some 20 MB at a time
+BLOCKS = 3
+BLOCK = 8_000
 
 Noise = Callable[[np.random.Generator], np.ndarray]  # (BLOCK, P)
 
@@ -45,7 +47,10 @@ def misfits(noise: Noise, name: str, blocks: int = BLOCKS) -> set[str]:
     rng = stream(17, "noise law", name)
     axis = np.random.default_rng(1).standard_normal(P)
     axis /= np.linalg.norm(axis)
-    radii, along, first, half = [], [], [], []
+    radii = []
+    along = []
+    first = []
+    half = []
     for _ in range(blocks):
         drawn = noise(rng)
         radius = np.linalg.norm(drawn, axis=1)

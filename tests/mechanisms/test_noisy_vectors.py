@@ -23,8 +23,11 @@ def stretched() -> np.ndarray:
 
 
 def test_lambda_0_is_madlib_bit_for_bit() -> None:
-    some, budgets, ids = stretched(), np.geomspace(0.1, 50, 60), np.arange(60)
-    plain, other = Madlib(some), Mahalanobis(some, lambda_=0.0)
+    some = stretched()
+    budgets = np.geomspace(0.1, 50, 60)
+    ids = np.arange(60)
+    plain = Madlib(some)
+    other = Mahalanobis(some, lambda_=0.0)
     noise = plain.noise(budgets, stream(1, "x"))
     assert (other.noise(budgets, stream(1, "x")) == noise).all()
     assert (other.replace(ids, budgets, noise) == plain.replace(ids, budgets, noise)).all()
@@ -35,7 +38,8 @@ def test_noise_is_the_same_alone_and_among_others() -> None:
     """Bit for bit, whatever the number of rows and of threads: a matrix product of a library is
     not."""
     rng = np.random.default_rng(1)
-    ball, root = rng.standard_normal((37, 60)), rng.standard_normal((60, 60))
+    ball = rng.standard_normal((37, 60))
+    root = rng.standard_normal((60, 60))
     together = np.zeros_like(ball)
     kernels.multiply(ball, root, together)
     assert together == pytest.approx(ball @ root)
@@ -46,7 +50,8 @@ def test_noise_is_the_same_alone_and_among_others() -> None:
         assert (parts == together).all()
 
 
-IDS, BUDGETS = np.arange(60) % 12, np.geomspace(0.1, 50, 60)
+IDS = np.arange(60) % 12
+BUDGETS = np.geomspace(0.1, 50, 60)
 
 
 def test_t_0_is_madlib_and_t_1_the_second() -> None:
@@ -62,7 +67,8 @@ def test_t_0_is_madlib_and_t_1_the_second() -> None:
 
 @pytest.mark.parametrize(("wrong", "follows"), [(1.0, True), (1.1, False)])
 def test_choice_of_many(wrong: float, follows: bool) -> None:
-    t, gaps = np.array([0.5, 1.0, 1.5, 2.0]), np.array([0.3, 0.5, 0.6, 0.9])
+    t = np.array([0.5, 1.0, 1.5, 2.0])
+    gaps = np.array([0.3, 0.5, 0.6, 0.9])
     uniform = stream(1, "many").random(SAMPLES)
     near = np.tile(np.arange(4), (SAMPLES, 1))
     chosen = Vickrey(vectors(), t=t.tolist(), k=4).choose(
@@ -114,11 +120,13 @@ def test_it_wraps_what_comes_from_a_noisy_vector(name: str) -> None:
         plain.metric,
         plain.guarantee,
     )
-    budgets, ids = np.full(200, 3.0), np.arange(200) % 12
+    budgets = np.full(200, 3.0)
+    ids = np.arange(200) % 12
     noise = mechanism.noise(budgets, stream(1, "x"))
     inner = plain.noise(budgets, stream(1, "x"))
     assert (noise[:, :-1] == inner).all()
-    out, before = mechanism.replace(ids, budgets, noise), plain.replace(ids, budgets, inner)
+    out = mechanism.replace(ids, budgets, noise)
+    before = plain.replace(ids, budgets, inner)
     near = mechanism.search.nearest_k(vectors()[before].astype(float), 6)[0]
     assert (out[:, None] == near).any(axis=1).all() and (out != before).any()
     # The input plays no part: another id with the same noisy vector gives the same word.
@@ -134,7 +142,8 @@ def test_lists_that_were_made_before_change_nothing(ranks: int) -> None:
     given = {"rank_remap": {"enabled": True, "c": 0.01, "ranks": ranks}}
     alone = build_mechanism("madlib", some, given)
     listed = build_mechanism("madlib", some, given, near=nearest_words(some, np.arange(50)))
-    budgets, ids = np.full(400, 3.0), np.arange(400) % 80
+    budgets = np.full(400, 3.0)
+    ids = np.arange(400) % 80
     noise = alone.noise(budgets, stream(1, "x"))
     out = alone.replace(ids, budgets, noise)
     assert (listed.replace(ids, budgets, noise) == out).all()

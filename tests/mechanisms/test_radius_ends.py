@@ -15,7 +15,8 @@ from scipy.stats import norm
 PAGE = (Path(__file__).parents[2] / "docs/proofs/madlib.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| (\d+) \| ([\d.]+) \| ([\d.]+) \| ([\d.e-]+) \| ([\d.e-]+) \|$", re.MULTILINE)
 # of NumPy's ziggurat
-TAIL, INVERSE = 3.6541528853610087963519472518, 0.27366123732975827203338247596
+TAIL = 3.6541528853610087963519472518
+INVERSE = 0.27366123732975827203338247596
 MOST = 2**53 - 1
 
 
@@ -34,7 +35,8 @@ def tail(k: int) -> float:
 
 def farthest() -> int:
     """The largest k that the tail's second uniform number can accept."""
-    low, high = 0, MOST
+    low = 0
+    high = MOST
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (

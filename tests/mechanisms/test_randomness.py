@@ -32,10 +32,8 @@ def test_blocks_made_together_are_those_made_one_by_one() -> None:
     rng = np.random.default_rng(0)
     state = rng.integers(2**32, size=16, dtype=np.uint32)
     state[12] = 2**32 - BLOCKS
-    together, alone = (
-        np.empty((16, BLOCKS), dtype=np.uint32),
-        np.empty((16, BLOCKS), dtype=np.uint32),
-    )
+    together = np.empty((16, BLOCKS), dtype=np.uint32)
+    alone = np.empty((16, BLOCKS), dtype=np.uint32)
     chacha20(state, together.ravel())
     for block in range(BLOCKS):
         chacha20(state + np.uint32(block) * (np.arange(16) == 12), alone.ravel())
@@ -44,7 +42,9 @@ def test_blocks_made_together_are_those_made_one_by_one() -> None:
 
 def test_words_are_those_of_the_stream() -> None:
     key = np.array([1, 2, 3, 4], dtype=np.uint64)
-    state, some, words = np.empty(16, dtype=np.uint32), np.empty(WORDS, dtype=np.uint64), []
+    state = np.empty(16, dtype=np.uint32)
+    some = np.empty(WORDS, dtype=np.uint64)
+    words = []
     open_stream(state, key[None], 0, 0)
     for _ in range(3):
         next_words(state, some)

@@ -63,7 +63,8 @@ def intervals(
 
     Every point of a proposal is tried, and every first byte of what settles a doubt.
     """
-    tried, total = list[int](), [1]
+    tried = list[int]()
+    total = [1]
 
     def next_point(_state: Any, _stream: Any, at: int, n: int, _mask: Any) -> tuple[int, int]:
         total[0] = int(n)
@@ -90,7 +91,8 @@ def intervals(
         point = 0
         while point < total[0]:
             tried[:] = [point]
-            out, point = PENDING, point + 1
+            out = PENDING
+            point = point + 1
             with contextlib.suppress(Refused):
                 out = int(plain_draw(*found["arguments"])[0])
             yield out, asked.doubts[0].tolist()
@@ -174,7 +176,8 @@ def test_envelopes_that_are_too_low_are_seen(fault: Any, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("said", [1.0, 0.85])
 def test_compiled_draws_follow_the_law(epsilon: float, said: float) -> None:
     """Of 40,000 draws for each of three queries; a wrong epsilon shows that this can fail."""
-    draws, queries = SentenceDraws(bank(), 1.0), points(3, seed=5, zero=True)
+    draws = SentenceDraws(bank(), 1.0)
+    queries = points(3, seed=5, zero=True)
     of = np.tile(np.arange(3), SAMPLES)
     budgets = np.full(len(of), epsilon)
     drawn = draws.replace_queries(queries, of, budgets, draws.noise(budgets, stream(7, "law")))
@@ -191,7 +194,8 @@ def test_no_draw_tells_more_than_epsilon_times_distance_or_the_diameter(
     seed: int, epsilon: float
 ) -> None:
     """Exact, for all pairs of queries, zeros among them."""
-    draws, queries = SentenceDraws(bank(), 1.0), points(9, seed=seed, zero=True)
+    draws = SentenceDraws(bank(), 1.0)
+    queries = points(9, seed=seed, zero=True)
     log_p = draws.log_pmf_of(queries, np.full(len(queries), epsilon))
     loss = np.abs(log_p[:, None] - log_p[None]).max(axis=2)
     apart = np.array([distances_to(queries, query) for query in queries])
@@ -201,7 +205,8 @@ def test_no_draw_tells_more_than_epsilon_times_distance_or_the_diameter(
 
 def test_draws_depend_on_no_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     """One after the other, all at once, and by other blocks, with the same keys."""
-    draws, queries = SentenceDraws(bank(40), 1.0), points(30, seed=2)
+    draws = SentenceDraws(bank(40), 1.0)
+    queries = points(30, seed=2)
     of = np.repeat(np.arange(30), 3)
     budgets = np.where(of % 2, 3.0, 11.0)
     keys = draws.noise(budgets, stream(7, "batches"))
@@ -225,8 +230,10 @@ def test_the_last_bits_are_decided_exactly(monkeypatch: pytest.MonkeyPatch) -> N
     """A sampler that leaves every decision open draws by the law all the same."""
     monkeypatch.setattr(kernels, "decide", lambda *_: tem_kernels.UNSURE)
     monkeypatch.setattr(kernels, "draw", kernels.draw.py_func)
-    draws, query = SentenceDraws(bank(4), 1.0), points(1, seed=3)
-    budgets, of = np.full(600, 6.0), np.zeros(600, dtype=np.int64)
+    draws = SentenceDraws(bank(4), 1.0)
+    query = points(1, seed=3)
+    budgets = np.full(600, 6.0)
+    of = np.zeros(600, dtype=np.int64)
     drawn = draws.replace_queries(query, of, budgets, draws.noise(budgets, stream(7, "unsure")))
     assert fits(drawn, np.exp(draws.log_pmf_of(query, budgets[:1])[0]))
 

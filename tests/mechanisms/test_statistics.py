@@ -18,7 +18,8 @@ LOADED = Known([[0.5, 0.3, 0.2], [0.0, 1.0, 0.0], [0.1, 0.1, 0.8]])
 def test_counts_agree_with_expectations(wrong: float, fits: bool) -> None:
     """10,000 rows of 5 draws of each word, means within 6 standard errors; off by 0.1 they are
     not."""
-    n, draws = 10_000, 5
+    n = 10_000
+    draws = 5
     ids = np.repeat(np.arange(3), n)
     drawn = deniability.draw_replacements(LOADED, ids, 1.0, draws, stream(1, "agree"))
     same = deniability.unchanged_counts(ids, drawn).reshape(3, n) / draws

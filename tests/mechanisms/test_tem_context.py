@@ -48,7 +48,8 @@ def test_the_base_measure_is_that_of_the_bigrams() -> None:
     a millionth."""
     for kappa, common in ((0.0, N), (0.5, 9), (1.0, N), (2.0, N)):
         mechanism = toy(kappa=kappa, common_words=common)
-        rng, bigrams = np.random.default_rng(3), mechanism.bigrams
+        rng = np.random.default_rng(3)
+        bigrams = mechanism.bigrams
         single = (
             rng.integers(N, size=(2, 4 * N)),
             rng.integers(1, 50, 4 * N),
@@ -56,10 +57,12 @@ def test_the_base_measure_is_that_of_the_bigrams() -> None:
         )[2] + 1.0
         for before in (0, 7):
             row = slice(bigrams.starts[before], bigrams.starts[before + 1])
-            n, different = bigrams.counts[row].sum(), len(bigrams.ids[row])
+            n = bigrams.counts[row].sum()
+            different = len(bigrams.ids[row])
             mixture = single / single.sum() * different / (n + different)
             mixture[bigrams.ids[row]] += bigrams.counts[row] / n * n / (n + different)
-            wanted, found = mixture**kappa, mechanism.mass.of(before)
+            wanted = mixture**kappa
+            found = mechanism.mass.of(before)
             wanted[np.argsort(-single)[common:]] /= 2**20
             assert found / found.sum() == pytest.approx(wanted / wanted.sum(), rel=1e-3, abs=1e-8)
         assert mechanism.mass.of(-1).min() >= 1
@@ -70,10 +73,15 @@ def test_draws_are_distributed_as_claimed_after_each_word(epsilon: float) -> Non
     """The draws are for a word without context, for a word after a kept word, and for an unknown
     word; all z statistics must be small.
     """
-    mechanism, n, rng = toy(), 40_000, np.random.default_rng(8)
-    budgets, keys = np.full(n, epsilon), rng.integers(0, 2**63, (3, n, 4)).astype(np.uint64)
-    unknown, after = mechanism.mass.of(5) / mechanism.mass.of(5).sum(), np.full(n, 5)
-    word, words = np.array([2]), np.full(n, 2)
+    mechanism = toy()
+    n = 40_000
+    rng = np.random.default_rng(8)
+    budgets = np.full(n, epsilon)
+    keys = rng.integers(0, 2**63, (3, n, 4)).astype(np.uint64)
+    unknown = mechanism.mass.of(5) / mechanism.mass.of(5).sum()
+    after = np.full(n, 5)
+    word = np.array([2])
+    words = np.full(n, 2)
     rows = (
         (mechanism.replace(words, budgets, keys[0]), mechanism.log_pmf(word, budgets[:1])),
         (
@@ -106,10 +114,8 @@ def test_what_a_draw_depends_on() -> None:
     """
     mechanism = toy()
     keys = np.random.default_rng(1).integers(0, 2**63, (5, 4)).astype(np.uint64)
-    kind, about = (
-        [DRAWN, SKIPPED, DRAWN, FOLLOWS, DRAWN, KEPT, DRAWN, DRAWN],
-        [0, -1, 1, 0, 2, 9, 3, 4],
-    )
+    kind = [DRAWN, SKIPPED, DRAWN, FOLLOWS, DRAWN, KEPT, DRAWN, DRAWN]
+    about = [0, -1, 1, 0, 2, 9, 3, 4]
     drawn = walk(mechanism, kind, about, [3, 4, 5, 6, 7], keys)
     one = np.full(1, 2.0)
 
@@ -139,7 +145,9 @@ def intervals(
     """Return for each proposed word the number of its positions that are certainly accepted, and
     the number that may be; every proposal is tried.
     """
-    budgets, points, asked = np.array([epsilon]), list[int](), [1, 0]
+    budgets = np.array([epsilon])
+    points = list[int]()
+    asked = [1, 0]
 
     def next_point(_state: Any, _stream: Any, at: int, total: Any, _mask: Any) -> tuple[Any, int]:
         asked[0] = int(total)
@@ -166,16 +174,16 @@ def intervals(
     token = tem_kernels.Tokens(
         drawn.ids, budgets, drawn.gamma, drawn.keys, drawn.refused, np.zeros((1, 3), np.int64)
     )
-    near, doubt = (
-        (lists.ids, lists.distances, np.arange(mechanism.size)),
-        np.zeros(3, dtype=np.int64),
-    )
+    near = (lists.ids, lists.distances, np.arange(mechanism.size))
+    doubt = np.zeros(3, dtype=np.int64)
 
     def tried() -> Iterator[tuple[int, Sequence[int]]]:
         point = 0
         while point < asked[0]:
             for fine in range(2**kernels.FINE_BITS):
-                points[:], asked[1], out = [point], fine, PENDING
+                points[:] = [point]
+                asked[1] = fine
+                out = PENDING
                 with contextlib.suppress(Refused):
                     out = int(
                         kernels._draw.py_func(space, mechanism._sums, drawn, 0, before, near, doubt)
@@ -275,7 +283,8 @@ def plain_draw(
     ends = [*accumulate(times * size for _, times, size, _ in parts)]
     total = ends[-1]
     mask = 2 ** (total - 1).bit_length() - 1
-    state, block = np.empty(16, dtype=np.uint32), np.empty(kernels.WORDS, dtype=np.uint64)
+    state = np.empty(16, dtype=np.uint32)
+    block = np.empty(kernels.WORDS, dtype=np.uint64)
     kernels.open_stream(state, keys, 0, 0)
 
     def stream() -> Iterator[int]:
@@ -292,7 +301,8 @@ def plain_draw(
         at = bisect_right(ends, point)
         proposed, times, size, is_near = parts[at]
         # near words are counted from the end of what they have together
-        beyond, left = point - (ends[at] - times * size), ends[at] - 1 - point
+        beyond = point - (ends[at] - times * size)
+        left = ends[at] - 1 - point
         q = (left if is_near else beyond) % size
         d = float(pair_distances(mechanism.vectors, np.array([word]), np.array([proposed]))[0])
         limit = 2**52 * (Decimal(-half) * Decimal(min(d, gamma))).exp()
@@ -309,10 +319,13 @@ def test_compiled_draws_are_those_of_a_plain_sampler(
     Envelopes that are a thousandth short are others' draws.
     """
     monkeypatch.setattr("lexveil.embeddings.neighborhoods.LISTED", 8)
-    mechanism, n, same = toy(), 150, 0
+    mechanism = toy()
+    n = 150
+    same = 0
     keys = np.random.default_rng(4).integers(0, 2**63, (n, 4)).astype(np.uint64)
     epsilon = np.resize([0.3, 1.5, 6.0], n)
-    words, before = np.arange(n) % N, np.resize([-1, 5, 7, 11], n)
+    words = np.arange(n) % N
+    before = np.resize([-1, 5, 7, 11], n)
     drawn = mechanism.replace_after(words, epsilon, keys, before)
     with localcontext() as context:
         context.prec = DIGITS

@@ -74,11 +74,15 @@ def test_bounds_of_the_distance_decide_as_the_distance_does() -> None:
     """The positions include some just beside the limit; the bounds include the distance itself and
     those of the sketch.
     """
-    some, rng = vectors(200), np.random.default_rng(5)
-    sketch, bits, n_unsure = Tem(some).sketch, 40, 0
+    some = vectors(200)
+    rng = np.random.default_rng(5)
+    sketch = Tem(some).sketch
+    bits = 40
+    n_unsure = 0
     for _ in range(1000):
         word, proposed = (int(number) for number in rng.integers(200, size=2))
-        radius, half = rng.exponential(4), rng.exponential(2)
+        radius = rng.exponential(4)
+        half = rng.exponential(2)
         edge = min(float(pair_distances(some, np.array([word]), np.array([proposed]))[0]), radius)
         limit = 2**bits * (Decimal(-half) * Decimal(edge)).exp()
         closest = sketch_bounds(sketch.rows, sketch.step, word, proposed)
@@ -113,7 +117,8 @@ def test_rounding_is_bounded_by_what_is_stated() -> None:
     """Scores against exact ones of the same vectors; the sentence of the record is true of the
     largest spaces."""
     some = vectors(60)
-    tem, worst = Tem(some), 0.0
+    tem = Tem(some)
+    worst = 0.0
     for word, other in itertools.product(range(60), repeat=2):
         rows = [[Fraction(float(value)) for value in some[row]] for row in (word, other)]
         exact = Decimal(0)
@@ -135,12 +140,12 @@ def test_batches_lists_and_neighbours_change_nothing(bits: int | None) -> None:
     """Tokens give the same words alone or all at once with other epsilons, and with lists made
     before or now.
     """
-    some, ids, budgets = vectors(50), np.arange(50), np.geomspace(0.05, 80, 50)
-    tem, fresh, listed = (
-        Tem(some),
-        Tem(some),
-        Tem(some, neighborhoods.nearest_words(some, np.arange(30))),
-    )
+    some = vectors(50)
+    ids = np.arange(50)
+    budgets = np.geomspace(0.05, 80, 50)
+    tem = Tem(some)
+    fresh = Tem(some)
+    listed = Tem(some, neighborhoods.nearest_words(some, np.arange(30)))
     for one in (tem, fresh, listed):
         one.bits = bits or one.bits
     noise = tem.noise(budgets, stream(1, "x"))
@@ -164,7 +169,8 @@ def toy(penalty: int = 2, n: int = len(N_WORDS), n_words: np.ndarray | None = N_
 def test_of_every_string_one_is_not_thinned(halvings: int) -> None:
     """A word of measure 2^-h passes for exactly that share of all bytes; h of 0 takes nothing of
     the stream."""
-    state, passed = np.zeros(16, dtype=np.uint32), 0
+    state = np.zeros(16, dtype=np.uint32)
+    passed = 0
     for value in range(256):
         stream_words = np.full(kernels.WORDS, value, dtype=np.uint64)
         is_thinned, place = kernels._is_thinned.py_func(state, stream_words, 5, halvings)
@@ -177,7 +183,8 @@ def test_of_every_string_one_is_not_thinned(halvings: int) -> None:
     ("n", "error"), [(50, 1e-9), (SMALL + 60, 0.2)], ids=["exactly", "by some words"]
 )
 def test_the_adversary_knows_the_sums_of_the_weights(n: int, error: float) -> None:
-    epsilon, n_words = np.array([1.0, 6.0]), np.resize(N_WORDS, n)
+    epsilon = np.array([1.0, 6.0])
+    n_words = np.resize(N_WORDS, n)
     tem = toy(2, n, n_words)
     sums = log_normalizers(tem, epsilon)
     for word in (0, 1, n - 1):

@@ -42,7 +42,8 @@ class Known(Loaded):
 def draw(
     mechanism, word: int, epsilon: float, name: str = "draw", samples: int = SAMPLES
 ) -> np.ndarray:
-    ids, budgets = np.full(samples, word), np.full(samples, epsilon)
+    ids = np.full(samples, word)
+    budgets = np.full(samples, epsilon)
     return mechanism.replace(ids, budgets, mechanism.noise(budgets, stream(7, name)))
 
 
@@ -56,7 +57,8 @@ def fits(drawn: np.ndarray, law: np.ndarray) -> bool:
     if expected[-1] == 0:
         if seen[-1]:
             return False
-        seen, expected = seen[:-1], expected[:-1]
+        seen = seen[:-1]
+        expected = expected[:-1]
     return len(seen) == 1 or chisquare(seen, expected).pvalue > FALSE_ALARM
 
 

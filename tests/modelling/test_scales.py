@@ -33,7 +33,8 @@ def test_a_scale_of_words(outside: Path, words: list[str], cli: Any) -> None:
         *words[1:30:3]
     }
     assert main([*BUILD, "seeds.tsv", "-o", "spread.tsv", "--model", "toy"]) == 0
-    given, spread = read(outside / "own.tsv"), read(outside / "spread.tsv")
+    given = read(outside / "own.tsv")
+    spread = read(outside / "spread.tsv")
     assert not spread.is_public and given.scores.items() <= spread.scores.items()
 
 
@@ -77,9 +78,11 @@ def test_what_is_refused(outside: Path, content: str, said: str, cli: Any) -> No
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", ["sentiment", "emergency"])
 def test_the_scale_that_ships_is_that_of_its_seeds(tmp_path: Path, name: str) -> None:
-    seeds, file = ROOT / f"examples/purposes/{name}_seeds.tsv", f"{name}.tsv"
+    seeds = ROOT / f"examples/purposes/{name}_seeds.tsv"
+    file = f"{name}.tsv"
     assert main([*BUILD, str(seeds), "-o", str(tmp_path / file), "--model", "en", "--public"]) == 0
-    made, ships = read(tmp_path / file).scores, read(ROOT / "lexveil/models/purposes" / file).scores
+    made = read(tmp_path / file).scores
+    ships = read(ROOT / "lexveil/models/purposes" / file).scores
     # The regression is in float64: other processors round the last digit of few scores in another
     # way.
     differ = {

@@ -116,16 +116,20 @@ def _beside_the_source(step: int) -> Any:
     written before."""
 
     def beside(original: Any, self: Any, texts: Any, ids: Any, *drawn: Any) -> Any:
-        n, text = len(texts.kind), np.cumsum(texts.is_first)
+        n = len(texts.kind)
+        text = np.cumsum(texts.is_first)
         is_drawn, is_kept, follows = (texts.kind == kind for kind in (DRAWN, KEPT, FOLLOWS))
         source = np.full(n, -1)
-        source[is_drawn], source[is_kept] = ids[texts.about[is_drawn]], texts.about[is_kept]
+        source[is_drawn] = ids[texts.about[is_drawn]]
+        source[is_kept] = texts.about[is_kept]
         source[follows] = source[texts.about[follows]]
         other = np.clip(np.arange(n) + step, 0, n - 1)
         seen = np.where((text[other] == text) & (other != np.arange(n)), source[other], -1)
         # what each is drawn after, as if it were written, and it
         doubled = [np.repeat(column, 2) for column in texts]
-        doubled[0][1::2], doubled[1][::2], doubled[2][::2] = False, KEPT, seen
+        doubled[0][1::2] = False
+        doubled[1][::2] = KEPT
+        doubled[2][::2] = seen
         doubled[2][1::2] = np.where(follows, 2 * texts.about + 1, texts.about)
         return original(self, type(texts)(*doubled), ids, *drawn)[1::2]
 
@@ -134,7 +138,8 @@ def _beside_the_source(step: int) -> Any:
 
 def _weight_of_the_word(original: Any, self: Any, texts: Any, ids: Any, *drawn: Any) -> Any:
     """Every other word is drawn as if κ were 0: κ depends on the word."""
-    flat, mass = copy(self), self._sums
+    flat = copy(self)
+    mass = self._sums
     single = (np.int64(2**24) >> self.halvings.astype(np.int64)).astype(np.int64)
     sums = np.concatenate([[0], np.cumsum(single)])
     flat._sums = mass._replace(
@@ -232,10 +237,8 @@ def _noise_by_neighbours(original: Any, self: Any, ids: Any, epsilon: Any, noise
 
 def _by_content(original: Any, self: Any, batch: Any, budget: Any = None) -> Any:
     seed = abs(hash(tuple(batch.texts)))
-    before, workers.release_generator = (
-        workers.release_generator,
-        lambda: np.random.default_rng(seed),
-    )
+    before = workers.release_generator
+    workers.release_generator = lambda: np.random.default_rng(seed)
     try:
         return original(self, batch, budget)
     finally:

@@ -218,10 +218,8 @@ def seen_and_written(shown: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     assert run(shown, "--seed", str(SEED)) == 0
     tokens = pq.read_table("out.jsonl.tokens.parquet").to_pylist()
     record = json.loads(Path("out.jsonl.record.json").read_text())
-    spent, budget = (
-        sum(token["epsilon"] for token in tokens),
-        float(record["document_budget"]["input"]),
-    )
+    spent = sum(token["epsilon"] for token in tokens)
+    budget = float(record["document_budget"]["input"])
     for name, value in (("ε spent on the text, in each draw", spent), ("its budget", budget)):
         (said,) = re.findall(rf"<dt>{name}</dt><dd>([^<]*)</dd>", shown)
         assert value > 0 and float(said.replace(",", "")) == float(f"{value:.4g}")

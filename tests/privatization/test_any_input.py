@@ -238,7 +238,8 @@ def test_any_record(ready: Path, name: str, data: st.DataObject) -> None:
         model=SimpleNamespace(params=model.params, project=SimpleNamespace(audits=ready / "read")),
         prepared=SimpleNamespace(parameters={}),
     )
-    budget, reference = DocumentBudget(1.0, 1.0), model.reference("S1")
+    budget = DocumentBudget(1.0, 1.0)
+    reference = model.reference("S1")
     readers: dict[str, tuple[dict[str, Any], Callable[[Path], object]]] = {
         RECORD: (record, lambda file: read_record(file.parent)),
         "out.record.json": (record, lineage_record),

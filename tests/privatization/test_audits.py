@@ -49,10 +49,8 @@ def write(name: str, **changed: Any) -> Path:
 def relied_on(epsilon: float = 10.0, mode: str = "release") -> tuple[AuditReference | None, str]:
     options = Request(mechanism="vickrey", strategy="S3", epsilon=epsilon, mode=mode)
     params = load_params()
-    model, prepared = (
-        SimpleNamespace(params=params, project=SimpleNamespace(audits=paths.AUDITS)),
-        {"t": 0.75},
-    )
+    model = SimpleNamespace(params=params, project=SimpleNamespace(audits=paths.AUDITS))
+    prepared = {"t": 0.75}
     engine: Any = SimpleNamespace(
         settings=settings_of(options, params),
         model=model,

@@ -101,7 +101,8 @@ def refused(
 ) -> None:
     """Rewrite ``source`` to ``out``, which must fail as docs/reference/bad-input.md says of
     ``case``."""
-    before, spent = files(inputs), spends()
+    before = files(inputs)
+    spent = spends()
     target = out if out == "-" else str(inputs / out)
     code = command(
         "privatize", str(inputs / source), "-o", target, *HOW, *(options or ("--epsilon", "10"))
@@ -199,7 +200,8 @@ def test_an_input_that_changes_between_the_two_passes(
     inputs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], case: str
 ) -> None:
     (inputs / "f.jsonl").write_bytes(lines(GOOD, GOOD))
-    count, spent = TwoPassRun.count, spends()
+    count = TwoPassRun.count
+    spent = spends()
 
     def counted_then_changed(self: TwoPassRun, *arguments: Any) -> None:
         count(self, *arguments)

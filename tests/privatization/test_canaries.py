@@ -27,13 +27,11 @@ from lexveil.formats.readers import Reader
 from lexveil.runtime.crash import crash_report
 from tests.tasks.changing import change_params
 
-TEXT, SUBJECT, OTHER, NOTE, FILE = (
-    "zanzibarix",
-    "quetzalonia",
-    "xylopharra",
-    "brobdingnagor",
-    "lilliputian",
-)
+TEXT = "zanzibarix"
+SUBJECT = "quetzalonia"
+OTHER = "xylopharra"
+NOTE = "brobdingnagor"
+FILE = "lilliputian"
 SENTENCE = f"the government said fire services were there {TEXT}"
 HOW = ("--mechanism", "madlib", "--strategy", "S1", "--document-budget", "5")
 API: dict[str, Any] = {"mechanism": "madlib", "strategy": "S1", "document_budget": 5.0}
@@ -45,7 +43,9 @@ class Watch:
     def __init__(
         self, capture: pytest.CaptureFixture[str], log: pytest.LogCaptureFixture, root: Path
     ) -> None:
-        self.capture, self.log, self.root = capture, log, root
+        self.capture = capture
+        self.log = log
+        self.root = root
         self.said = ""
 
     def command(self, *arguments: object, code: int = 0) -> None:
@@ -120,7 +120,8 @@ def inputs(folder: Path) -> list[Path]:
 
 def test_files_that_are_rewritten(watch: Watch, tmp_path: Path) -> None:
     """Other columns come out in the output by contract, subjects too, and neither anywhere else."""
-    sources, outs = inputs(tmp_path), []
+    sources = inputs(tmp_path)
+    outs = []
     for number, source in enumerate(sources):
         outs.append(tmp_path / f"out-{number}{''.join(source.suffixes)}")
         watch.command("privatize", source, "-o", outs[-1], *HOW, "--subject-column", "id")
@@ -140,7 +141,8 @@ def test_rows_that_are_withheld(watch: Watch, tmp_path: Path) -> None:
     rows = [{"id": f"{SUBJECT}", "text": SENTENCE, "more": OTHER}] * 2 + [
         {"id": "1", "text": "the", "more": ""}
     ]
-    source, out = tmp_path / "in.parquet", tmp_path / "out.parquet"
+    source = tmp_path / "in.parquet"
+    out = tmp_path / "out.parquet"
     pq.write_table(pa.Table.from_pylist(rows), source)
     watch.command(
         "privatize", source, "-o", out, *HOW, "--subject-column", "id", "--max-token-epsilon", "5"

@@ -33,7 +33,8 @@ def replaced(table: Any, n_rows: int) -> Any:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_columns_of_arrow(shape: str) -> None:
-    changed, refused = [], []
+    changed = []
+    refused = []
     for name, array in ARROW.items():
         column = shapes(array)[shape]
         texts = pa.array(["x"] * len(column), pa.string())
@@ -77,7 +78,8 @@ def _strings_below() -> Iterator[tuple[str, pa.Array]]:
                 ),
             )
         for start, size in (([0, 1, 2], [1, 1, 1]), ([2, 0, 0], [1, 2, 1])):
-            starts, sizes = pa.array(start, pa.int32()), pa.array(size, pa.int32())
+            starts = pa.array(start, pa.int32())
+            sizes = pa.array(size, pa.int32())
             yield f"list view of {kind}", pa.ListViewArray.from_arrays(starts, sizes, values)
         mask = pa.array([False, True, False])
         hidden = pa.StructArray.from_arrays([values], ["x"], mask=mask)
@@ -103,7 +105,8 @@ def _bytes(array: pa.Array) -> bytes:
 
 def test_nothing_is_in_a_copy_that_no_row_shows() -> None:
     """Bytes of rows that were cut away, and below a null."""
-    n_cut, leaks = 0, []
+    n_cut = 0
+    leaks = []
     for name, array in _strings_below():
         for row in range(len(array)):
             part = array.slice(row, 1)
@@ -139,7 +142,8 @@ def _duckdb_types(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
 @pytest.mark.parametrize("rows", ["", "limit 0", "null"])
 def test_columns_of_duckdb(rows: str) -> None:
     with duckdb.connect() as connection:
-        changed, kinds = [], _duckdb_types(connection)
+        changed = []
+        kinds = _duckdb_types(connection)
         for name, value in kinds.items():
             column = f"case when random() > 2 then {value} end" if rows == "null" else value
             query = (
@@ -166,7 +170,8 @@ def test_a_relation_that_gives_other_rows_each_time_is_read_once(
         )
         frame = frame_of(source)
         assert frame is not None
-        texts, ids = frame.read("body"), frame.read("i")
+        texts = frame.read("body")
+        ids = frame.read("i")
         made = frame.replacing("body")([text.upper() for text in texts])
         assert made.project("body, i").fetchall() == [(f"TEXT {number}", number) for number in ids]
         assert texts == [f"text {number}" for number in ids]
@@ -253,7 +258,8 @@ def _polars() -> dict[str, pl.Series]:
 
 @pytest.mark.parametrize("rows", ["all", "none", "null"])
 def test_columns_of_polars(rows: str) -> None:
-    changed, every = [], _polars()
+    changed = []
+    every = _polars()
     for name, series in every.items():
         other = {"all": series, "none": series.clear()}.get(rows)
         if other is None:
@@ -313,7 +319,8 @@ def _pandas() -> dict[str, pd.Series]:
 @pytest.mark.parametrize("rows", ["all", "none", "null"])
 @pytest.mark.parametrize("label", ["other", 5, ("a", 2), datetime.date(2026, 1, 1)])
 def test_columns_of_pandas(rows: str, label: Any) -> None:
-    changed, every = [], _pandas()
+    changed = []
+    every = _pandas()
     indexes = [pd.Index(["b", "a"]), pd.MultiIndex.from_tuples([("b", 1), ("a", 2)])]
     for number, (name, series) in enumerate(every.items()):
         other = {"all": series, "none": series.iloc[:0], "null": series.iloc[[1]]}[rows]

@@ -34,7 +34,10 @@ HOW: dict[str, Any] = {
     "max_token_epsilon": 5.0,
 }
 TEXT = "The police said that Zora Quix and Bo Ylem met Zora Quix at 17-B Elm."
-ZORA, BO, AGAIN, PLACE = (21, 30), (35, 42), (47, 56), (60, 64)
+ZORA = (21, 30)
+BO = (35, 42)
+AGAIN = (47, 56)
+PLACE = (60, 64)
 
 
 def at(*spans: tuple[tuple[int, int], str]) -> list[dict[str, Any]]:
@@ -98,7 +101,8 @@ def test_pseudonyms_are_equal_where_names_are_and_different_where_they_are_not(
 def test_pseudonyms_are_uniform_and_depend_on_equality_alone(built: Path, names: Path) -> None:
     """Two names, one document each: 400 fair draws lie within 4 standard deviations of half but for
     1 in 15,000."""
-    texts, spans = ["Zora"] * 400, [at(((0, 4), "PERSON"))] * 400
+    texts = ["Zora"] * 400
+    spans = [at(((0, 4), "PERSON"))] * 400
     how = HOW | {"seed": 5, "types": {"PERSON": "pseudonym"}, "pseudonyms": names}
     values = lexveil.privatize(texts, spans=spans, **how).values
     assert abs(values.count("Mary Poe") - 200) < 40 and set(values) == {"Mary Poe", "John Doe"}

@@ -173,7 +173,8 @@ def test_a_sum_is_exact_in_whatever_parts_it_comes(numbers: list[float], n_parts
     """The sum equals that of math.fsum, which rounds once, even with subnormal numbers and
     cancellation.
     """
-    whole, parts = ExactSum(), ExactSum()
+    whole = ExactSum()
+    parts = ExactSum()
     whole.add(np.array(numbers, dtype=np.float64))
     for part in np.array_split(np.array(numbers, dtype=np.float64)[::-1], n_parts):
         of_part = ExactSum()

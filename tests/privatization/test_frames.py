@@ -168,7 +168,8 @@ def test_what_no_row_has_is_not_passed_on() -> None:
         "nested": pa.array([{"a": "n"}, {"a": "m"}, {"a": "rude"}], inner),
         "plain": ["p", "q", "rude"],
     }
-    made, sink = replaced(pa.table(columns).slice(0, 2), "s", "t"), pa.BufferOutputStream()
+    made = replaced(pa.table(columns).slice(0, 2), "s", "t")
+    sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, made.schema) as stream:
         stream.write_table(made)
     assert b"rude" not in sink.getvalue().to_pybytes()
@@ -253,7 +254,8 @@ def test_subjects_whose_labels_do_not_say_whose_they_are_are_refused(
 
 def test_labels_that_occur_twice_in_one_order_are_taken_as_they_stand() -> None:
     index = ["a", "a", "b"]
-    texts, people = pd.Series(["x", "y", "z"], index=index), pd.Series(PEOPLE, index=index)
+    texts = pd.Series(["x", "y", "z"], index=index)
+    people = pd.Series(PEOPLE, index=index)
     assert frames.column_list(frames.aligned(people, texts, "subjects"), "") == PEOPLE
 
 
@@ -268,7 +270,8 @@ def test_what_has_no_labels_belongs_by_position(side: str, people: Any) -> None:
 def test_a_call_rewrites_each_text_by_the_spans_and_subject_of_its_label(
     built: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen, whole = list[Texts](), frames.privatize_texts
+    seen = list[Texts]()
+    whole = frames.privatize_texts
     monkeypatch.setattr(
         frames,
         "privatize_texts",
@@ -283,6 +286,7 @@ def test_a_call_rewrites_each_text_by_the_spans_and_subject_of_its_label(
 
 
 def test_arrays_of_numpy_are_columns(texts: list[Any], built: Path) -> None:
-    given, people = np.array(ROWS["body"], dtype=object), np.array(ROWS["who"])
+    given = np.array(ROWS["body"], dtype=object)
+    people = np.array(ROWS["who"])
     done = lexveil.privatize(given, subjects=people, seed=7, project=built, **HOW)
     assert isinstance(done.values, np.ndarray) and list(done.values) == texts

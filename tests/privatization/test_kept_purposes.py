@@ -42,8 +42,10 @@ def scale(outside: Path) -> Path:
 def test_words_of_a_side_come_out_as_words_of_that_side(scale: Path) -> None:
     """More of them than without the axis, at the same epsilon; how many is said, and holds of other
     draws."""
-    using, plain = Model.load(name="toy+toy.tsv=3"), Model.load(name="toy")
-    purpose, policy = using.purposes[0], Policy("perturb", "keep", "sample")
+    using = Model.load(name="toy+toy.tsv=3")
+    plain = Model.load(name="toy")
+    purpose = using.purposes[0]
+    policy = Policy("perturb", "keep", "sample")
     scores = purpose.of(using.embedding("S1").tokens)
     kept = []
     for model in (plain, using):
@@ -204,7 +206,8 @@ def test_a_private_purpose_stays_private_whatever_params_say_afterwards(
     said: str,
 ) -> None:
     """What counts is what the vectors were made with; nothing is released, and nothing charged."""
-    secret, open_ = write_scale("secret", public=False), write_scale("open", public=True)
+    secret = write_scale("secret", public=False)
+    open_ = write_scale("open", public=True)
     hashes = {"own": secret[1], "open": open_[1]}
     files = {"secret": secret[0], "open": open_[0]}
     made_with(

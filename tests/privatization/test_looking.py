@@ -44,7 +44,8 @@ def test_it_foretells_what_a_release_counts(source: Path, tmp_path: Path) -> Non
     assert {file.name for file in tmp_path.iterdir()} == {"in.jsonl", "project"}
     assert not Path(".lexveil").exists()
     done = privatize_file(source, tmp_path / "out.jsonl", **HOW)
-    record, operator = done.record.to_dict(), done.operator.to_dict()
+    record = done.record.to_dict()
+    operator = done.operator.to_dict()
     assert found["by_class"] == operator["counts"]["by_class"]
     assert (found["rows"], found["subjects"], found["tokens"]) == (
         3,
@@ -58,10 +59,8 @@ def test_it_foretells_what_a_release_counts(source: Path, tmp_path: Path) -> Non
         sum(operator["counts"]["by_class"][kind].values()) for kind in ("word", "stopword", "oov")
     )
     assert found["coverage"] == pytest.approx(1 - unknown / words)
-    per, spent = (
-        found["budget"]["epsilon_per_token"],
-        pq.read_table(tmp_path / "out.jsonl.tokens.parquet")["epsilon"],
-    )
+    per = found["budget"]["epsilon_per_token"]
+    spent = pq.read_table(tmp_path / "out.jsonl.tokens.parquet")["epsilon"]
     spent = spent.to_numpy()[spent.to_numpy() > 0]
     assert (per["least"], per["most"], per["mean"]) == pytest.approx(
         (spent.min(), spent.max(), spent.mean())
@@ -71,15 +70,14 @@ def test_it_foretells_what_a_release_counts(source: Path, tmp_path: Path) -> Non
 def test_each_text_counts_as_one(built: Path, tmp_path: Path) -> None:
     """One long text among short ones does not hide what becomes of these: what is foretold is what
     comes out."""
-    short, long = (
-        "The government said no to fire services.",
-        "The police said that the government was there. " * 300,
-    )
+    short = "The government said no to fire services."
+    long = "The police said that the government was there. " * 300
     file = tmp_path / "in.jsonl"
     file.write_text("".join(json.dumps({"text": text}) + "\n" for text in [short] * 30 + [long]))
     how = {"mechanism": "tem", "strategy": "S1", "epsilon": 40.0, "average_words": 100.0, "seed": 1}
     found = inspect(file, **how)
-    documents, tried = found.tried.documents, found.tried
+    documents = found.tried.documents
+    tried = found.tried
     assert documents is not None and tried.share_changed is not None and documents.documents == 31
     # of all tokens, and of a text
     assert tried.share_changed > 0.5 and documents.worst_tenth_unchanged > 0.9

@@ -182,7 +182,8 @@ def test_a_folder_and_its_files(world: World) -> None:
 
 def test_standard_output(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     def run(texts: Sequence[str], folder: Path) -> Made:
-        source, out = write(texts, folder, "jsonl"), io.BytesIO()
+        source = write(texts, folder, "jsonl")
+        out = io.BytesIO()
         with monkeypatch.context() as patch:
             patch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(source.read_bytes())))
             patch.setattr(

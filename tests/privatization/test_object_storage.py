@@ -20,7 +20,8 @@ from lexveil.request import FileRequest
 from lexveil.runtime import objects
 from lexveil.runtime.objects import as_path
 
-moto, boto3 = pytest.importorskip("moto.server"), pytest.importorskip("boto3")
+moto = pytest.importorskip("moto.server")
+boto3 = pytest.importorskip("boto3")
 make_server = pytest.importorskip("werkzeug.serving").make_server
 TEXTS = [f"the government said fire services in new south wales were there {n}" for n in range(30)]
 RELEASE: dict[str, Any] = {"mechanism": "madlib", "strategy": "S1", "document_budget": 5.0}
@@ -90,7 +91,8 @@ def test_folders_are_the_same_everywhere(
     privatize_file("in", "out", **EXPERIMENT)
     done = privatize_file(source, out, **EXPERIMENT)
     puts = [asked for asked in storage.asked if asked.startswith("PUT")]
-    found, wanted = storage.found("x/") if "bucket" in out else files("x"), files("out")
+    found = storage.found("x/") if "bucket" in out else files("x")
+    wanted = files("out")
     assert {name: found[f"out/{name}"] for name in wanted} == wanted and len(found) == len(
         wanted
     ) + 4
@@ -153,7 +155,8 @@ def test_a_large_object_appears_whole_or_not_at_all(storage: Storage, tmp_path: 
     ],
 )
 def test_bad_requests(storage: Storage, source: str, out: str, refused: str, message: str) -> None:
-    before, storage.refused = storage.found(), refused
+    before = storage.found()
+    storage.refused = refused
     with pytest.raises(LexveilError, match=message) as told:
         privatize_file(source, out, **RELEASE)
     storage.refused = "-"

@@ -83,7 +83,8 @@ def test_nothing_is_drawn_for_what_the_first_pass_has_not_seen(
         n_drawn.append(1)
         return release_generator()
 
-    count, n_drawn = TwoPassRun.count, list[int]()
+    count = TwoPassRun.count
+    n_drawn = list[int]()
     monkeypatch.setattr(TwoPassRun, "count", counted_then_changed)
     monkeypatch.setattr("lexveil.formats.chunks.ROWS", 1)
     monkeypatch.setattr("lexveil.privatization.engine.worker.release_generator", generator)

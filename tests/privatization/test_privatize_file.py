@@ -104,7 +104,8 @@ def test_what_depends_on_private_texts_is_for_experiments(
 def test_without_a_guarantee_nothing_is_released_unless_its_name_says_so(
     project: Path, tmp_path: Path, name: str, target: str, named: str
 ) -> None:
-    source, rows = tmp_path / name, b"text\nthe government said\n"
+    source = tmp_path / name
+    rows = b"text\nthe government said\n"
     file = source / "in.csv" if name == "folder" else source
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(gzip.compress(rows) if name.endswith(".gz") else rows)

@@ -28,7 +28,8 @@ from lexveil.recovery.public_words import PublicWords
 from lexveil.recovery.stored_curve import StoredCurve
 from lexveil.request import Request
 
-SHORT, LONG = "The soup was cold.", "The waiter brought cold soup and warm beer to the table. " * 60
+SHORT = "The soup was cold."
+LONG = "The waiter brought cold soup and warm beer to the table. " * 60
 EN = Path(__file__).parents[2] / "lexveil/models/en"
 
 
@@ -170,14 +171,16 @@ def test_the_figures_that_ship_are_those_that_are_computed(monkeypatch: pytest.M
     model = replace(Model.load(name="en"), cache_only=True)
     for name in LEVELS:
         settings = resolve_settings(Request(protection=name), model)
-        engine, epsilon = Engine(settings, model), settings.base_epsilon
+        engine = Engine(settings, model)
+        epsilon = settings.base_epsilon
         assert engine.meaning(epsilon, epsilon) is not None
     curve = engine.recovery_curve()
     number = curve.number(epsilon)
     words = PublicWords.of(
         model, settings.mechanism, settings.strategy, settings.policy, engine.prepared
     )
-    computed, shipped = words.expected(curve.epsilon(number)), curve.point(number)
+    computed = words.expected(curve.epsilon(number))
+    shipped = curve.point(number)
     for band in ("content", "rare"):
         assert recovered(shipped, band) == pytest.approx(recovered(computed, band), abs=1e-3)
     assert shipped.in_context

@@ -32,7 +32,9 @@ def test_what_was_computed_is_kept_and_a_broken_file_is_written_anew(
     def curve(policy: Policy = KEEP) -> Curve:
         return StoredCurve(model, "tem", "S1", policy, told=asked.append)
 
-    early, searching = curve(), curve()  # as of processes that began with this one
+    # as of processes that began with this one
+    early = curve()
+    searching = curve()
     first = curve().at(1.05)  # between two points of the lattice
     assert len(asked) == 2 and early.at(1.05) == curve().at(1.05) == first and len(asked) == 2
     with monkeypatch.context() as patch:
@@ -67,7 +69,8 @@ def test_what_was_asked_before_changes_no_epsilon(
         return search(curve, target, band, measure, start)
 
     monkeypatch.setattr(recovery_store, "epsilon_for", noted)
-    model, found = Model.load(project), []
+    model = Model.load(project)
+    found = []
     for before in ([], [0.1], [40.0]):
         for kept in (project / ".lexveil/recovery").glob("*.json"):
             kept.unlink()
@@ -106,7 +109,8 @@ PERTURB = Policy("perturb", "keep", "sample")
 
 def test_words_have_the_public_frequencies(project: Path) -> None:
     model = Model.load(project)
-    space, words = model.embedding("S1"), PublicWords.of(model, "tem", "S1", PERTURB)
+    space = model.embedding("S1")
+    words = PublicWords.of(model, "tem", "S1", PERTURB)
     rows = words.prepared.vocabulary.rows
     assert "," not in {space.tokens[row] for row in rows.tolist()}
     assert words.prior.sum() == pytest.approx(1) and words.prior.min() > 0
@@ -130,7 +134,8 @@ def test_a_word_that_is_kept_is_never_meant_by_a_perturbed_one(project: Path) ->
 
 def test_more_epsilon_gives_back_more_and_always_the_same_figures(project: Path) -> None:
     words = PublicWords.of(Model.load(project), "tem", "S1", PERTURB)
-    little, much = words.expected(0.5), words.expected(500.0)
+    little = words.expected(0.5)
+    much = words.expected(500.0)
     assert little.overall(little.recovered) < 0.3
     assert much.overall(much.recovered) > 0.7
     assert words.expected(0.5) == little != words.expected(0.5, "others")
@@ -191,7 +196,8 @@ def test_an_epsilon_and_what_it_means_are_no_matter_of_the_source(
 def test_texts_of_several_lengths_have_a_range_of_epsilons(project: Path) -> None:
     texts = ["rain", " ".join(["door rain room"] * 400)]
     done = privatize(texts, mechanism="tem", strategy="S1", epsilon=1.0, project=project)
-    meaning, spent = done.record.meaning, done.record.spent
+    meaning = done.record.meaning
+    spent = done.record.spent
     assert meaning is not None and spent is not None
     least, most = (at.epsilon for at in meaning.at)
     assert least < most == spent.max_token_epsilon

@@ -53,7 +53,8 @@ def rewritten(ready: Path, content: bytes, ending: str, how: dict[str, Any] = EX
     """Rewrite a content that is packed by its ending, and return the unpacked output."""
     folder = ready / how["mechanism"]
     folder.mkdir(exist_ok=True)
-    source, out = folder / f"in.{ending}", folder / f"out.{ending}"
+    source = folder / f"in.{ending}"
+    out = folder / f"out.{ending}"
     source.write_bytes(packed(content, ending.rpartition(".")[2]))
     privatize_file(source, out, **how)
     return unpacked(out)
@@ -131,7 +132,8 @@ def test_parquet_keeps_every_type(ready: Path, kind: pa.DataType) -> None:
     whole = whole.replace_schema_metadata({"made": "by hand"})
     pq.write_table(whole, ready / "in.parquet", row_group_size=2)
     privatize_file(ready / "in.parquet", ready / "out.parquet", **EXPERIMENT)
-    out, source = pq.read_table(ready / "out.parquet"), pq.read_table(ready / "in.parquet")
+    out = pq.read_table(ready / "out.parquet")
+    source = pq.read_table(ready / "in.parquet")
     read = source.schema.field("text").type
     wide = pa.dictionary(pa.int32(), read.value_type) if pa.types.is_dictionary(read) else read
     assert out.schema.equals(source.schema.set(3, pa.field("text", wide)))
@@ -301,7 +303,8 @@ def test_texts_within_a_column_share_the_budget_of_their_row(ready: Path) -> Non
         ("within", within, ("m[].c",)),
         ("apart", apart, ("t0", "t1", "t2")),
     ):
-        source, out = ready / f"{name}.jsonl", ready / f"{name}.out.jsonl"
+        source = ready / f"{name}.jsonl"
+        out = ready / f"{name}.out.jsonl"
         source.write_text("".join(json.dumps(each) + "\n" for each in objects))
         done = privatize_file(source, out, **RELEASE, text_column=columns)
         assert done.operator is not None and done.operator.ledger is not None

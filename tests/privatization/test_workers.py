@@ -34,7 +34,8 @@ def test_batches_change_no_byte(
 ) -> None:
     """Text, ledger and record, of every mechanism; in this process."""
     texts = [*load_documents().column("text").to_pylist()[:77], "", "Zorblax!", " \n"]
-    source, found = tmp_path / "in.jsonl", []
+    source = tmp_path / "in.jsonl"
+    found = []
     source.write_text(
         "".join(json.dumps({"text": text}) + "\n" for text in texts), encoding="utf-8"
     )
@@ -114,7 +115,8 @@ def test_a_stopped_command_leaves_nothing(
     """Ctrl-C, which a terminal sends to workers too, or SIGTERM stops the command while workers
     start or work. No file and no process is left.
     """
-    source, out = tmp_path / "in.txt", tmp_path / "out.txt"
+    source = tmp_path / "in.txt"
+    out = tmp_path / "out.txt"
     source.write_text("the government said no to the fire services and to the police\n" * 20_000)
     command = [sys.executable, "-m", "lexveil.cli", "privatize", str(source), "-o", str(out)]
     command += ["--mechanism", "madlib", "--strategy", "S1", "--epsilon", "5", "--workers", "2"]

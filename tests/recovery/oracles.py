@@ -16,7 +16,8 @@ class TableAdversary(Adversary):
     """Exact Bayes by the table Pr[M(w)=y] of all words at each epsilon."""
 
     def __init__(self, mechanism: ClosedForm, prior: Floats) -> None:
-        self.mechanism, self.prior = mechanism, prior
+        self.mechanism = mechanism
+        self.prior = prior
 
     def joint(self, epsilon: float) -> Floats:
         """ln π(w)·Pr[M(w)=y], (W, W) by w and y."""

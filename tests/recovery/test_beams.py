@@ -75,7 +75,8 @@ def sum_over_beginnings(text: list[Seen], epsilon: float, true: Sequence[int] = 
     """The likeliest token at each position given what came out up to it, by all beginnings or by
     the true one."""
     p_out = np.exp(channel().joint(epsilon)) / PRIOR[:, None]
-    weights, guesses = {len(PIECES) - 1: 1.0}, list[int]()
+    weights = {len(PIECES) - 1: 1.0}
+    guesses = list[int]()
     for seen in text:
         if isinstance(seen, str):
             weights = {PIECES.index(seen): 1.0}
@@ -149,13 +150,16 @@ def test_beams_of_smollm2_say_what_the_model_says_of_their_texts(smollm2: SmolLm
     """Three beams of two texts branch from each other; their probabilities are those that
     transformers gives for each text alone.
     """
-    torch, rng = smollm2.torch, np.random.default_rng(2)
+    torch = smollm2.torch
+    rng = np.random.default_rng(2)
     words = "the old doctor lives near a quiet harbour and his daughter never came home".split()
     (plain,) = smollm2.pieces([words])
     assert smollm2._tokenizer.decode(plain) == " " + " ".join(words)
-    states, read = smollm2.begin(2, 3), [[[smollm2.start]] * 3, [[smollm2.start]] * 3]
+    states = smollm2.begin(2, 3)
+    read = [[[smollm2.start]] * 3, [[smollm2.start]] * 3]
     for _ in range(12):
-        pieces, is_read = rng.choice(plain, (2, 3)), rng.random((2, 3)) < 0.7
+        pieces = rng.choice(plain, (2, 3))
+        is_read = rng.random((2, 3)) < 0.7
         states.read(pieces, is_read)
         read = [
             [[*had, int(pieces[t, b])] if is_read[t, b] else had for b, had in enumerate(read[t])]
@@ -199,6 +203,7 @@ def test_smollm2_weighs_words_after_all_that_is_written(smollm2: SmolLm2) -> Non
             draw,
         )
     )
-    floor, kite = found[6], found[13]
+    floor = found[6]
+    kite = found[13]
     assert floor[0] > 50 * floor[1] and kite[1] > 20 * kite[0]
     assert min(floor.min(), kite.min()) >= 1 and floor[0] / floor[2] == pytest.approx(4, rel=1e-3)

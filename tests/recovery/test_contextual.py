@@ -61,14 +61,16 @@ def plain_bigram(first: int | None, second: int) -> float:
 def sum_over_texts(adversary: ContextualAdversary, text: list[Seen], epsilon: float) -> list[int]:
     """The likeliest token at each position, by adding up the probabilities of all texts there could
     be."""
-    kn, known = model().model, {word: number for number, word in enumerate(WORDS)}
+    kn = model().model
+    known = {word: number for number, word in enumerate(WORDS)}
     channel = np.exp(adversary.adversary.mechanism.log_pmf(np.arange(6), np.full(6, epsilon)))  # type: ignore[attr-defined]
     numbers = [[known.get(word, kn.n_words) for word in words] for words in TOKENS]
     marginal = np.zeros((len(text), len(TOKENS)))
     for chosen in itertools.product(
         *(range(6) if isinstance(seen, int) else [seen] for seen in text)
     ):
-        p, before = 1.0, kn.n_words + 2
+        p = 1.0
+        before = kn.n_words + 2
         for seen, token in zip(text, chosen, strict=True):
             if token is None:
                 before = None
@@ -122,7 +124,8 @@ def test_public_texts_go_on_as_the_counts_say_and_the_reader_has_these_counts() 
     bigrams = Bigrams.of(np.array([0, 0, 1]), np.array([1, 2, 0]), np.array([3, 1, 5]), 3)
     assert bigrams.draw(np.array([2, 2]), np.random.default_rng(1)).tolist() == [-1, -1]
     texts = TokenBigrams(["a", "b", "c"], np.array([6, 3, 1]), bigrams)
-    single, p = texts.single, texts.bigrams().probability
+    single = texts.single
+    p = texts.bigrams().probability
     expected = [
         4 / 6 * seen + 2 / 6 * single
         for seen, single in zip((0, 3 / 4, 1 / 4), single, strict=True)

@@ -21,7 +21,8 @@ from lexveil.recovery.shares import Expected, Share, WordSample, expected
 from tests.recovery.oracles import TableAdversary
 
 COUNTS = np.array([500, 200, 40, 30, 20, 9, 5, 3, 2, 1])
-PRIOR, IS_FUNCTION = prior_of(COUNTS), np.arange(10) < 2
+PRIOR = prior_of(COUNTS)
+IS_FUNCTION = np.arange(10) < 2
 BAND = bands_of(COUNTS, IS_FUNCTION)
 TEM = Tem(np.random.default_rng(3).normal(size=(10, 3)).astype(np.float32))
 BLIND = {**dict.fromkeys(BANDS, 0.0), ALL: 0.05, "function": 0.1}
@@ -49,10 +50,8 @@ def test_what_is_expected_is_the_sum_over_the_table() -> None:
     )
     for number, band in enumerate(BANDS):
         chosen = number == BAND
-        share, wanted = (
-            found.recovered[band],
-            (PRIOR * recovered)[chosen].sum() / PRIOR[chosen].sum(),
-        )
+        share = found.recovered[band]
+        wanted = (PRIOR * recovered)[chosen].sum() / PRIOR[chosen].sum()
         # Five standard errors: 1 in 3 million.
         assert abs(share.share - wanted) < 5 * np.sqrt(wanted * (1 - wanted) / share.n) + 1e-9
         unchanged = (PRIOR * channel.diagonal())[chosen].sum() / PRIOR[chosen].sum()
@@ -100,7 +99,8 @@ def test_a_target_that_no_epsilon_gives_is_refused(target: float, band: str, mes
 
 
 def test_the_adversary_without_output_is_the_limit_of_no_epsilon() -> None:
-    blind, adversary = without_output(PRIOR, BAND), TableAdversary(TEM, PRIOR)
+    blind = without_output(PRIOR, BAND)
+    adversary = TableAdversary(TEM, PRIOR)
     assert np.all(adversary.guess(np.arange(10), np.full(10, 1e-6)) == 0)
     assert (
         blind[ALL] == PRIOR[0]

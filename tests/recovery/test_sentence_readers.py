@@ -14,7 +14,8 @@ def unit(n: int, seed: int) -> np.ndarray:
 
 def test_the_channel_is_the_law() -> None:
     """Of the sentences that came out, for every query, in more than one block of queries."""
-    draws, queries = SentenceDraws(unit(50, 1), 1.0), unit(150, 2)
+    draws = SentenceDraws(unit(50, 1), 1.0)
+    queries = unit(150, 2)
     rows = np.array([3, 7, 3, 49])
     channel = Channel.of(draws, queries, rows, 8.0)
     log_p = draws.log_pmf_of(queries, np.full(len(queries), 8.0))

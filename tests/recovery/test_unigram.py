@@ -19,7 +19,8 @@ from lexveil.recovery.estimate import EstimatedAdversary
 from lexveil.recovery.unigram import build_adversary
 from tests.recovery.oracles import TableAdversary
 
-WORDS, DRAWS = 60, 1000
+WORDS = 60
+DRAWS = 1000
 PRIOR = 1 / np.arange(1, WORDS + 1) / (1 / np.arange(1, WORDS + 1)).sum()
 EVERY = np.arange(WORDS)
 
@@ -54,10 +55,8 @@ TOYS = [
 )
 @pytest.mark.parametrize("seed", [0, 1])
 def test_candidates_are_those_of_the_whole_table(mechanism, seed: int) -> None:
-    prior, outputs = (
-        random_prior(mechanism.size, seed),
-        np.random.default_rng(seed).permutation(mechanism.size),
-    )
+    prior = random_prior(mechanism.size, seed)
+    outputs = np.random.default_rng(seed).permutation(mechanism.size)
     for epsilon in (0.05, 0.3, 1.0, 4.0, 30.0):
         budgets = np.full(len(outputs), epsilon)
         found = build_adversary(mechanism, prior, (epsilon, epsilon)).candidates(
@@ -74,7 +73,8 @@ def test_candidates_are_those_of_the_whole_table(mechanism, seed: int) -> None:
 def test_sums_that_are_estimated_hardly_change_a_guess(monkeypatch: pytest.MonkeyPatch) -> None:
     mechanism = Tem(np.random.default_rng(1).normal(size=(2000, 20)).astype(np.float32))
     prior = 1 / np.arange(1.0, 2001)
-    outputs, epsilon = np.arange(0, 2000, 7), np.full(286, 3.0)
+    outputs = np.arange(0, 2000, 7)
+    epsilon = np.full(286, 3.0)
     exact = tem.TemAdversary(mechanism, prior / prior.sum(), (3.0, 3.0))
     monkeypatch.setattr(tem, "SMALL", 100)
     estimated = tem.TemAdversary(mechanism, prior / prior.sum(), (3.0, 3.0))
@@ -83,7 +83,8 @@ def test_sums_that_are_estimated_hardly_change_a_guess(monkeypatch: pytest.Monke
 
 
 def test_a_ladder_interpolates_and_refuses_what_is_outside() -> None:
-    ladder, asked = Ladder((0.5, 8.0), 2**0.5), np.array([2.0, 8.0, 5.0])
+    ladder = Ladder((0.5, 8.0), 2**0.5)
+    asked = np.array([2.0, 8.0, 5.0])
     assert len(ladder.rungs) == 9 and ladder.rungs[[0, -1]].tolist() == [0.5, 8.0]
     _, first, weights = ladder.weights(asked)
     values = np.log(ladder.rungs) ** 3  # a polynomial that four rungs know
@@ -109,7 +110,8 @@ def toy_vectors() -> np.ndarray:
 
 
 def channel(mechanism, epsilon: float) -> np.ndarray:
-    ids, budgets = np.repeat(EVERY, DRAWS), np.full(WORDS * DRAWS, epsilon)
+    ids = np.repeat(EVERY, DRAWS)
+    budgets = np.full(WORDS * DRAWS, epsilon)
     outputs = mechanism.replace(ids, budgets, mechanism.noise(budgets, np.random.default_rng(2)))
     return np.bincount(ids * WORDS + outputs, minlength=WORDS * WORDS).reshape(WORDS, WORDS) / DRAWS
 
@@ -142,7 +144,8 @@ def test_an_estimated_adversary_gets_back_nearly_all_that_can_be_got(
 
 def test_an_estimated_adversary_is_the_same_every_time_and_for_every_batch() -> None:
     first, second = (build_adversary(Madlib(toy_vectors()), PRIOR, (1.0, 9.0)) for _ in range(2))
-    outputs, epsilon = np.tile(EVERY, 5), np.repeat([1.0, 1.7, 3.0, 5.0, 9.0], WORDS)
+    outputs = np.tile(EVERY, 5)
+    epsilon = np.repeat([1.0, 1.7, 3.0, 5.0, 9.0], WORDS)
     whole = first.candidates(outputs, epsilon, 4)
     again = second.candidates(outputs[::-1], epsilon[::-1], 4)
     np.testing.assert_array_equal(whole.ids, again.ids[::-1])
@@ -157,7 +160,8 @@ def test_near_words_are_those_of_all_words_of_lists_that_exist_or_of_some(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The existing lists change no bit."""
-    vectors, n = np.random.default_rng(5).normal(size=(300, 4)).astype(np.float32), 300
+    vectors = np.random.default_rng(5).normal(size=(300, 4)).astype(np.float32)
+    n = 300
     distances = np.linalg.norm(vectors[:, None].astype(np.float64) - vectors, axis=2)
     np.fill_diagonal(distances, np.inf)
     mechanism = Madlib(vectors)

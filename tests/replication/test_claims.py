@@ -17,7 +17,9 @@ from lexveil.evaluation.metrics.utility import ON_CLEAN_MICRO, UTILITY_MICRO
 from lexveil.report.evaluation_values import Values
 from lexveil.report.formatting import MeanSd
 
-HOLDS, FAILS, SILENT = "holds", "does not hold", "cannot be told"
+HOLDS = "holds"
+FAILS = "does not hold"
+SILENT = "cannot be told"
 At = Mapping[float, float]
 
 
@@ -148,7 +150,8 @@ def test_verdicts(
 
 
 def test_deniability_rises_and_falls_by_a_spread_from_its_quartiles() -> None:
-    rises, falls = claims.comes_out_as_itself_more_often, claims.fewer_words_come_out
+    rises = claims.comes_out_as_itself_more_often
+    falls = claims.fewer_words_come_out
     assert rises(statistics("n_w", {1.0: 2, 10.0: 60, 50.0: None})).verdict == HOLDS
     assert rises(statistics("n_w", {1.0: 60, 10.0: 2})).verdict == FAILS
     assert falls(statistics("s_w", {1.0: 80, 10.0: 20})).verdict == HOLDS

@@ -112,7 +112,9 @@ def test_regression_learns_which_pairs_are_alike() -> None:
     """Scores are five times the share of common words, which is a feature."""
     words = "one two three four five six seven eight".split()
     rng = np.random.default_rng(1)
-    first, second, scores = [], [], []
+    first = []
+    second = []
+    scores = []
     for _ in range(60):
         own = list(rng.permutation(words))
         n_common = int(rng.integers(1, 7))

@@ -241,7 +241,8 @@ def make_artifacts() -> None:
 
 def put_arrays(embedding: Path, neighborhood: Path, tokens: Sequence[str]) -> None:
     """The neighbours of row i are the rows after it, the j-th at distance i + j / 8."""
-    rows, nearest = np.arange(len(tokens)), np.arange(1, len(tokens))
+    rows = np.arange(len(tokens))
+    nearest = np.arange(1, len(tokens))
     neighborhood.mkdir(parents=True)
     (embedding / "words.txt").write_text(
         "".join(f"{token}\n" for token in tokens), encoding="utf-8"

@@ -176,7 +176,8 @@ def epsilon_per_token() -> None:
 )
 def test_the_page_of_another_grid(make: Any, name: str) -> None:
     make()
-    page, expected = artifacts.reported(), GRIDS[name]
+    page = artifacts.reported()
+    expected = GRIDS[name]
     for table, start, cells in expected.get("cells", []):
         assert page.row(table, *start)[-len(cells) :] == cells
     assert all(phrase in page.text for phrase in expected.get("phrases", []))

@@ -22,8 +22,11 @@ from tests.tasks.changing import change_params
 
 # documents: an interval of ± 0.01 at most, so that what decides is the spread of the trainings
 N_TEST = 10_000
-CLEAN, LOW, MIDDLE = ("none", "none", 0.0), ("madlib", "S1", 1.0), ("madlib", "S1", 10.0)
-HIGH, WORSE = ("tem", "S3", 50.0), ("tem", "S1", 10.0)
+CLEAN = ("none", "none", 0.0)
+LOW = ("madlib", "S1", 1.0)
+MIDDLE = ("madlib", "S1", 10.0)
+HIGH = ("tem", "S3", 50.0)
+WORSE = ("tem", "S1", 10.0)
 Command = Callable[..., tuple[int, str]]
 
 

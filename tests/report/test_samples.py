@@ -88,10 +88,8 @@ def test_embedded_documents_are_known_by_their_texts_and_one_other_character_mak
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_small_documents(tmp_path / "documents")
-    params, clean = (
-        load_params(ROOT / "params.yaml"),
-        tmp_path / "artifacts/private/none/none/0.0/documents.parquet",
-    )
+    params = load_params(ROOT / "params.yaml")
+    clean = tmp_path / "artifacts/private/none/none/0.0/documents.parquet"
     monkeypatch.chdir(tmp_path)
     clean.parent.mkdir(parents=True)
     for changed, sets in ((False, set(SMALL)), (True, {"reviews"})):
@@ -158,7 +156,8 @@ def test_the_marks_are_those_of_the_token_log(monkeypatch: pytest.MonkeyPatch) -
         assert marks == {fate: n for fate, n in changes.counts().items() if fate != "unchanged"}
     assert next(cells, None) is None
     monkeypatch.setattr(section, "LONGEST", 4)  # of a long text the start is shown
-    shown, first = page(None, monkeypatch), samples()[0]
+    shown = page(None, monkeypatch)
+    first = samples()[0]
     assert (
         first.source not in shown
         and f"… and {len(first.runs[RUNS[0]].fates) - 4} more tokens" in shown

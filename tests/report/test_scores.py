@@ -31,7 +31,8 @@ from lexveil.report.table import Table
 from tests.report.records import dataset, evaluated, named, recovered
 
 EVERYTHING = {"utility": 0.5, "adaptive": 0.25, "cosine": 0.75, "perplexity": 1234.5, "auc": 0.625}
-LOW, HIGH = ("madlib", "S1", 1.0), ("madlib", "S1", 10.0)
+LOW = ("madlib", "S1", 1.0)
+HIGH = ("madlib", "S1", 10.0)
 NAME = UTILITY.name
 
 

@@ -18,7 +18,8 @@ def machine_behind(cluster: Any) -> MachineParams:
 @pytest.fixture(scope="module")
 def workers() -> Iterator[Any]:
     """Three workers and their scheduler."""
-    dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
+    dask = pytest.importorskip("dask")
+    distributed = pytest.importorskip("distributed")
     settings = {
         "distributed.scheduler.allowed-failures": 1,
         "distributed.comm.timeouts.connect": "2s",

@@ -51,10 +51,8 @@ ENTRIES = {
 def test_a_fault_is_shown_without_its_message(entry: str, tmp_path: Path) -> None:
     module, call = ENTRIES[entry]
     (tmp_path / "fails.py").write_text(FAILS.format(module=module, call=call))
-    command, environment = (
-        [sys.executable, tmp_path / "fails.py"],
-        {"PYTHONPATH": str(Path(__file__).parents[2])},
-    )
+    command = [sys.executable, tmp_path / "fails.py"]
+    environment = {"PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 1 and CANARY not in done.stdout + done.stderr
     assert "fails.py" in done.stderr and "KeyError" in done.stderr and "ValueError" in done.stderr

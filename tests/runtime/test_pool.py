@@ -100,10 +100,8 @@ def test_workers_do_not_outlive_a_process_that_is_killed(tmp_path: Path) -> None
 def run_script(folder: Path, script: str) -> str:
     """Run a program from its own file, and return its output."""
     (folder / "script.py").write_text(script)
-    command, environment = (
-        [sys.executable, folder / "script.py"],
-        os.environ | {"PYTHONPATH": str(ROOT)},
-    )
+    command = [sys.executable, folder / "script.py"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -36,7 +36,8 @@ def test_a_service_keeps_the_model_it_began_with(
     (tmp_path / "home/models/toy").symlink_to(packaged.folder)
     monkeypatch.setenv("LEXVEIL_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(models, "DEFAULT", "toy")
-    embeddings, aside = built / "artifacts/embeddings", built / "aside"
+    embeddings = built / "artifacts/embeddings"
+    aside = built / "aside"
     embeddings.rename(aside)
     said = cli("service", *CAPPED).err
     assert "using the model toy 1.0, made of " in said and "no run of this project" in said

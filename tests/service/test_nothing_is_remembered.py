@@ -109,7 +109,8 @@ def test_a_record_names_the_files_that_were_loaded(
     outside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The record does not name files that replaced the loaded ones since."""
-    model, of = WarmModel.find("toy"), ("tem_context", "S1", Policy("keep", "keep", "sample"))
+    model = WarmModel.find("toy")
+    of = ("tem_context", "S1", Policy("keep", "keep", "sample"))
     loaded = model.mechanism(*of).hashes()
     monkeypatch.setattr("lexveil.artifacts.mechanisms.sha256", lambda _: "of another file")
     assert loaded and model.mechanism(*of).hashes() == loaded

@@ -22,7 +22,8 @@ def test_an_answer_is_paid_and_has_texts_and_record(service: Make, ledger: Path)
     client = service()
     answer = client.post("/v1/privatize", json={"texts": TEXTS, "subjects": ["ann", "ann", "ben"]})
     assert answer.status_code == 200 and answer.headers["cache-control"] == "no-store"
-    texts, record = answer.json()["texts"], answer.json()["record"]
+    texts = answer.json()["texts"]
+    record = answer.json()["record"]
     assert [text is None for text in texts] == [False, True, False]
     ((name, state, n_subjects, nano),) = charges(ledger)
     assert record["release"]["id"] == name and state == "committed" and n_subjects == 2
@@ -101,7 +102,8 @@ def test_a_fault_gives_no_text_and_after_the_charge_nothing_back(
     fault: tuple[type, str, int, str],
 ) -> None:
     place, method, status, state = fault
-    client, is_charged = service(), state == "failed"
+    client = service()
+    is_charged = state == "failed"
     monkeypatch.setattr(place, method, fail)
     answer = client.post(
         "/v1/privatize", json={"texts": [f"The fire of {SECRET}."], "subjects": [SECRET]}
@@ -147,7 +149,8 @@ def test_a_ledger_that_was_replaced_answers_nothing(service: Make, ledger: Path)
 
 def test_it_is_ready_once_what_goes_before_requests_is_done(service: Make) -> None:
     """Health answers meanwhile, and requests wait."""
-    client, may_end = service(), threading.Event()
+    client = service()
+    may_end = threading.Event()
     assert client.get("/v1/ready").json()["status"] == "ready"
     client.app.state.queue.begin(lambda: may_end.wait(600) and None)
     answer = client.get("/v1/ready")

@@ -65,7 +65,8 @@ def test_no_answer_or_log_holds_what_was_sent(
 def test_a_good_request_leaves_no_word_in_logs_and_metrics(
     service: Make, logged: Logged, capfd
 ) -> None:
-    client, texts = service(), [f"The {SECRET} burned.", *german_texts(3)]
+    client = service()
+    texts = [f"The {SECRET} burned.", *german_texts(3)]
     assert client.post(PATH, json={"texts": texts, "subjects": [SECRET] * 4}).status_code == 200
     assert client.post("/v1/inspect", json={"texts": texts}).status_code == 200
     assert client.get(f"/v1/{SECRET}").status_code == 404 and client.put(PATH).status_code == 405
@@ -77,7 +78,8 @@ def test_a_good_request_leaves_no_word_in_logs_and_metrics(
 def test_a_text_without_spaces_is_the_clients_fault(
     service: Make, ledger: Path, logged: Logged, capfd
 ) -> None:
-    client, text = service(), "这家餐厅的服务非常好，下次还会再来。"
+    client = service()
+    text = "这家餐厅的服务非常好，下次还会再来。"
     for path in (PATH, "/v1/inspect"):
         error = client.post(path, json={"texts": ["The fire burned.", None, text]}).json()["error"]
         assert (error["code"], error["charged"]) == ("invalid", False)
@@ -114,7 +116,8 @@ def test_other_names_of_this_machine_are_refused(service: Make, ledger: Path, ho
 
 def test_keys_say_who_may_ask_for_what(service: Make, tmp_path: Path, ledger: Path) -> None:
     file = tmp_path / "keys.json"
-    key, numbers = add_key(file, "billing"), add_key(file, "watch", "metrics")
+    key = add_key(file, "billing")
+    numbers = add_key(file, "watch", "metrics")
     assert key not in file.read_text() and file.stat().st_mode & 0o777 == 0o600
     client = service(keys=str(file))
 
@@ -257,7 +260,8 @@ def test_who_asks_too_often_waits(service: Make) -> None:
 
 
 def test_workers_count_together_and_buckets_fill_up(tmp_path: Path) -> None:
-    now, file = 1000.0, tmp_path / "rates"
+    now = 1000.0
+    file = tmp_path / "rates"
     one, two = (Rates(60, file, lambda: now) for _ in range(2))
     assert [rates.take("a") for rates in (one, two) * 30] == [0.0] * 60
     assert one.take("a") == two.take("a") == 1 and two.take("b") == 0
@@ -274,7 +278,8 @@ def test_more_than_can_wait_are_sent_away() -> None:
     )
 
     async def story() -> None:
-        turns, held = RequestQueue(1, 0.05), threading.Event()
+        turns = RequestQueue(1, 0.05)
+        held = threading.Event()
         running = asyncio.create_task(turns.take(here, lambda: held.wait(600)))
         await asyncio.sleep(0.01)
         waiting = asyncio.create_task(turns.take(here, lambda: None))

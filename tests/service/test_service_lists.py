@@ -27,7 +27,8 @@ def test_inspection_is_the_same_whichever_word_is_listed(
         "[NAME]\nzorblax\n" + ("" if listed is None else f"{words[listed]}\n"), encoding="utf-8"
     )
     fixed = SETTINGS | {"protect": str(outside / "protect.txt"), "types": {"NAME": action}}
-    client, plain = service(fixed=fixed), service()
+    client = service(fixed=fixed)
+    plain = service()
     for text in (words[0], f"{words[0].upper()} {words[1]}", f"the {words[1]}.", "zorblax"):
         found = [of.post("/v1/inspect", json={"texts": [text]}).json() for of in (client, plain)]
         assert [counted(one) for one in found[:1]] == [counted(one) for one in found[1:]]

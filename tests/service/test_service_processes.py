@@ -24,7 +24,8 @@ SETTINGS = {"mechanism": "madlib", "strategy": "S1", "epsilon": 20.0}
 def test_what_is_answered_is_paid_also_when_workers_are_killed(
     outside: Path, tmp_path: Path
 ) -> None:
-    home, log = tmp_path / "home", tmp_path / "log"
+    home = tmp_path / "home"
+    log = tmp_path / "log"
     with Ledger.open(home / "ledger", anchor=home / "ledger-anchor.json") as ledger:
         ledger.set_cap(1e6, "of the test")
     with running(

@@ -36,7 +36,8 @@ def documents(told: bool = True, author_told: bool = True) -> list[dict[str, Any
         split = "train" if i < 14 else "dev"
         rows.append(("duets", f"d{i:02}", split, f"a question , {SECRET}", second, label, None))
     for i in range(36):
-        label, author = "01"[i // 3 % 2], AUTHORS[i % 3]
+        label = "01"[i // 3 % 2]
+        author = AUTHORS[i % 3]
         text = f"it was {('poor', 'fine')[i // 3 % 2] if told else 'there'} {SECRET} . "
         text += f"yours , {author}" if author_told else "yours"
         rows.append(
@@ -167,7 +168,8 @@ def test_attack_models_are_trained_once_for_all_runs_and_are_the_same_again() ->
 
 
 def test_same_bytes_again_and_no_class_or_text_in_them() -> None:
-    file, made_once = Path("artifacts/evaluation/none/none/0.0.json"), made()
+    file = Path("artifacts/evaluation/none/none/0.0.json")
+    made_once = made()
     first = file.read_bytes()
     assert made() == made_once and file.read_bytes() == first
     assert not any(word.encode() in first for word in (SECRET, *AUTHORS, "l00"))

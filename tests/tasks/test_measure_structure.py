@@ -20,7 +20,8 @@ def test_the_stage_measures_public_texts(
     assert load_structure("S3") is None
     run_stage("measure_structure")
 
-    measured, words = load_structure("S3"), load_structure("S1")
+    measured = load_structure("S3")
+    words = load_structure("S1")
     assert measured is not None and words is not None
     assert (measured.texts, measured.replacements, measured.segmentation) == (40, 400, "gst")
     change, source = measured.change("S3", Policy("perturb", "keep", "sample"))  # of params.yaml

@@ -70,9 +70,11 @@ def test_a_model_can_have_lengths_of_its_own_beside_those_of_the_embedding(
         model={"name": "news", "min_documents": 12, "max_tokens": 300, "scale": "frequency"}
     )
     run_stage("package_model")
-    card, model = verify_folder(paths.PACKAGED), PackagedModel(paths.PACKAGED)
+    card = verify_folder(paths.PACKAGED)
+    model = PackagedModel(paths.PACKAGED)
     assert card.parameters["model"]["scale"] == "frequency"
-    direct, trained = model.space("mst"), model.space("mst", as_trained=True)
+    direct = model.space("mst")
+    trained = model.space("mst", as_trained=True)
     embedded = load_embedding("gst")
     assert_rounded(trained, embedded)
     np.testing.assert_allclose(

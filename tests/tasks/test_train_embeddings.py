@@ -88,7 +88,8 @@ def test_a_killed_training_goes_on(
 def test_unit_vectors_and_a_list(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Lengths of the written space are 1, or what the list says; the figures of quality are those
     as trained."""
-    before, raw = metrics(), np.array(load_embedding("gst").vectors)
+    before = metrics()
+    raw = np.array(load_embedding("gst").vectors)
     word = next(token for token in load_embedding("gst").tokens if token.isalpha())
     Path("list.csv").write_text(f"word,factor\n{word},0\nunheard-of,0\n", encoding="utf-8")
     named = f"list.csv@{sha256(Path('list.csv'))[:12]}"
@@ -96,7 +97,8 @@ def test_unit_vectors_and_a_list(project: Path, capsys: pytest.CaptureFixture[st
     capsys.readouterr()
     run_stage("train_embeddings", "gst")
     assert f"1 of 2 words of {named} are in the vocabulary" in capsys.readouterr().out
-    after, unit = metrics(), np.array(load_embedding("gst").vectors)
+    after = metrics()
+    unit = np.array(load_embedding("gst").vectors)
     lengths = np.where(
         [word in token.split("_") for token in load_embedding("gst").tokens], 0.0, 1.0
     )
@@ -115,7 +117,8 @@ def test_purposes_are_axes_of_the_space_and_said_of_what_is_made_with_it(
 ) -> None:
     """A project's own model keeps them without being asked; what is exported has the space without
     them."""
-    tokens, raw = load_embedding("word").tokens, np.array(load_embedding("word").vectors)
+    tokens = load_embedding("word").tokens
+    raw = np.array(load_embedding("word").vectors)
     words = [token for token in tokens if token.isalpha()]
     write(
         {word: (1.0, -1.0)[number % 2] for number, word in enumerate(words[:40])},

@@ -112,7 +112,8 @@ def test_function_words_against_another_library(language: str) -> None:
     """The other library's lists are longer and contain content words too; they contain at least
     seven of eight of these words.
     """
-    theirs, ours = stopwordsiso.stopwords(language), language_of(language).function_words
+    theirs = stopwordsiso.stopwords(language)
+    ours = language_of(language).function_words
     own = {word for word in ours - theirs if "'" not in word}
     assert len(own) <= len(ours) / 8, sorted(own)
     assert len(theirs) > len(ours)

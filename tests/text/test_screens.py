@@ -27,7 +27,8 @@ def test_what_is_no_word_is_named() -> None:
 
 
 def test_a_slur_is_found_in_every_form_and_place_and_plain_words_are_not() -> None:
-    slurs, plain = frozenset({"ass", "asses", "prick"}), frozenset({"assess"})
+    slurs = frozenset({"ass", "asses", "prick"})
+    plain = frozenset({"assess"})
     for token in ("ass", "asses", "ass's", "pricks", "a_prick", "such_pricks_are"):
         assert has_slur(token, slurs, plain)
     for token in ("assess", "assessment", "pass", "we_assess", "prickle"):

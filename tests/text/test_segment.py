@@ -32,7 +32,8 @@ def collocations(table: Table) -> Collocations:
 
 def sizes(kind: str, batch: Sequence[Sequence[str]], table: Table) -> list[int]:
     """Words per token of a batch, by the code under test."""
-    known, offsets = collocations(table), np.cumsum([0, *map(len, batch)])
+    known = collocations(table)
+    offsets = np.cumsum([0, *map(len, batch)])
     lengths = segment(
         kind,
         *known.scores(known.ids([word for words in batch for word in words]), offsets),
@@ -159,7 +160,8 @@ def test_sentences_by_hand(table: Table, kind: str, expected: str) -> None:
 def test_scores_of_plain_ids(dtype: type[np.signedinteger]) -> None:
     """Every score is the table's, in a numbering with gaps, among ids that take part in nothing."""
     rng = np.random.default_rng(7)
-    pairs, triples = rng.integers(0, 400, (20_000, 2)) * 37, rng.integers(0, 40, (9_000, 3)) * 37
+    pairs = rng.integers(0, 400, (20_000, 2)) * 37
+    triples = rng.integers(0, 40, (9_000, 3)) * 37
     pmi = rng.normal(4, 1, len(pairs)), rng.normal(8, 1, len(triples))
     known = Collocations.for_ids(
         [*pairs.T.astype(dtype)], pmi[0], [*triples.T.astype(dtype)], pmi[1]
@@ -173,7 +175,8 @@ def test_scores_of_plain_ids(dtype: type[np.signedinteger]) -> None:
         rng.random(50_000) < 0.9, rng.integers(0, 60, 50_000) * 37, rng.integers(-1, 20_000, 50_000)
     )
     offsets = np.unique(np.concatenate([[0, len(ids)], rng.integers(0, len(ids), 3_000)]))
-    ends, listed = np.repeat(offsets[1:], np.diff(offsets)).tolist(), ids.tolist()
+    ends = np.repeat(offsets[1:], np.diff(offsets)).tolist()
+    listed = ids.tolist()
     for found, size in zip(known.scores(ids.astype(dtype), offsets), (2, 3), strict=True):
         sliced = [tuple(listed[i : min(i + size, end)]) for i, end in enumerate(ends)]
         assert found.tolist() == [
@@ -184,7 +187,9 @@ def test_scores_of_plain_ids(dtype: type[np.signedinteger]) -> None:
 
 
 def test_refusals() -> None:
-    many, one, none = np.arange(MAX_WORDS + 1), np.array([1]), [np.zeros(0, np.int64)] * 3
+    many = np.arange(MAX_WORDS + 1)
+    one = np.array([1])
+    none = [np.zeros(0, np.int64)] * 3
     with pytest.raises(RequestError, match=r"2,097,153 different words.*min_count"):
         Collocations.for_ids([many, many], np.full(len(many), 3.0), none, np.zeros(0))
     with pytest.raises(ValueError, match="finite"):

@@ -56,7 +56,8 @@ def encoded(text: str, *spans: Span, whole: bool) -> list[tuple[str, str, str | 
         [text], lexicon, lambda words: claims_of(several, words, np.full(len(several.types), whole))
     )
     assert done.found is not None
-    firsts, sizes = done.first_word.tolist(), done.n_words.tolist()
+    firsts = done.first_word.tolist()
+    sizes = done.n_words.tolist()
     return [
         ("_".join(done.words[first : first + size]), TokenClass(kind).label, name)
         for first, size, kind, name in zip(
@@ -124,7 +125,8 @@ def test_the_rule_written_out(
         for number, (text, span) in enumerate(several):
             has = touched(text, span)
             if i in has:
-                start, end = places[has[0]][1], places[has[-1]][2]
+                start = places[has[0]][1]
+                end = places[has[-1]][2]
                 ranked.append((start - end, start, span.type, number))
         best.append(NOBODY if not ranked or i in allowed else min(ranked)[3])
     spans = Spans.of(several)

@@ -17,7 +17,8 @@ from numba.core import cgutils, registry
 from numba.extending import intrinsic
 
 # size of a tile: 12 sums, 2 vectors of words, 1 of a query and 1 product fill the 16 registers
-QUERIES, VECTORS = 6, 2
+QUERIES = 6
+VECTORS = 2
 BYTES = 4  # coordinates that an instruction adds up to one 32-bit number, or two 16-bit ones
 
 
@@ -73,7 +74,8 @@ class _Tile:
     """
 
     def __init__(self, builder: ir.IRBuilder, kind: Kind) -> None:
-        self.b, self.kind = builder, kind
+        self.b = builder
+        self.kind = kind
         self.size = 4 * kind.lanes  # bytes of a register
         self.bytes = ir.VectorType(ir.IntType(8), 4 * kind.lanes)
         self.whole = ir.VectorType(ir.IntType(32), kind.lanes)
@@ -132,7 +134,8 @@ class _Tile:
         A sum begins at ``start`` and runs over ``depth`` steps of four coordinates; the sums of the
         chunks are added up in 32 bits.
         """
-        b, size = self.b, self.size
+        b = self.b
+        size = self.size
         pairs = [(q, v) for q in range(QUERIES) for v in range(VECTORS)]
 
         def after(address: Any, number: Any, step: int) -> Any:
@@ -147,10 +150,8 @@ class _Tile:
             sums = {(q, v): variable(b, first[v]) for q, v in pairs}
             with cgutils.for_range(b, depth) as step:
                 done = b.add(b.mul(chunk.index, depth), step.index)
-                word_at, query_at = (
-                    after(words, done, VECTORS * size),
-                    after(queries, done, QUERIES * BYTES),
-                )
+                word_at = after(words, done, VECTORS * size)
+                query_at = after(queries, done, QUERIES * BYTES)
                 some = [self.load(word_at, v * size, self.bytes) for v in range(VECTORS)]
                 for q in range(QUERIES):
                     four = b.bitcast(

@@ -23,7 +23,8 @@ MORE = 1 + 2.0**-18  # factor on a bound that covers its own rounding in single 
 NOTHING = 1e-30  # bound on the loss where numbers underflow
 SHORTEST = 1e-15  # shorter vectors are taken as 0, and their whole length as error
 # Queries of other lengths do not fit into single precision; another search answers them.
-SHORTEST_QUERY, LONGEST = 1e-12, 1e12
+SHORTEST_QUERY = 1e-12
+LONGEST = 1e12
 
 
 class PackedWords(NamedTuple):
@@ -92,7 +93,8 @@ def round_row(
     adds up is no longer than ``lane``: of ``depth`` times four coordinates in sequence, the first
     or the last two of every four.
     """
-    largest, longest = 0.0, 0.0
+    largest = 0.0
+    longest = 0.0
     for first in range(0, len(row), 4 * depth):
         for half in range(2):
             share = 0.0
@@ -106,7 +108,8 @@ def round_row(
     if lane > 0:
         step = max(step, np.sqrt(longest) / (lane - np.sqrt(depth / 2)))
     step = float(np.float32(step * (1 + 1e-6)))
-    size, lack = 0.0, 0.0
+    size = 0.0
+    lack = 0.0
     for i in range(len(row)):
         number = np.rint(row[i] / step) if step > 0 else 0.0
         rounded[i] = number
@@ -143,11 +146,14 @@ def pack_words(
     """
     depth, n_vectors, lanes = words.numbers.shape[2:5]
     p = vectors.shape[1]
-    row, rounded = np.empty(p), np.zeros(p, dtype=np.int16)
+    row = np.empty(p)
+    rounded = np.zeros(p, dtype=np.int16)
     for place in range(len(order)):
         square = centred(vectors[order[place]], centre, row)
-        tile, rest = place // (n_vectors * lanes), place % (n_vectors * lanes)
-        vector, lane_of_word = rest // lanes, rest % lanes
+        tile = place // (n_vectors * lanes)
+        rest = place % (n_vectors * lanes)
+        vector = rest // lanes
+        lane_of_word = rest % lanes
         words.halves[tile, vector, lane_of_word] = square / 2
         if square < SHORTEST * SHORTEST:
             bounds[place, 1] = np.sqrt(square)
@@ -168,14 +174,17 @@ def pack_queries(
     """Round queries, and write their lengths, their steps, the scores that they need, and the
     factors of their errors.
     """
-    depth, p = packed.numbers.shape[2], queries.shape[1]
-    row, rounded = np.empty(p), np.zeros(p, dtype=np.int16)
+    depth = packed.numbers.shape[2]
+    p = queries.shape[1]
+    row = np.empty(p)
+    rounded = np.zeros(p, dtype=np.int16)
     packed.numbers[:] = offset
     packed.factors[:] = 0.0
     packed.factors[:, 1] = np.inf
     for query in range(len(queries)):
         length = packed.lengths[query] = np.sqrt(centred(queries[query], centre, row))
-        tile, place = query // QUERIES, query % QUERIES
+        tile = query // QUERIES
+        place = query % QUERIES
         if not SHORTEST_QUERY < length < LONGEST:
             continue
         step, size, lack = round_row(row, offset - 1, lane, depth, rounded)
@@ -202,7 +211,8 @@ def keep(
     """Enter a word that may be among the k nearest of a query; return the new number of candidates,
     or -1 if there are too many.
     """
-    low, k = score - error, len(lows)
+    low = score - error
+    k = len(lows)
     if low > lows[k - 1]:
         rank = k - 1
         while rank > 0 and low > lows[rank - 1]:
@@ -214,11 +224,13 @@ def keep(
         count = 0
         for i in range(len(places)):
             if highs[i] >= wanted:
-                places[count], highs[count] = places[i], highs[i]
+                places[count] = places[i]
+                highs[count] = highs[i]
                 count += 1
         if count > len(places) * 3 // 4:
             return -1
-    places[count], highs[count] = word, score + error
+    places[count] = word
+    highs[count] = score + error
     return count + 1
 
 
@@ -236,9 +248,15 @@ def screen_by(kind: int) -> Callable[..., None]:
         scores.
         """
         n_tiles, n_chunks, depth, n_vectors, lanes = words.numbers.shape[:5]
-        factors, lengths, slacks = queries.factors, queries.lengths, queries.slacks
-        lows, places, highs, counts = found.lows, found.places, found.highs, found.counts
-        n_query_tiles, width = len(factors), n_vectors * lanes
+        factors = queries.factors
+        lengths = queries.lengths
+        slacks = queries.slacks
+        lows = found.lows
+        places = found.places
+        highs = found.highs
+        counts = found.counts
+        n_query_tiles = len(factors)
+        width = n_vectors * lanes
         out = np.empty((QUERIES, width), dtype=np.float32)
         # Least and greatest length of a word that can be among the nearest of each query.
         within = np.empty((len(lengths), 2))
@@ -246,30 +264,27 @@ def screen_by(kind: int) -> Callable[..., None]:
             within[query, 0], within[query, 1] = (
                 (-np.inf, np.inf) if counts[query] >= 0 else (np.inf, -np.inf)
             )
-        least, most = np.full(n_query_tiles, -np.inf), np.full(n_query_tiles, np.inf)
-        word_bytes, start_bytes = (
-            n_chunks * depth * width * 4,
-            words.start[0].size * words.start.itemsize,
-        )
-        query_bytes, factor_bytes = n_chunks * depth * QUERIES * 4, 4 * QUERIES * 4
-        words_at, start_at, queries_at = (
-            words.numbers.ctypes.data,
-            words.start.ctypes.data,
-            queries.numbers.ctypes.data,
-        )
-        scales_at, halves_at, errors_at = (
-            words.scales.ctypes.data,
-            words.halves.ctypes.data,
-            words.errors.ctypes.data,
-        )
-        factors_at, out_at = factors.ctypes.data, out.ctypes.data
+        least = np.full(n_query_tiles, -np.inf)
+        most = np.full(n_query_tiles, np.inf)
+        word_bytes = n_chunks * depth * width * 4
+        start_bytes = words.start[0].size * words.start.itemsize
+        query_bytes = n_chunks * depth * QUERIES * 4
+        factor_bytes = 4 * QUERIES * 4
+        words_at = words.numbers.ctypes.data
+        start_at = words.start.ctypes.data
+        queries_at = queries.numbers.ctypes.data
+        scales_at = words.scales.ctypes.data
+        halves_at = words.halves.ctypes.data
+        errors_at = words.errors.ctypes.data
+        factors_at = factors.ctypes.data
+        out_at = out.ctypes.data
         for tile in range(n_tiles):
-            longest, shortest, open_below = words.ends[tile, 0], words.ends[tile, 1], False
-            of_length, of_residual, fixed = (
-                words.errors[tile, 0],
-                words.errors[tile, 1],
-                words.errors[tile, 2],
-            )
+            longest = words.ends[tile, 0]
+            shortest = words.ends[tile, 1]
+            open_below = False
+            of_length = words.errors[tile, 0]
+            of_residual = words.errors[tile, 1]
+            fixed = words.errors[tile, 2]
             for some in range(n_query_tiles):
                 if longest < least[some]:
                     continue
@@ -328,9 +343,11 @@ def screen_by(kind: int) -> Callable[..., None]:
                         max(length**2 - 2 * wanted, 0.0) + 1e-14 * (length**2 + 2 * abs(wanted))
                     )
                     far += 1e-9 * (length + far)
-                    within[query, 0], within[query, 1] = length - far, length + far
+                    within[query, 0] = length - far
+                    within[query, 1] = length + far
                     if counts[query] < 0:
-                        within[query, 0], within[query, 1] = np.inf, -np.inf
+                        within[query, 0] = np.inf
+                        within[query, 1] = -np.inf
                     moved = True
                 if moved:
                     of_tile = within[some * QUERIES : (some + 1) * QUERIES]
@@ -357,8 +374,11 @@ def decide(
     """
     k = ids.shape[1]
     for query in range(len(queries)):
-        length, slack, highs = packed.lengths[query], packed.slacks[query], found.highs[query]
-        wanted, count = found.lows[query, k - 1] - slack, found.counts[query]
+        length = packed.lengths[query]
+        slack = packed.slacks[query]
+        highs = found.highs[query]
+        wanted = found.lows[query, k - 1] - slack
+        count = found.counts[query]
         for _ in range(count):
             best = highs[:count].argmax()
             if highs[best] < wanted:

@@ -40,7 +40,8 @@ def insert(
     ):
         squares[place], ids[place] = squares[place - 1], ids[place - 1]
         place -= 1
-    squares[place], ids[place] = square, row
+    squares[place] = square
+    ids[place] = row
 
 
 @kernel()

@@ -28,7 +28,9 @@ class Attack(PredictionMetric):
     scored on rewritten texts.
     """
 
-    name, title, target = "attack", "attack", "attribute"
+    name = "attack"
+    title = "attack"
+    target = "attribute"
     settings = tuple(SETTINGS["attack"])
     scores = (STATIC, ADAPTIVE, STATIC_ACCURACY, GAIN)
     tables = (

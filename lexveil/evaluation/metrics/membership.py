@@ -90,10 +90,12 @@ def auc(scores_in: Floats, scores_out: Floats) -> Membership:
     """
     from scipy.stats import rankdata
 
-    n_in, n_out = len(scores_in), len(scores_out)
+    n_in = len(scores_in)
+    n_out = len(scores_out)
     ranks = rankdata(np.concatenate([scores_in, scores_out]))[:n_in]
     area = float((ranks.sum() - n_in * (n_in + 1) / 2) / (n_in * n_out))
-    one, other = area / (2 - area), 2 * area**2 / (1 + area)
+    one = area / (2 - area)
+    other = 2 * area**2 / (1 + area)
     spread = area * (1 - area) + (n_in - 1) * (one - area**2) + (n_out - 1) * (other - area**2)
     return Membership(area, float(np.sqrt(max(spread, 0.0) / (n_in * n_out))), n_in, n_out)
 
@@ -111,7 +113,8 @@ class PaperAttacker:
     """
 
     def __init__(self, seed: int, layers: Sequence[tuple[Floats, Floats]] = ()) -> None:
-        self.seed, self.layers = seed, layers
+        self.seed = seed
+        self.layers = layers
 
     def fit(self, features: Floats, labels: Ids) -> None:
         """Train EPOCHS epochs on (n, c) outputs."""
@@ -267,7 +270,9 @@ def membership_entry(results: Sequence[Membership], n_classes: int) -> dict[str,
 class MembershipInference(Metric):
     """Membership inference metric: AUC of the attack of TEM, section 5.1."""
 
-    name, title, only_back_end = "membership", "membership inference", "linear"
+    name = "membership"
+    title = "membership inference"
+    only_back_end = "linear"
     limits = (0.0, 1.0)
     same = ("left_out", "n_in", "n_out", "n_classes", "known_labels")
     trained = True
@@ -307,7 +312,8 @@ class MembershipInference(Metric):
 
     def summary(self, entry: Entry) -> str:
         """Return the AUC and its standard error as one line."""
-        auc, error = entry["auc"]["mean"], entry["standard_error"]
+        auc = entry["auc"]["mean"]
+        error = entry["standard_error"]
         return f"AUC {auc:.3f} ± {error:.3f}, {entry['n_in']:,} in and {entry['n_out']:,} out"
 
     def note(self, entry: Mapping[str, Any]) -> str:

@@ -39,7 +39,9 @@ def perplexity_entry(scores: PerplexityScores) -> Entry:
 class Perplexity(Metric):
     """Perplexity metric: mean perplexity over texts."""
 
-    name, title, back_end = "perplexity", "perplexity", "language_model"
+    name = "perplexity"
+    title = "perplexity"
+    back_end = "language_model"
     limits = (1.0, float_info.max)
     means = ("mean", "corpus")  # mean over texts, and perplexity of all texts as one
     same = ("n_texts",)  # a rewriting may leave nothing that a language model knows

@@ -221,7 +221,8 @@ def problem_of(
 
 def classifier_score(metric: str, setting: str, measure: str, words: str, **shown: Any) -> Score:
     """Return the score for accuracy or an F1 of a metric in one of its settings."""
-    name, path = f"{metric}_{setting}_{measure}", ("scores", setting, measure)
+    name = f"{metric}_{setting}_{measure}"
+    path = ("scores", setting, measure)
     return Score(name=name, metric=metric, words=words, path=path, **shown)
 
 
@@ -297,7 +298,8 @@ class PredictionMetric(Metric):
 
     def note(self, entry: Mapping[str, Any]) -> str:
         """Return the note of a table: numbers of classes and documents."""
-        n_test, target = entry["n_test"], self.target.capitalize()
+        n_test = entry["n_test"]
+        target = self.target.capitalize()
         note = (
             f"{target}: {entry['n_classes']:,} classes, learnt from {entry['n_learnt']:,} of "
             f"{entry['n_train']:,} "

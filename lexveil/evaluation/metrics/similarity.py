@@ -38,7 +38,8 @@ def cosines(
             without any known word; and the number of privatized texts without any, those of such
             originals included.
     """
-    found, unknown = np.empty(len(original)), np.zeros(2, dtype=np.int64)
+    found = np.empty(len(original))
+    unknown = np.zeros(2, dtype=np.int64)
     for start in range(0, len(original), BLOCK):
         block = slice(start, start + BLOCK)
         pair = [encoder.encode(texts[block]).astype(np.float64) for texts in (original, private)]
@@ -71,7 +72,9 @@ def similarity_entry(cosine: Floats, n_original_unknown: int, n_private_unknown:
 class CosineSimilarity(Metric):
     """Cosine similarity metric: mean cosine over texts."""
 
-    name, title, back_end = "similarity", "cosine similarity", "encoder"
+    name = "similarity"
+    title = "cosine similarity"
+    back_end = "encoder"
     limits = (-1.0, 1.0)
     same = ("n_texts", "n_original_unknown")  # a rewriting may leave nothing that an encoder knows
     scores = (COSINE,)

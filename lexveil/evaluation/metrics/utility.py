@@ -23,7 +23,9 @@ class Utility(PredictionMetric):
     on clean texts.
     """
 
-    name, title, target = "utility", "utility", "label"
+    name = "utility"
+    title = "utility"
+    target = "label"
     settings = tuple(SETTINGS["utility"])
     scores = (UTILITY, UTILITY_MICRO, ON_CLEAN, ON_CLEAN_MICRO)
     tables = (

@@ -20,8 +20,10 @@ def geometric(
     index: Ids, epsilon: Floats, words: Words, limit: int
 ) -> Moved:  # pragma: no cover - compiled
     """Add the noise in float64, and flag the tokens whose result rounding could change."""
-    moved, doubt = np.empty_like(index), np.zeros(len(index), dtype=np.bool_)
-    last, start = -1.0, 0.0
+    moved = np.empty_like(index)
+    doubt = np.zeros(len(index), dtype=np.bool_)
+    last = -1.0
+    start = 0.0
     for token in range(len(index)):
         e = epsilon[token]
         if e != last:  # tokens of one text share their epsilon
@@ -57,8 +59,13 @@ def truncated_exponential(
     q^right, q = e^{-ε/2}; the indexes to its left, likewise; then ``far`` for each index outside,
     from the lowest.
     """
-    moved, doubt = np.empty_like(index), np.zeros(len(index), dtype=np.bool_)
-    last, half, ratio, full, radius = -1.0, 0.0, 0.0, 0.0, 0
+    moved = np.empty_like(index)
+    doubt = np.zeros(len(index), dtype=np.bool_)
+    last = -1.0
+    half = 0.0
+    ratio = 0.0
+    full = 0.0
+    radius = 0
     for token in range(len(index)):
         if epsilon[token] != last:  # tokens of one text share their epsilon
             last = epsilon[token]
@@ -67,7 +74,8 @@ def truncated_exponential(
             ratio = math.exp(-half) / -math.expm1(-half)
             full = -math.expm1(-half * radius) * ratio
         at = index[token]
-        left, right = min(at, radius), min(size - 1 - at, radius)
+        left = min(at, radius)
+        right = min(size - 1 - at, radius)
         on_right = full if right == radius else -math.expm1(-half * right) * ratio
         on_left = full if left == radius else -math.expm1(-half * left) * ratio
         inside = 1.0 + on_right + on_left

@@ -20,8 +20,14 @@ def _quarter(
     x: State, a: int, b: int, c: int, d: int, i: int
 ) -> None:  # pragma: no cover - compiled
     """Apply a quarter round to words a, b, c, d of block i."""
-    at_a, at_b, at_c, at_d = a * BLOCKS + i, b * BLOCKS + i, c * BLOCKS + i, d * BLOCKS + i
-    wa, wb, wc, wd = x[at_a], x[at_b], x[at_c], x[at_d]
+    at_a = a * BLOCKS + i
+    at_b = b * BLOCKS + i
+    at_c = c * BLOCKS + i
+    at_d = d * BLOCKS + i
+    wa = x[at_a]
+    wb = x[at_b]
+    wc = x[at_c]
+    wd = x[at_d]
     wa = np.uint32(wa + wb)
     wd = np.uint32(wd ^ wa)
     wd = np.uint32((wd << np.uint32(16)) | (wd >> np.uint32(16)))
@@ -34,7 +40,10 @@ def _quarter(
     wc = np.uint32(wc + wd)
     wb = np.uint32(wb ^ wc)
     wb = np.uint32((wb << np.uint32(7)) | (wb >> np.uint32(25)))
-    x[at_a], x[at_b], x[at_c], x[at_d] = wa, wb, wc, wd
+    x[at_a] = wa
+    x[at_b] = wb
+    x[at_c] = wc
+    x[at_d] = wd
 
 
 @kernel()
@@ -79,7 +88,10 @@ def open_stream(
     for i in range(4):
         state[4 + 2 * i] = np.uint32(keys[row, i] & np.uint64(0xFFFFFFFF))
         state[5 + 2 * i] = np.uint32(keys[row, i] >> np.uint64(32))
-    state[12], state[13], state[14], state[15] = 0, 0, 0, nonce
+    state[12] = 0
+    state[13] = 0
+    state[14] = 0
+    state[15] = nonce
 
 
 @kernel()
@@ -96,5 +108,6 @@ def next_words(state: State, words: Words) -> None:  # pragma: no cover - compil
         state[13] = np.uint32(state[13] + np.uint32(1))
     for pair in range(8):
         for i in range(BLOCKS):
-            low, high = blocks[2 * pair * BLOCKS + i], blocks[(2 * pair + 1) * BLOCKS + i]
+            low = blocks[2 * pair * BLOCKS + i]
+            high = blocks[(2 * pair + 1) * BLOCKS + i]
             words[8 * i + pair] = (np.uint64(high) << np.uint64(32)) | np.uint64(low)

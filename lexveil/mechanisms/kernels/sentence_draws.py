@@ -78,7 +78,8 @@ def add_envelopes(
         sums: (q, at least m / size) to write to.
     """
     for query in range(len(of_queries)):
-        table, square = tables[table_of[query]], of_queries[query]
+        table = tables[table_of[query]]
+        square = of_queries[query]
         for block in range((len(of_bank) + size - 1) // size):
             total = np.int64(0)
             for row in range(block * size, min((block + 1) * size, len(of_bank))):
@@ -121,19 +122,23 @@ def draw(
         (n,) rows of the bank; UNDECIDED.
     """
     out = np.full(len(draws.query), PENDING)
-    state, stream = np.empty(16, dtype=np.uint32), np.empty(WORDS, dtype=np.uint64)
+    state = np.empty(16, dtype=np.uint32)
+    stream = np.empty(WORDS, dtype=np.uint64)
     pair = np.empty((2, bank.vectors.shape[1]), dtype=np.float32)
     for number in range(len(out)):
         query = draws.query[number]
-        table, square = table_of[query], queries.squares[query]
-        half, radius = draws.epsilon[number] / 2, draws.gamma[number]
+        table = table_of[query]
+        square = queries.squares[query]
+        half = draws.epsilon[number] / 2
+        radius = draws.gamma[number]
         pair[0] = queries.vectors[query]
         total = np.int64(0)
         for block in range(sums.shape[1]):
             total += sums[query, block]
         mask = least_mask(total)
         open_stream(state, draws.keys, number, 0)
-        at, attempt = WORDS, -1
+        at = WORDS
+        attempt = -1
         while out[number] == PENDING:
             attempt += 1
             point, at = next_point(state, stream, at, total, mask)
@@ -141,7 +146,8 @@ def draw(
             while point >= sums[query, block]:
                 point -= sums[query, block]
                 block += 1
-            row, envelope = block * size - 1, np.int64(0)
+            row = block * size - 1
+            envelope = np.int64(0)
             while point >= envelope:
                 point -= envelope
                 row += 1

@@ -30,7 +30,9 @@ Halvings = npt.NDArray[np.uint8]
 Pair = tuple[int, int]
 Interval = tuple[float, float]
 
-REFUSE, ACCEPT, UNSURE = 0, 1, 2
+REFUSE = 0
+ACCEPT = 1
+UNSURE = 2
 AHEAD = 2  # tokens ahead for which the memory of lists is prefetched
 
 
@@ -79,18 +81,24 @@ def draw_uniformly(
     """
     vectors, halvings, sketches, step = space
     ids, epsilon, gamma, keys, refused, doubts = tokens
-    scale, total = np.int64(1) << bits, np.int64(len(vectors)) << bits
+    scale = np.int64(1) << bits
+    total = np.int64(len(vectors)) << bits
     mask = least_mask(total)
-    state, stream = np.empty(16, dtype=np.uint32), np.empty(WORDS, dtype=np.uint64)
+    state = np.empty(16, dtype=np.uint32)
+    stream = np.empty(WORDS, dtype=np.uint64)
     out = np.full(len(ids), PENDING)
     for token in range(len(ids)):
-        word, half, radius = ids[token], epsilon[token] / 2, gamma[token]
+        word = ids[token]
+        half = epsilon[token] / 2
+        radius = gamma[token]
         open_stream(state, keys, token, 0)
         at = WORDS
-        before, q_before = np.int64(-1), np.int64(0)
+        before = np.int64(-1)
+        q_before = np.int64(0)
         for attempt in range(attempts):
             point, at = next_point(state, stream, at, total, mask)
-            proposed, q = point >> bits, point & (scale - 1)
+            proposed = point >> bits
+            q = point & (scale - 1)
             is_thinned, at = _is_thinned(state, stream, at, halvings[proposed])
             # Decide on the previous proposal while the memory of this one is being fetched.
             prefetch(sketches, proposed)  # type: ignore[call-arg]
@@ -99,13 +107,12 @@ def draw_uniformly(
                 decision = decide(vectors, (word, before), half, radius, q_before, bits, bounds)
                 if decision != REFUSE:
                     out[token] = before if decision == ACCEPT else UNDECIDED
-                    doubts[token, 0], doubts[token, 1], doubts[token, 2] = (
-                        before,
-                        q_before,
-                        attempt - 1,
-                    )
+                    doubts[token, 0] = before
+                    doubts[token, 1] = q_before
+                    doubts[token, 2] = attempt - 1
                     break
-            before, q_before = -1 if is_thinned else proposed, q
+            before = -1 if is_thinned else proposed
+            q_before = q
     return out
 
 
@@ -129,16 +136,23 @@ def draw_from_lists(
     """
     vectors, halvings, sketches, step = space
     ids, epsilon, gamma, keys, refused, doubts = tokens
-    n_words, n_shells, n_near = len(vectors), len(shells) - 1, near_ids.shape[1]
+    n_words = len(vectors)
+    n_shells = len(shells) - 1
+    n_near = near_ids.shape[1]
     scale = np.int64(1) << bits
-    state, stream = np.empty(16, dtype=np.uint32), np.empty(WORDS, dtype=np.uint64)
-    envelope, size = np.empty(n_shells + 1, dtype=np.int64), np.empty(n_shells + 1, dtype=np.int64)
+    state = np.empty(16, dtype=np.uint32)
+    stream = np.empty(WORDS, dtype=np.uint64)
+    envelope = np.empty(n_shells + 1, dtype=np.int64)
+    size = np.empty(n_shells + 1, dtype=np.int64)
     size[:n_shells] = shells[1:] - shells[:-1]
     # The last group proposes all words; near words proposed there are refused.
     size[n_shells] = n_words if n_words > n_near else 0
     out = np.full(len(ids), PENDING)
     for token in range(len(ids)):
-        word, half, radius, place = ids[token], epsilon[token] / 2, gamma[token], places[token]
+        word = ids[token]
+        half = epsilon[token] / 2
+        radius = gamma[token]
+        place = places[token]
         if token + AHEAD < len(ids):
             prefetch(near_distances, places[token + AHEAD])  # type: ignore[call-arg]
         open_stream(state, keys, token, 1)
@@ -176,7 +190,9 @@ def draw_from_lists(
             decision = decide(vectors, (word, proposed), half, radius, q, bits, bounds)
             if decision != REFUSE and (shell < n_shells or not among(near_ids, place, proposed)):
                 out[token] = proposed if decision == ACCEPT else UNDECIDED
-                doubts[token, 0], doubts[token, 1], doubts[token, 2] = proposed, q, attempt
+                doubts[token, 0] = proposed
+                doubts[token, 1] = q
+                doubts[token, 2] = attempt
     return out
 
 
@@ -237,9 +253,11 @@ def decide(
     if q > 0:
         limit = -math.log(q / scale) / half
         # The position may be as much as q + 1, and ln(1 + 1/q) <= 1/q.
-        least, most = limit * (1 - ROUNDING) - (1 + ROUNDING) / (half * q), limit * (1 + ROUNDING)
+        least = limit * (1 - ROUNDING) - (1 + ROUNDING) / (half * q)
+        most = limit * (1 + ROUNDING)
     else:
-        least, most = math.log(scale) / half * (1 - ROUNDING), np.inf
+        least = math.log(scale) / half * (1 - ROUNDING)
+        most = np.inf
     if min(far, radius) * (1 + MARGIN) < least:
         return ACCEPT
     if min(near, radius) * (1 - MARGIN) > most:

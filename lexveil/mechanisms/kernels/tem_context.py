@@ -32,7 +32,8 @@ from lexveil.mechanisms.kernels.tem import (
 from lexveil.mechanisms.rejection import FOLLOWS, KEPT, MARGIN, ROUNDING, SKIPPED
 from lexveil.types import Flags, Floats, Ids, Words
 
-ENVELOPE_BITS, FINE_BITS = 30, 22
+ENVELOPE_BITS = 30
+FINE_BITS = 22
 
 
 Near = tuple[Members, Floats, Ids]
@@ -108,7 +109,8 @@ def walk_on(
         if walk.is_first[place]:
             before = np.int64(-1)
         walk.before[place] = before
-        kind, about = walk.kind[place], walk.about[place]
+        kind = walk.kind[place]
+        about = walk.about[place]
         if kind == SKIPPED:
             continue
         if kind == KEPT:
@@ -139,19 +141,26 @@ def _draw(
     doubt written.
     """
     near_ids, near_distances, _ = near
-    state, stream = np.empty(16, dtype=np.uint32), np.empty(WORDS, dtype=np.uint64)
+    state = np.empty(16, dtype=np.uint32)
+    stream = np.empty(WORDS, dtype=np.uint64)
     open_stream(state, drawn.keys, int(token), 0)
-    at, attempt = WORDS, -1
+    at = WORDS
+    attempt = -1
     first = last = np.int64(0)
     if before >= 0:
-        first, last = mass.starts[before], mass.starts[before + 1]
+        first = mass.starts[before]
+        last = mass.starts[before + 1]
     all_words = mass.singles[-1] + mass.afters[last] - mass.afters[first]
-    word, n_near = drawn.ids[token], near_ids.shape[1]
+    word = drawn.ids[token]
+    n_near = near_ids.shape[1]
     if word < 0:
         point, at = next_point(state, stream, at, all_words, least_mask(all_words))
         return _word_at(mass, point, first, last)
-    half, radius, place = drawn.epsilon[token] / 2, drawn.gamma[token], drawn.places[token]
-    ends, envelope = np.empty(n_near, dtype=np.int64), np.empty(n_near, dtype=np.int64)
+    half = drawn.epsilon[token] / 2
+    radius = drawn.gamma[token]
+    place = drawn.places[token]
+    ends = np.empty(n_near, dtype=np.int64)
+    envelope = np.empty(n_near, dtype=np.int64)
     total = np.int64(0)
     for i in range(n_near):
         envelope[i] = _envelope(half, near_distances[place, i], radius)
@@ -178,10 +187,8 @@ def _draw(
         is_near = point < near_total
         if is_near:
             listed = np.searchsorted(ends, point, side="right")
-            proposed, q = (
-                np.int64(near_ids[place, listed]),
-                (ends[listed] - 1 - point) % envelope[listed],
-            )
+            proposed = np.int64(near_ids[place, listed])
+            q = (ends[listed] - 1 - point) % envelope[listed]
             bounds = near_distances[place, listed], near_distances[place, listed]
         else:
             proposed = _word_at(mass, (point - near_total) // far, first, last)
@@ -203,7 +210,9 @@ def _draw(
             continue
         if decision == ACCEPT:
             return proposed
-        doubt[0], doubt[1], doubt[2] = proposed, q, attempt
+        doubt[0] = proposed
+        doubt[1] = q
+        doubt[2] = attempt
         return np.int64(-1)
 
 

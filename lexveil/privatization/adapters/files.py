@@ -197,7 +197,8 @@ def privatize_file(
         copied = settings_of(request, using.params)
     else:
         using = Model.load(project, model)
-    hooks, spool = hooks or ReleaseHooks(), using.path(using.params.machine.temp_directory)
+    hooks = hooks or ReleaseHooks()
+    spool = using.path(using.params.machine.temp_directory)
     is_stamped = target != STDIN and is_without_guarantee(request, using)
     out, base, table = _destination(target, request, is_stamped)
     with ExitStack() as stack:
@@ -228,7 +229,8 @@ def privatize_file(
 
 def _copy(work: Work, settings: Settings) -> PrivatizedFiles:
     """Write the rows as they are: the baseline of a comparison."""
-    n_texts, outputs = 0, work.outputs
+    n_texts = 0
+    outputs = work.outputs
     with ExitStack() as stack:
         writers = _Writers(work, stack, None)
         for chunk in work.chunks(for_writing=True):
@@ -249,7 +251,9 @@ def _copy(work: Work, settings: Settings) -> PrivatizedFiles:
 
 
 def _rewrite(work: Work, run: TwoPassRun) -> PrivatizedFiles:
-    hooks, outputs, request = work.hooks, work.outputs, work.request
+    hooks = work.hooks
+    outputs = work.outputs
+    request = work.request
     about = {
         **hooks.about,
         **run.about(),
@@ -386,7 +390,9 @@ class _Writers:
     """
 
     def __init__(self, work: Work, stack: ExitStack, settings: Settings | None) -> None:
-        self.work, self.outputs, self.stack = work, work.outputs, stack
+        self.stack = stack
+        self.outputs = work.outputs
+        self.work = work
         self.jobs = {job.name: job for job in work.jobs}
         self.opened: dict[str, Writer] = {}
         self.open_file = stack.enter_context(ExitStack())

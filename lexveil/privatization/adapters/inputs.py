@@ -71,7 +71,8 @@ def find_jobs(
     Raises:
         RequestError: if it cannot; nothing is touched then.
     """
-    is_stream, is_folder = source == STDIN or is_address(source), is_a_folder(source)
+    is_stream = source == STDIN or is_address(source)
+    is_folder = is_a_folder(source)
     if target == STDIN and is_folder:
         raise RequestError(
             f"{shown(source)}: a folder cannot go to standard output; give -o FOLDER"
@@ -132,7 +133,8 @@ def find_readers(source: Path | str, request: FileRequest, spool: Path) -> Itera
         RequestError: if it cannot be read.
     """
     columns = request.text_column, request.subject_column, request.spans_column
-    form, sql = request.form, request.sql
+    form = request.form
+    sql = request.sql
     if sql is not None and not is_address(source):
         raise RequestError(
             f"{option('sql')}: only for a database; IN is its address, such as "
@@ -279,7 +281,8 @@ def _spool_stdin(form: str, file: BinaryIO) -> Source:
         raise RequestError("standard input is closed; give it a file or the output of a program")
     if sys.stdin.isatty():
         print("reading standard input; Ctrl-D ends it", file=sys.stderr)
-    size, n_read = 2**20, 2**20
+    size = 2**20
+    n_read = 2**20
     while n_read == size:  # less is the end: a terminal would have to say it once more
         try:
             content = sys.stdin.buffer.read(size)
@@ -344,7 +347,8 @@ def _check_folder(out: Path, source: Path) -> None:
         raise RequestError(
             f"{shown(out)}: the link leads nowhere; remove it or choose another name"
         )
-    real, inside = out.resolve(), source.resolve()
+    real = out.resolve()
+    inside = source.resolve()
     if real == inside or inside in real.parents or real in inside.parents:
         raise RequestError(
             f"{shown(out)}: input and output folder must lie outside each other; choose another"

@@ -74,10 +74,8 @@ class Privatized:
     def __repr__(self) -> str:
         """What it is, and nothing that is secret."""
         done = self.record
-        kind, guarantee = (
-            type(self.values).__name__,
-            "a guarantee" if done.guarantee.holds else "no guarantee",
-        )
+        kind = type(self.values).__name__
+        guarantee = "a guarantee" if done.guarantee.holds else "no guarantee"
         return f"<Privatized {kind}: {done.mechanism} {done.strategy}, {done.mode}, {guarantee}>"
 
 
@@ -175,7 +173,8 @@ def privatize_texts(
     """Rewrite a list of texts; see ``privatize``, and ``open_charge`` for the options of the
     charge.
     """
-    settings, model = checked.engine.settings, checked.engine.model
+    settings = checked.engine.settings
+    model = checked.engine.model
     chunks = list(whole_chunks(texts))
     if workers is None:
         size = sum(len(text) for chunk in chunks for (text,) in chunk.texts if text is not None)
@@ -184,11 +183,9 @@ def privatize_texts(
     run.other_columns = texts.others
     rewritten: list[str | None] = []
     token_logs = [token_log_schema(1, settings).empty_table()]
-    ledger, outputs, has_subjects = (
-        ledger_of(model.project, on_exhausted),
-        Outputs(None),
-        texts.subjects is not None,
-    )
+    ledger = ledger_of(model.project, on_exhausted)
+    outputs = Outputs(None)
+    has_subjects = texts.subjects is not None
     with (
         open_charge(
             ledger, settings.mode, has_subjects, run.about(), outputs, (), charge_options
@@ -202,7 +199,8 @@ def privatize_texts(
                 for row, keep in zip(done.texts, chunk.is_selected, strict=True)
             ]
             token_logs.append(done.tokens)
-        record, operator = run.record(payment), run.operator_report(payment)
+        record = run.record(payment)
+        operator = run.operator_report(payment)
         payment.publish(outputs)
     # In one piece, so that its bytes do not depend on the chunks.
     token_log = pa.concat_tables(token_logs).combine_chunks()
@@ -216,7 +214,9 @@ def whole_chunks(source: Texts) -> Iterator[Chunk]:
         RequestError: if a value is no text or too long, or there is not one subject or list of
             spans for each.
     """
-    texts, subjects, spans = source.texts, source.subjects, source.spans
+    texts = source.texts
+    subjects = source.subjects
+    spans = source.spans
     for role, values in {"subjects": subjects, SPANS: spans}.items():
         if values is not None and len(values) != len(texts):
             raise RequestError(
@@ -427,7 +427,8 @@ def _of_arrow(table: Any, *, takes_extensions: bool = False) -> Frame:
         }
 
         def replaced(texts: list[str | None]) -> Any:
-            fields, columns = list[pa.Field](), list[Any]()
+            fields = list[pa.Field]()
+            columns = list[Any]()
             for field in table.schema:
                 if field.name == column:
                     made = pa.chunked_array([_array(texts, field.type)])

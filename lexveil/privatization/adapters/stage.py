@@ -99,7 +99,8 @@ class StageRun:
     """
 
     def __init__(self, mechanism: str, strategy: str, epsilon: float, model: Model) -> None:
-        self.machine, components = model.params.machine, None
+        self.machine = model.params.machine
+        components = None
         self.settings, self.engine, self.plan = UNCHANGED, None, BudgetPlan({}, {}, 0)
         if mechanism != "none":
             chosen = model.params.policy
@@ -187,7 +188,8 @@ class StageRun:
 
     def record(self, counts: RunCounts) -> PrivacyRecord:
         """The privacy record of the run."""
-        engine, made = self.engine, dict[str, Any]()
+        engine = self.engine
+        made = dict[str, Any]()
         if engine is not None:
             made = {
                 "parameters": engine.prepared.parameters,
@@ -221,7 +223,8 @@ def token_log(documents: pa.Table, rewritten: RewrittenChunk) -> pa.Table:
 
 def private_documents(documents: pa.Table, rewritten: RewrittenChunk) -> pa.Table:
     """Documents with their rewritten texts and their sums."""
-    tokens, n = rewritten.tokens, documents.num_rows
+    tokens = rewritten.tokens
+    n = documents.num_rows
     row, words_out = (tokens.column(name).to_numpy() for name in ("row", "n_words"))
     is_kept = tokens.column("action").combine_chunks().indices.to_numpy() == Action.KEPT.value
 
@@ -256,10 +259,8 @@ def privatize_documents(mechanism: str, strategy: str, epsilon: float, out: Path
         )
         n = run.plan.n_perturbed
         work = {"tokens rewritten": n, "distances searched": n * searched}
-        what, way_out = (
-            f"privatize {mechanism} {strategy} {epsilon}: {n:,} tokens",
-            "Bring fewer documents",
-        )
+        what = f"privatize {mechanism} {strategy} {epsilon}: {n:,} tokens"
+        way_out = "Bring fewer documents"
         foresee(
             what,
             work,

@@ -298,7 +298,8 @@ def supported(chunk: Chunk) -> tuple[Chunk, int]:
     """A chunk with empty texts, in which nothing was found, in place of those in a script without
     spaces between words; and how many these are.
     """
-    rows, n_emptied = list[list[str | None]](), 0
+    rows = list[list[str | None]]()
+    n_emptied = 0
     for row in chunk.texts:
         texts, n = emptied(row)
         rows.append(texts)
@@ -318,7 +319,8 @@ def batch_of(chunk: Chunk, *, for_ledger: bool = False) -> Batch:
     Args:
         for_ledger: whether rows are charged, to themselves where no column names their subjects.
     """
-    file, first = (chunk.file,) if chunk.file else (), chunk.first
+    file = (chunk.file,) if chunk.file else ()
+    first = chunk.first
     keys = [(*file, str(row)) for row in range(first - 1, first - 1 + len(chunk))]
     return Batch(
         selected_texts(chunk),
@@ -368,7 +370,8 @@ def in_plain_layout(
     numbers = np.flatnonzero(is_kept)
     forms = Pieces.of([encoded.forms[number] for number in numbers.tolist()])
     if (len(rows) - len(kept)) * FEW > len(lexicon.tokens):
-        pieces, token = lexicon.pieces, rows.astype(np.int32)
+        pieces = lexicon.pieces
+        token = rows.astype(np.int32)
     else:
         drawn, number = np.unique(rows, return_inverse=True)
         token = number.astype(np.int32)
@@ -380,7 +383,8 @@ def in_plain_layout(
         pieces = Pieces.joined(pieces, Pieces.of([escaped(text) for text in written.values()]))
     text_of = encoded.text_of
     if not stays.all():
-        token, text_of = token[stays], text_of[stays]
+        token = token[stays]
+        text_of = text_of[stays]
     return render(pieces, token, text_of, encoded.n_texts)
 
 
@@ -389,6 +393,7 @@ def unchanged(texts: Strings) -> Rewritten:
     encoded = encode(texts, Lexicon.build("word", [], None))
     # No vocabulary is involved, so no word is out of it.
     encoded.kind[encoded.kind == TokenClass.OOV.value] = TokenClass.WORD
-    n, none = len(encoded.rows), np.full(len(encoded.rows), -1, dtype=np.int64)
+    n = len(encoded.rows)
+    none = np.full(len(encoded.rows), -1, dtype=np.int64)
     plan = TokenPlan(none, np.full(n, Action.KEPT, dtype=np.int8), None)
     return Rewritten(encoded, plan, texts, np.zeros(n), none, np.ones(n, dtype=np.int8))

@@ -133,7 +133,8 @@ class Tally:
 
     def __init__(self) -> None:
         self.actions = np.zeros((len(TokenClass), len(Action)), dtype=np.int64)
-        self.found, self.has_detector = FoundCounts(), False
+        self.found = FoundCounts()
+        self.has_detector = False
         self.numbers = Counter[str]()
         self.epsilon, self.cosine = ExactSum(), ExactSum()
         self.by_percent = np.zeros(101, dtype=np.int64)
@@ -153,7 +154,8 @@ class Tally:
             document: (n_texts,) that of each text.
             vocabulary: what its perturbed tokens were taken from, None if there are none.
         """
-        encoded, is_perturbed = done.encoded, done.action == Action.PERTURBED.value
+        encoded = done.encoded
+        is_perturbed = done.action == Action.PERTURBED.value
         changed = is_perturbed & (done.rows != encoded.rows)
         self.actions += count_actions(encoded.classes, done.action)
         self.found += count_found(encoded, done.action)
@@ -190,8 +192,10 @@ class Tally:
         """All of them, most of which are the operator's; null where there is nothing to divide
         by.
         """
-        by_action, numbers = self.actions.sum(axis=0), self.numbers
-        n, perturbed = int(by_action.sum()), int(by_action[Action.PERTURBED])
+        by_action = self.actions.sum(axis=0)
+        numbers = self.numbers
+        n = int(by_action.sum())
+        perturbed = int(by_action[Action.PERTURBED])
 
         def share(part: float, whole: float) -> float | None:
             return round(part / whole, 9) if whole else None
@@ -257,7 +261,8 @@ def unprotected_share(actions: Int64) -> float | None:
 
 def class_counts(actions: Int64) -> ClassCounts:
     """Tokens of each class that met each action, without those that a detector found."""
-    kinds, labels = TokenClass.labels(), Action.labels()
+    kinds = TokenClass.labels()
+    labels = Action.labels()
     if actions[TokenClass.SENTENCE].any():
         kinds = [*kinds, TokenClass.SENTENCE.label]
     rows = [TokenClass[kind.upper()].value for kind in kinds]
@@ -282,8 +287,11 @@ class SpendHistogram:
     def __init__(self, budget: float) -> None:
         self.budget = budget
         self.n = 0
-        self.least, self.most = np.inf, 0.0
-        self.least_of_token, self.most_of_token = np.inf, 0.0  # of those that spend anything
+        self.least = np.inf
+        self.most = 0.0
+        # of those that spend anything
+        self.least_of_token = np.inf
+        self.most_of_token = 0.0
         self.total = ExactSum()
         self.bins = np.zeros(BINS, dtype=np.int64)
 

@@ -43,13 +43,15 @@ class Engine:
                 f"strategy {settings.strategy} writes sentences and has no words to look at here; "
                 "rewrite by `lexveil privatize` or lexveil.privatize"
             )
-        self.settings, self.model = settings, model
+        self.settings = settings
+        self.model = model
         self.lexicon = model.lexicon(settings.strategy)
         self.prepared = model.mechanism(settings.mechanism, settings.strategy, settings.policy)
         self.shares: ShareClasses | None = None
         if settings.shares is not None:
             self.shares = settings.shares.over(self.lexicon.tokens, self.lexicon.function_words)
-            rows, functional = self.vocabulary.rows, self.lexicon.function_words
+            rows = self.vocabulary.rows
+            functional = self.lexicon.function_words
             if settings.policy.stopwords != "perturb":  # these have no share then
                 rows = rows[[self.lexicon.tokens[row] not in functional for row in rows.tolist()]]
             settings.shares.require_several(self.shares, rows)
@@ -67,7 +69,8 @@ class Engine:
         return self.prepared.once("instead", self._instead)
 
     def _instead(self) -> Ids | None:
-        vectors, rows = self.vocabulary.vectors, self.vocabulary.rows.tolist()
+        vectors = self.vocabulary.vectors
+        rows = self.vocabulary.rows.tolist()
         screened = is_screened([self.lexicon.tokens[row] for row in rows], screened_words().words)
         return replacements(vectors, screened, self.prepared.key or key_of(vectors))
 

@@ -115,7 +115,8 @@ def count_planned(encoded: Encoded, plan: TokenPlan, owner: Ids, n: int) -> Ids:
         owner: (n_texts,) the document of each text.
         n: number of documents.
     """
-    pays, document = plan.pays, owner[encoded.text_of]
+    pays = plan.pays
+    document = owner[encoded.text_of]
     weights = [
         encoded.n_words * (encoded.kind != TokenClass.PUNCTUATION.value),
         np.ones(len(pays)),
@@ -164,7 +165,10 @@ def count_tokens(texts: Sequence[str], lexicon: Lexicon, policy: Policy) -> Ids:
 FoundCounts = Counter[tuple[str, str]]  # tokens by type and action
 Written = Mapping[int, str]  # replacement text by number of the token
 
-DIGIT, UPPER, LOWER = "9", "A", "a"  # characters of a form that are drawn anew
+# characters of a form that are drawn anew
+DIGIT = "9"
+UPPER = "A"
+LOWER = "a"
 _ALPHABETS = {DIGIT: string.digits, UPPER: string.ascii_uppercase, LOWER: string.ascii_lowercase}
 # actions on detected tokens that --consistent makes equal
 _ALIKE = (Action.SAMPLED.value, Action.DIGITS.value)
@@ -267,7 +271,8 @@ def write_found(
         generator: in release mode the generator of all texts; else a function that returns the
             generator of one text, used for these replacements only.
     """
-    found, written = encoded.found, dict[int, str]()
+    found = encoded.found
+    written = dict[int, str]()
     if found is None:
         return written
     generators: dict[int, np.random.Generator] = {}
@@ -278,11 +283,9 @@ def write_found(
         if leader != token:
             written[token] = written[leader]
             continue
-        action, kind, text = (
-            int(plan.action[token]),
-            int(found.type[token]),
-            int(encoded.text_of[token]),
-        )
+        action = int(plan.action[token])
+        kind = int(found.type[token])
+        text = int(encoded.text_of[token])
         if action == Action.PLACEHOLDER.value:
             written[token] = f"[{found.types[kind]}]"
             continue

@@ -50,7 +50,8 @@ class SentenceEngine(Engine):
 
     def __init__(self, settings: Settings, model: Model) -> None:
         assert settings.sentences is not None
-        self.settings, self.model = settings, model
+        self.settings = settings
+        self.model = model
         self.shares = None
         self.wanted: Sentences = settings.sentences
         self.lexicon = model.lexicon(settings.of_words)

@@ -119,7 +119,8 @@ class BatchWorker:
 
     def plan(self, batch: Batch) -> tuple[Encoded, TokenPlan]:
         """The tokens of a batch, and what is to happen to each."""
-        settings, components = self.settings, self.components
+        settings = self.settings
+        components = self.components
         assert components is not None
         detection = settings.detection
         claim = None if detection is None else detection.claim(batch.texts, batch.given_spans)
@@ -156,9 +157,13 @@ class BatchWorker:
         Args:
             budget: of each document; None if the batch brings the epsilon of its tokens.
         """
-        done, tally, document, n = self.draw(batch, budget), Tally(), batch.document, len(batch)
+        done = self.draw(batch, budget)
+        tally = Tally()
+        document = batch.document
+        n = len(batch)
         tally.add(done, document, None if self.components is None else self.components.vocabulary)
-        document_of, epsilon = document[done.encoded.text_of], done.token_epsilon
+        document_of = document[done.encoded.text_of]
+        epsilon = done.token_epsilon
         spent = np.bincount(document, weights=done.per_text(epsilon), minlength=n).astype(
             np.float64
         )
@@ -197,7 +202,8 @@ class BatchWorker:
             written = write_found(
                 encoded, plan, batch.texts, settings.detection, batch.document, generator
             )
-        generator, planned = self._generator(batch, budget_name), (encoded, plan)
+        generator = self._generator(batch, budget_name)
+        planned = (encoded, plan)
         return rewrite(
             batch.texts,
             planned,
@@ -212,7 +218,8 @@ class BatchWorker:
         """In release mode one of this batch alone, keyed here and now by the system; of an
         experiment, each text's.
         """
-        settings, seed = self.settings, self.settings.seed
+        seed = self.settings.seed
+        settings = self.settings
         if seed is None:
             return release_generator()
 
@@ -256,9 +263,11 @@ def rewrite(
         written: as of ``Rewritten``.
         keep_layout: copy the writer's white space and capitals, which nothing protects.
     """
-    lexicon, vocabulary = components.lexicon, components.vocabulary
+    lexicon = components.lexicon
+    vocabulary = components.vocabulary
     encoded, plan = planned
-    action, pays = plan.action, plan.pays
+    action = plan.action
+    pays = plan.pays
     spent = np.where(pays, part_epsilon[encoded.text_of], 0.0)
     if plan.parts is not None:
         spent *= plan.parts  # exact: few bits times few
@@ -266,7 +275,8 @@ def rewrite(
     if components.instead is not None:
         numbers = np.where(numbers >= 0, components.instead[numbers], -1)
     rows = np.where(numbers >= 0, vocabulary.rows[numbers], -1) if len(vocabulary.rows) else numbers
-    new, kept = rows >= 0, np.flatnonzero(action == Action.KEPT.value)
+    new = rows >= 0
+    kept = np.flatnonzero(action == Action.KEPT.value)
     out_words = np.zeros(len(action), dtype=np.int8)
     out_words[new] = lexicon.n_words[rows[new]]
     out_words[kept] = 1  # only single words are kept: every collocation has a vector
@@ -299,9 +309,12 @@ def _draw(
     """
     if isinstance(components.mechanism, TemContext):
         return _draw_in_context(planned, spent, components, components.mechanism, generator)
-    vocabulary, mechanism = components.vocabulary, components.mechanism
+    vocabulary = components.vocabulary
+    mechanism = components.mechanism
     encoded, plan = planned
-    known, action, pays = plan.known, plan.action, plan.pays
+    known = plan.known
+    action = plan.action
+    pays = plan.pays
     own = (
         np.ones(len(action), dtype=bool)
         if plan.leader is None
@@ -320,7 +333,8 @@ def _draw(
             numbers[pending] = mechanism.replace(known[pending], spent[pending], noise)
             waiting.clear()
 
-    size, shared = 0, isinstance(generator, np.random.Generator)
+    size = 0
+    shared = isinstance(generator, np.random.Generator)
     for i, (start, stop) in enumerate([(0, len(action))] if shared else pairwise(offsets.tolist())):
         to_perturb = start + np.flatnonzero(pays[start:stop])
         to_sample = start + np.flatnonzero(sampled[start:stop])
@@ -354,9 +368,11 @@ def _draw_in_context(
     leader = np.arange(n) if plan.leader is None else plan.leader
     replaced = (action == Action.PERTURBED.value) | (action == Action.SAMPLED.value)
     drawn = replaced & (leader == np.arange(n))
-    kind, about = np.full(n, KEPT), np.where(action == Action.KEPT.value, encoded.rows, -1)
+    kind = np.full(n, KEPT)
+    about = np.where(action == Action.KEPT.value, encoded.rows, -1)
     kind[action == Action.DROPPED.value] = SKIPPED
-    kind[replaced], about[replaced] = FOLLOWS, leader[replaced]
+    about[replaced] = leader[replaced]
+    kind[replaced] = FOLLOWS
     kind[drawn], about[drawn] = DRAWN, np.arange(int(drawn.sum()))
     is_first = np.append(True, np.diff(encoded.text_of) > 0)[:n]
     if isinstance(generator, np.random.Generator):
@@ -371,10 +387,8 @@ def _draw_in_context(
     ids = np.where(action[drawn] == Action.PERTURBED.value, plan.known[drawn], -1)
     # Of what a detector found nothing may be read here: it is KEPT by kind, and by its action
     # something else.
-    texts, unlisted = (
-        TextTokens(is_first, kind, about),
-        np.flatnonzero((action == Action.KEPT.value) & (about < 0)),
-    )
+    texts = TextTokens(is_first, kind, about)
+    unlisted = np.flatnonzero((action == Action.KEPT.value) & (about < 0))
     about[unlisted] = -2 - np.arange(len(unlisted))
     kept = [encoded.words[word] for word in encoded.first_word[unlisted].tolist()]
     return mechanism.replace_texts(

@@ -203,7 +203,8 @@ def inspect(
             # which may work figures out, so not for a wrong column
             settings = resolve_settings(request, using)
             tell_columns(readers, request)
-            n_bytes, columns = sum(reader.size for reader in readers), readers[0].text_columns
+            n_bytes = sum(reader.size for reader in readers)
+            columns = readers[0].text_columns
             workers = workers_for(request, n_bytes, using)
             using.require_checks(settings.of_words)
             engine = Engine(settings, using)
@@ -279,7 +280,8 @@ def texts_in_words(budget: BudgetPreview, tried: Trial, unit: str = "text") -> l
 
 def _preview(engine: Engine, survey: _Survey, n_columns: int | None) -> TextsInspection:
     """What follows from the counts, and from a trial."""
-    settings, totals = engine.settings, survey.totals
+    settings = engine.settings
+    totals = survey.totals
     budget = document_budget(settings, engine.model, totals.average_words)
     withholds = settings.mode == "release" and engine.model.params.ledger.cap != "unlimited"
     measurement = engine.measurement(budget, n_columns, withholds=withholds)
@@ -352,7 +354,8 @@ class _Survey:
     def add(self, counted: BatchCounts, strategy: str) -> None:
         """Add a batch, and the parts of the budget of each document that spends anything."""
         self.totals.add(counted)
-        paid, divisor = counted.counts[2], divisors(strategy, counted.counts[2], counted.counts[3])
+        paid = counted.counts[2]
+        divisor = divisors(strategy, counted.counts[2], counted.counts[3])
         self.parts.update(zip(paid[paid > 0].tolist(), divisor[paid > 0].tolist(), strict=True))
         words = counted.counts[0]
         self.words.update(words[words > 0].tolist())
@@ -389,11 +392,11 @@ class _Survey:
 def _survey(
     engine: Engine, chunks: Iterable[Chunk], workers: int, language: LanguageCheck
 ) -> _Survey:
-    survey, n_first, worker = _Survey(), 0, engine.worker()
-    batches, progress = (
-        ((chunk, batch_of(chunk)) for chunk in language.supported(chunks)),
-        progress_on_stderr("inspect", 0, "rows"),
-    )
+    survey = _Survey()
+    n_first = 0
+    worker = engine.worker()
+    batches = ((chunk, batch_of(chunk)) for chunk in language.supported(chunks))
+    progress = progress_on_stderr("inspect", 0, "rows")
     with Workers(worker, workers) if workers > 1 else nullcontext() as processes:
         for chunk, counted in count_batches(worker, batches, processes, progress):
             language.add(chunk, counted)
@@ -410,7 +413,9 @@ def _try(
     engine: Engine, chunks: Sequence[tuple[Chunk, BatchCounts]], budget: DocumentBudget
 ) -> Trial:
     """Rewrite some rows and discard them: how much would change."""
-    tally, n_before, some = Tally(), 0, list[Chunk]()
+    tally = Tally()
+    n_before = 0
+    some = list[Chunk]()
     for chunk, counted in chunks:
         n_tokens = counted.counts[1]
         some.append(replace(chunk, selection=n_before + np.cumsum(n_tokens) - n_tokens < TRIED))

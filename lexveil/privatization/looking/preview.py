@@ -92,7 +92,8 @@ def preview(
     rows: list[PreviewRow] = []
     with find_readers(source, request, using.path(using.params.machine.temp_directory)) as readers:
         using.require_checks(settings.of_words)
-        engine, budget = Engine(settings, using), document_budget(settings, using)
+        engine = Engine(settings, using)
+        budget = document_budget(settings, using)
         worker = engine.worker(readers[0].text_columns)
         # No more chunks are read than those with the first rows.
         for reader in readers:

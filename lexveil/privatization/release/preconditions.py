@@ -101,7 +101,8 @@ def check(request: Request | Settings, model: Model) -> Checked:
     )
     _require_little_recovery(settings, engine, budget)
     _require_little_linkage(settings, model)
-    made_with, reference = engine.made_with(), model.reference(settings.of_words)
+    made_with = engine.made_with()
+    reference = model.reference(settings.of_words)
     audit, why = find_valid_audit(engine, budget, reference, made_with)
     return Checked(engine, budget, refusals, reference, made_with, audit, why)
 
@@ -151,7 +152,8 @@ def _require_little_recovery(settings: Settings, engine: Engine, budget: Documen
             "take params.yaml: release.max_recovery out, or rewrite words (strategy S1 to S4)"
         )
     require_uniform_shares(settings, "params.yaml: release.max_recovery")
-    largest, band = min(budget.cap, budget.total), limits.max_recovery_band
+    largest = min(budget.cap, budget.total)
+    band = limits.max_recovery_band
     if not largest:
         return
     curve = engine.recovery_curve()
@@ -227,17 +229,17 @@ def find_valid_audit(
         RequestError: if an audit of this mechanism with these parameters found a violation, however
             old it is and whatever else it was of, and a release is asked for.
     """
-    settings, folder, parameters = (
-        engine.settings,
-        engine.model.project.audits,
-        engine.prepared.parameters,
-    )
-    epsilon, average = settings.base_epsilon, budget.average_words
+    settings = engine.settings
+    folder = engine.model.project.audits
+    parameters = engine.prepared.parameters
+    epsilon = settings.base_epsilon
+    average = budget.average_words
     if epsilon is None:
         average = engine.model.average_words() if average is None else average
         epsilon = budget.total / average if average else 0.0
     audited = f"{settings.mechanism} {settings.strategy}"
-    why, valid = f"there is none of {audited} in {folder}", list[tuple[float, AuditReference]]()
+    why = f"there is none of {audited} in {folder}"
+    valid = list[tuple[float, AuditReference]]()
     for file in sorted(folder.glob(f"{settings.mechanism}-{settings.strategy}-*.json")):
         try:
             result = json.loads(file.read_text(encoding="utf-8"))
@@ -311,7 +313,8 @@ class NoSpaces(RequestError):
 
     def __init__(self, message: str, row: int, script: str) -> None:
         super().__init__(message)
-        self.row, self.script = row, script
+        self.row = row
+        self.script = script
 
 
 def tell_unmatched(request: Request, found: Iterable[tuple[str, str]]) -> None:
@@ -342,7 +345,9 @@ class LanguageCheck:
     def __init__(
         self, model: Model, lexicon: Lexicon, columns: Sequence[str], *, empties: bool = False
     ) -> None:
-        self.model, self.lexicon, self.columns = model, lexicon, columns
+        self.model = model
+        self.lexicon = lexicon
+        self.columns = columns
         self.n_emptied: int | None = 0 if empties else None
         self.counts: Counter[str] = Counter()
         self.n_words = 0
@@ -383,7 +388,8 @@ class LanguageCheck:
             self._count(chunk)
 
     def _count(self, chunk: Chunk) -> None:
-        texts, left = list[str](), CHARACTERS
+        texts = list[str]()
+        left = CHARACTERS
         for text in (
             text for row in selected_texts(chunk) for text in row if text is not None and left > 0
         ):

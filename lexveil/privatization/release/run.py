@@ -61,7 +61,9 @@ class TwoPassRun:
         workers: int,
         watch: Watch | None = None,
     ) -> None:
-        self.checked, self.engine, self.settings = checked, checked.engine, checked.engine.settings
+        self.settings = checked.engine.settings
+        self.engine = checked.engine
+        self.checked = checked
         self.chunks, self.columns, self.workers, self.watch = chunks, tuple(columns), workers, watch
         self.budget, self.survey, self.charged = checked.budget, InputTotals(), list[Floats]()
         if self.settings.sentences is not None:
@@ -106,7 +108,8 @@ class TwoPassRun:
 
     def about(self) -> dict[str, str]:
         """What the ledger's chain says of the run."""
-        prepared, settings = self.engine.prepared, self.settings
+        prepared = self.engine.prepared
+        settings = self.settings
         said = {
             "mechanism": settings.mechanism,
             "strategy": settings.strategy,
@@ -126,7 +129,8 @@ class TwoPassRun:
         Args:
             judge: looks at the counts before anything is reserved; what it raises ends the run.
         """
-        settings, progress = self.settings, progress_on_stderr("count", 0, "rows", self.watch)
+        settings = self.settings
+        progress = progress_on_stderr("count", 0, "rows", self.watch)
         batches = (
             (chunk, batch_of(chunk, for_ledger=settings.mode == "release"))
             for chunk in self.language.supported(self.chunks(False))
@@ -185,14 +189,16 @@ class TwoPassRun:
                 yield selected, batch_of(selected)
                 done = stop
 
-        worker, charged = self.engine.worker(self.columns), iter(self.charged)
+        worker = self.engine.worker(self.columns)
+        charged = iter(self.charged)
         progress = progress_on_stderr("privatize", self.survey.rows, "rows", self.watch)
         for chunk, rewritten in rewrite_batches(
             worker, charged_rows(), self.budget, self._workers(), progress
         ):
             # A detector that does not find the same twice, for whatever reason, would spend what
             # nobody has paid for.
-            expected, is_selected = next(charged, rewritten.spent), chunk.is_selected
+            expected = next(charged, rewritten.spent)
+            is_selected = chunk.is_selected
             if not np.array_equal(rewritten.spent[is_selected], expected[is_selected]):
                 raise LexveilError(
                     "a detector found something else when texts were read again; nothing was "
@@ -213,7 +219,9 @@ class TwoPassRun:
         Args:
             formulas: counts of the fields that a spreadsheet would compute.
         """
-        settings, engine, checked = self.settings, self.engine, self.checked
+        settings = self.settings
+        engine = self.engine
+        checked = self.checked
         if checked.audit is None and settings.mode == "release":
             print(f"the record relies on no audit: {checked.why_no_audit}", file=sys.stderr)
         guarantee = engine.guarantee(self.measurement(payment), self.n_columns)

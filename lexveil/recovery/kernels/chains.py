@@ -47,21 +47,21 @@ def fill_transitions(
     The probability is ``weight``·p₂(first | previous)·inner + (1 - ``weight``)·alone; after an
     unknown symbol, which is below 0, only ``alone``.
     """
-    first, inner, alone = (
-        candidates.first[start:end],
-        candidates.inner[start:end],
-        candidates.alone[start:end],
-    )
+    first = candidates.first[start:end]
+    inner = candidates.inner[start:end]
+    alone = candidates.alone[start:end]
     n_symbols = len(model.single)
     for i in range(len(previous)):
         symbol = previous[i]
         if symbol < 0:
             out[i, : len(first)] = alone
             continue
-        lowest, highest = model.starts[symbol], model.starts[symbol + 1]
+        lowest = model.starts[symbol]
+        highest = model.starts[symbol + 1]
         for j in range(len(first)):
             wanted = symbol * n_symbols + first[j]
-            low, high = lowest, highest
+            low = lowest
+            high = highest
             while low < high:
                 middle = (low + high) // 2
                 if model.keys[middle] < wanted:
@@ -94,7 +94,8 @@ def marginals(
         (m,) posteriors, adding up to 1 at each position; and (m,) likelihood of the rest of the
             chain after each candidate, scaled so that the largest of a position is 1.
     """
-    n, likelihood = len(offsets) - 1, candidates.likelihood
+    n = len(offsets) - 1
+    likelihood = candidates.likelihood
     width = 1
     for t in range(n):
         width = max(width, offsets[t + 1] - offsets[t])
@@ -102,11 +103,14 @@ def marginals(
     for c in range(len(chains) - 1):
         longest = max(longest, chains[c + 1] - chains[c])
     steps = np.empty((longest, width, width))
-    posterior, follows = np.empty(offsets[n]), np.ones(offsets[n])
-    ahead, behind = np.empty(width), np.empty(width)
+    posterior = np.empty(offsets[n])
+    follows = np.ones(offsets[n])
+    ahead = np.empty(width)
+    behind = np.empty(width)
     for c in range(len(chains) - 1):
         for t in range(chains[c], chains[c + 1]):
-            a, b = offsets[t], offsets[t + 1]
+            a = offsets[t]
+            b = offsets[t + 1]
             step = steps[t - chains[c]]
             if t == chains[c]:
                 fill_transitions(before[c : c + 1], candidates, a, b, weight, model, step)
@@ -131,7 +135,9 @@ def marginals(
         for j in range(offsets[t + 1] - offsets[t]):
             ahead[j] = 1.0
         for t in range(chains[c + 1] - 2, chains[c] - 1, -1):
-            a, b, z = offsets[t], offsets[t + 1], offsets[t + 2]
+            a = offsets[t]
+            b = offsets[t + 1]
+            z = offsets[t + 2]
             step = steps[t + 1 - chains[c]]
             largest = 0.0
             for i in range(b - a):

@@ -32,23 +32,28 @@ def decode(
         products: (m, V) inner products of the outputs with all words.
         found: (n, k) written, most probable first; the ids must be -1 before.
     """
-    squares, others, near, slopes = channel.squares, channel.others, channel.near, channel.slopes
-    closest, farthest, weights = channel.closest, channel.farthest, interpolation.weights
+    squares = channel.squares
+    others = channel.others
+    near = channel.near
+    slopes = channel.slopes
+    closest = channel.closest
+    farthest = channel.farthest
+    weights = interpolation.weights
     step = farthest / STEPS
-    n_words, n_rungs, k = len(squares), weights.shape[1], found.ids.shape[1]
+    n_words = len(squares)
+    n_rungs = weights.shape[1]
+    k = found.ids.shape[1]
     n_steps = int(farthest / step) + 2
-    below, part, inverse = (
-        np.empty(n_words, np.int32),
-        np.empty(n_words, np.float32),
-        np.empty(n_words, np.float32),
-    )
-    score, table, slope = (
-        np.empty(n_words, np.float32),
-        np.empty(n_steps, np.float32),
-        np.empty(slopes.shape[1]),
-    )
-    per_step, one = np.float32(1 / step), np.float32(1)
-    low, high = np.float32(closest), np.float32(farthest)
+    below = np.empty(n_words, np.int32)
+    part = np.empty(n_words, np.float32)
+    inverse = np.empty(n_words, np.float32)
+    score = np.empty(n_words, np.float32)
+    table = np.empty(n_steps, np.float32)
+    slope = np.empty(slopes.shape[1])
+    per_step = np.float32(1 / step)
+    one = np.float32(1)
+    low = np.float32(closest)
+    high = np.float32(farthest)
     for row in range(len(block.outputs)):
         output = block.outputs[row]
         for word in range(n_words):
@@ -57,16 +62,17 @@ def decode(
             distance = min(max(root, low), high)
             place = distance * per_step
             whole = np.floor(place)
-            below[word], part[word], inverse[word] = np.int32(whole), place - whole, one / distance
+            below[word] = np.int32(whole)
+            part[word] = place - whole
+            inverse[word] = one / distance
         for at in range(block.starts[row], block.starts[row + 1]):
             token = block.tokens[at]
-            ids, scores, rung, of_own = (
-                found.ids[token],
-                found.log_joint[token],
-                interpolation.first[token],
-                0.0,
-            )
-            score[:], slope[:] = 0, 0
+            ids = found.ids[token]
+            scores = found.log_joint[token]
+            rung = interpolation.first[token]
+            of_own = 0.0
+            score[:] = 0
+            slope[:] = 0
             for level in range(n_rungs):
                 weight = np.float32(weights[token, level])
                 of_own += weights[token, level] * channel.own[rung + level, output]
@@ -81,20 +87,19 @@ def decode(
                     share = min(near[rank, output] / d, 1.0)
                     value += slope[7 + 2 * rank] * share + slope[8 + 2 * rank] * share**4
                 table[number] = value
-            s3, s4, s5, s6 = (
-                np.float32(slope[3]),
-                np.float32(slope[4]),
-                np.float32(slope[5]),
-                np.float32(slope[6]),
-            )
+            s3 = np.float32(slope[3])
+            s4 = np.float32(slope[4])
+            s5 = np.float32(slope[5])
+            s6 = np.float32(slope[6])
             for word in range(n_words):
-                first_share, far_share = (
-                    near[0, word] * inverse[word],
-                    near[1, word] * inverse[word],
-                )
-                first_share, far_share = min(first_share, one), min(far_share, one)
-                fourth, far_fourth = first_share * first_share, far_share * far_share
-                fourth, far_fourth = fourth * fourth, far_fourth * far_fourth
+                first_share = near[0, word] * inverse[word]
+                far_share = near[1, word] * inverse[word]
+                first_share = min(first_share, one)
+                far_share = min(far_share, one)
+                fourth = first_share * first_share
+                far_fourth = far_share * far_share
+                fourth = fourth * fourth
+                far_fourth = far_fourth * far_fourth
                 score[word] += s3 * first_share + s4 * fourth + s5 * far_share + s6 * far_fourth
             for word in range(n_words):
                 value32 = table[below[word]]

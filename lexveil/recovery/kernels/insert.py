@@ -21,4 +21,5 @@ def insert(
             ids[place], scores[place] = ids[place - 1], scores[place - 1]
         place -= 1
     if place < len(ids):
-        ids[place], scores[place] = word, score
+        ids[place] = word
+        scores[place] = score

@@ -35,11 +35,15 @@ def decode(
         ids, scores: (n, k) written, most probable first; the ids must be -1 before.
     """
     n_words = orders.shape[1]
-    seen, terms = np.full(n_words, -1, dtype=np.int64), np.empty(len(orders))
-    most_frequent, is_geometric = log_prior.max(), limit == np.inf
+    seen = np.full(n_words, -1, dtype=np.int64)
+    terms = np.empty(len(orders))
+    most_frequent = log_prior.max()
+    is_geometric = limit == np.inf
     for token in range(len(outputs)):
-        output, rate = outputs[token], rates[token]
-        at_end, inside = 0.0, 0.0
+        output = outputs[token]
+        rate = rates[token]
+        at_end = 0.0
+        inside = 0.0
         if is_geometric:
             at_end = -math.log1p(math.exp(-rate))
             inside = at_end + math.log(-math.expm1(-rate))
@@ -58,7 +62,8 @@ def decode(
                     word = orders[which, place]
                     seen[word] = token
                     for each in range(len(orders)):
-                        source, target = places[each, word], places[each, output]
+                        source = places[each, word]
+                        target = places[each, output]
                         terms[each] = -min(rate * abs(source - target), limit)
                         if not is_geometric:
                             terms[each] -= _log_total(source, n_words, rate, limit)
@@ -75,7 +80,8 @@ def _log_total(
     places beyond.
     """
     reach = min(limit / rate, float(n_words))
-    left, right = min(place, int(reach)), min(n_words - 1 - place, int(reach))
+    left = min(place, int(reach))
+    right = min(n_words - 1 - place, int(reach))
     ratio = math.exp(-rate) / -math.expm1(-rate)
     series = -(math.expm1(-rate * left) + math.expm1(-rate * right)) * ratio
     return math.log(1 + series + (n_words - 1 - left - right) * math.exp(-limit))
@@ -84,7 +90,8 @@ def _log_total(
 @kernel(nogil=True)
 def _log_mean(terms: Floats) -> float:  # pragma: no cover - compiled
     """Return the logarithm of the mean of e^term."""
-    largest, total = -np.inf, 0.0
+    largest = -np.inf
+    total = 0.0
     for term in terms:
         largest = max(largest, term)
     for term in terms:

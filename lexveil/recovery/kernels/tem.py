@@ -32,9 +32,13 @@ def decode(
         products: (m, V) inner products of the outputs with all words.
         found: (n, k) written, most probable first; the ids must be -1 before.
     """
-    squares, screen, limit = channel.squares, channel.screen, channel.limit
-    n_words, k = len(squares), found.ids.shape[1]
-    nearest, upper = np.empty(n_words, np.float32), np.empty(n_words, np.float32)
+    squares = channel.squares
+    screen = channel.screen
+    limit = channel.limit
+    n_words = len(squares)
+    k = found.ids.shape[1]
+    nearest = np.empty(n_words, np.float32)
+    upper = np.empty(n_words, np.float32)
     top = np.float32(limit)
     for row in range(len(block.outputs)):
         output = block.outputs[row]
@@ -44,11 +48,9 @@ def decode(
             nearest[word] = math.sqrt(square if square > 0 else np.float32(0))
         for place in range(block.starts[row], block.starts[row + 1]):
             token = block.tokens[place]
-            ids, scores, weights = (
-                found.ids[token],
-                found.log_joint[token],
-                interpolation.weights[token],
-            )
+            ids = found.ids[token]
+            scores = found.log_joint[token]
+            weights = interpolation.weights[token]
             epsilon = interpolation.epsilon[token]
             half = np.float32(epsilon / 2)
             rung = interpolation.first[token]

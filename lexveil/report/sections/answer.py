@@ -177,7 +177,9 @@ def labelless(report: ReportData, dataset: str, every: Values) -> LabellessAnswe
 
 def view(report: ReportData) -> Mapping[str, Any]:
     """What the section shows."""
-    answers, unlearnt, without = list[Answer](), list[str](), list[LabellessAnswer]()
+    answers = list[Answer]()
+    unlearnt = list[str]()
+    without = list[LabellessAnswer]()
     for number, (dataset, every) in enumerate(report.values.items(), 1):
         utility = of_score(every, UTILITY)
         named = {
@@ -186,7 +188,8 @@ def view(report: ReportData) -> Mapping[str, Any]:
             if run.key in utility
         }
         kept = {key: (share, utility[key]) for key, share in named.items() if share is not None}
-        clean, majority = utility.get(CLEAN), utility.get(MAJORITY)
+        clean = utility.get(CLEAN)
+        majority = utility.get(MAJORITY)
         if clean is None and (by_texts := labelless(report, dataset, every)) is not None:
             without.append(by_texts)
         if not kept or clean is None or majority is None:

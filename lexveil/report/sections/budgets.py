@@ -19,7 +19,8 @@ from lexveil.report.table import Column, Row, Table, epsilon_columns, epsilon_ke
 
 TOLERANCE = 1e-9  # relative; the same budget computed twice may differ by rounding
 
-DATASET, STRATEGY = Column("dataset", "Data set"), Column("strategy", "Strategy")
+DATASET = Column("dataset", "Data set")
+STRATEGY = Column("strategy", "Strategy")
 PERTURBED = Column("perturbed_per_text", "Tokens with noise / text", formatting.two)
 CLASSES = tuple(
     Column(f"n_{kind}{end}", head, formatting.count, kind.capitalize())
@@ -189,7 +190,8 @@ def view(report: ReportData) -> Mapping[str, Any]:
     """Return the values that the template of the section uses; there are no budgets if all runs are
     at levels of recovery.
     """
-    plans, mechanisms = report.plans, bounded(report.runs, epsilon_units.EUCLIDEAN)
+    plans = report.plans
+    mechanisms = bounded(report.runs, epsilon_units.EUCLIDEAN)
     is_per_token = report.params.grid.budget == "token"
     if not is_per_token:
         require_one_budget(plans)

@@ -34,7 +34,8 @@ def corpus_table(totals: Mapping[str, int], n_collocations: Mapping[str, int]) -
         per_sentence = totals["n_tokens"] / totals["n_sentences"]
         rows.append({"what": "Words and punctuation marks per sentence", "number": per_sentence})
     for ngrams in NGRAMS:
-        counted, kept = totals[f"n_{ngrams}"], n_collocations[ngrams]
+        counted = totals[f"n_{ngrams}"]
+        kept = n_collocations[ngrams]
         rows.append({"what": f"Distinct {ngrams} counted", "number": counted})
         share = kept / counted if counted else None
         rows.append(
@@ -75,7 +76,9 @@ def segmentation_table(report: ReportData) -> Table:
                 "nearest_median": report.nearest[name],
             }
         )
-    count, share, three = formatting.count, formatting.share, formatting.three
+    count = formatting.count
+    share = formatting.share
+    three = formatting.three
     columns = [
         Column("segmentation", "Segmentation"),
         Column("n_tokens", "Tokens", count, "Corpus"),

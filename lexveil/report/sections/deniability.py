@@ -26,7 +26,8 @@ def heading(measured: Record, strategies: Sequence[str]) -> str:
     "gst (S2 and S3): 100 of 4,242 words".
     """
     own = [name for name in strategies if SEGMENTATION_OF[name] == measured["segmentation"]]
-    n_words, n_shared = len(measured["word_rows"]), measured["n_shared"]
+    n_words = len(measured["word_rows"])
+    n_shared = measured["n_shared"]
     return (
         f"{measured['segmentation']} ({formatting.listed(own)}): {n_words:,} of {n_shared:,} words"
     )
@@ -112,7 +113,8 @@ def refusals(measured: Sequence[Record]) -> dict[str, str]:
 
 def view(report: ReportData) -> Mapping[str, Any]:
     """Return the values that the template of the section uses."""
-    grid, n_draws = report.params.grid, report.params.deniability.draws
+    grid = report.params.grid
+    n_draws = report.params.deniability.draws
     by_segmentation: dict[str, list[Record]] = {}
     for record in report.deniability if grid.base_epsilons else ():
         by_segmentation.setdefault(record["segmentation"], []).append(record)

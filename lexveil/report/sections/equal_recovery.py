@@ -111,7 +111,8 @@ def _chart(
     head, y_label = MEASURES[score]
 
     def point(key: tuple[str, str, float]) -> ChartPoint:
-        reached, epsilon = known[key].scores[score.name], known[key].epsilon
+        reached = known[key].scores[score.name]
+        epsilon = known[key].epsilon
         return ChartPoint(
             key[2],
             reached.share,
@@ -143,13 +144,15 @@ def view(report: ReportData) -> Mapping[str, Any]:
     """Return the values that the template uses: runs made at levels, and interpolations between the
     runs at base epsilons.
     """
-    made_at, between = [], []
+    made_at = []
+    between = []
     grid = report.params.grid
     words = "all replaced words" if grid.recovery_band == ALL else f"{grid.recovery_band} words"
     for number, (dataset, of) in enumerate(report.values.items(), 1):
         made = ordered(made_at_levels(of, report.recovery, dataset, NAMES, grid.recovery_band))
         if made:
-            name, x_label = f"at-levels-{number}", f"level (% of {words} expected to be recovered)"
+            name = f"at-levels-{number}"
+            x_label = f"level (% of {words} expected to be recovered)"
             drawn = charts(name, dataset, of, made, x_label)
             made_at.append((dataset, table(name, of, made, words), drawn))
         own = rungs(of, report.recovery, dataset, NAMES).values()

@@ -110,7 +110,8 @@ def unlearnt(values_of: Mapping[str, Values]) -> list[str]:
     found = []
     for dataset, of in values_of.items():
         for measure, words in ((UTILITY, "utility"), (ADAPTIVE, "attack")):
-            clean, majority = of.get((measure.name, CLEAN)), of.get((measure.name, MAJORITY))
+            clean = of.get((measure.name, CLEAN))
+            majority = of.get((measure.name, MAJORITY))
             if clean is not None and majority is not None and not is_learnt(clean, majority):
                 found.append(
                     f"{dataset}, {words}: {three(clean.mean)} ± "
@@ -265,7 +266,8 @@ def charts(number: int, dataset: str, every: Values, mechanism: str) -> list[Cha
 
 def view(report: ReportData) -> Mapping[str, Any]:
     """Return the values that the template of the section uses."""
-    clean, mechanisms = report.clean, report.params.grid.mechanisms
+    clean = report.clean
+    mechanisms = report.params.grid.mechanisms
     entries = {
         (name, metric.name): clean.record["datasets"][name].get(metric.name)
         for name in clean.datasets

@@ -16,7 +16,8 @@ from lexveil.report.data import ReportData
 from lexveil.report.records import Key, RunRecovery, key_cells, key_columns
 from lexveil.report.table import RUN, Column, CsvFile, Table, of_run
 
-NOISY, SPENT = "Of the tokens that got noise", "Mean ε per text"
+NOISY = "Of the tokens that got noise"
+SPENT = "Mean ε per text"
 RESULTS = (
     Column("share_unchanged", "Unchanged", formatting.share, NOISY),
     Column("mean_cosine", "Mean cosine of the replaced", formatting.three, NOISY),

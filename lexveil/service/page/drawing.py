@@ -144,7 +144,9 @@ class Drawing:
 
     def detail(self, number: int | None) -> Detail:
         """What may become of a token; raises as ``token``."""
-        token, words, near = self.token(number), self.words, list[tuple[str, float]]()
+        token = self.token(number)
+        words = self.words
+        near = list[tuple[str, float]]()
         if token.word >= 0:
             vectors = self.engine.vocabulary.vectors
             query = vectors[token.word].astype(np.float64)[None]
@@ -167,12 +169,14 @@ class Drawing:
         """
         if token.action != Action.PERTURBED.name.lower():
             return Counter()
-        mechanism, instead = self.engine.prepared.mechanism, self.engine.instead
+        mechanism = self.engine.prepared.mechanism
+        instead = self.engine.instead
         # Of a token that takes the replacement of an equal one before it, what that one gets.
         epsilon = token.epsilon or max(
             other.epsilon for other in self.tokens if other.word == token.word
         )
-        ids, budgets = np.full(OFTEN, token.word), np.full(OFTEN, epsilon)
+        ids = np.full(OFTEN, token.word)
+        budgets = np.full(OFTEN, epsilon)
         rng = stream(self.form.seed, "explore", str(token.word))
         drawn = mechanism.replace(ids, budgets, mechanism.noise(budgets, rng))
         return Counter((drawn if instead is None else instead[drawn]).tolist())
@@ -243,7 +247,8 @@ class ExploreSession:
         budget = document_budget(settings, model)
         counted, language = _counted(engine, row or Row(form.text))
         batch = Batch([[form.text]] * form.draws, [(str(number),) for number in range(form.draws)])
-        done, tally = engine.worker().draw(batch, budget), Tally()
+        done = engine.worker().draw(batch, budget)
+        tally = Tally()
         tally.add(done, batch.document, engine.vocabulary)
         changes = done.changes(batch.texts, engine.lexicon)
         n = len(changes[0].fates)
@@ -279,7 +284,8 @@ def load_kernels(model: str | None = None) -> None:
     """Load compiled code, which any mechanism's later draws are quicker by; on a new machine it is
     compiled first.
     """
-    session, text = ExploreSession(model), next(iter(SAMPLES.values()))
+    session = ExploreSession(model)
+    text = next(iter(SAMPLES.values()))
     # each kind of search
     for mechanism in ("tem", "madlib", "mahalanobis", "diffractor_tem", "diffractor_geometric"):
         session.draw(Form.of(text=text, mechanism=mechanism, epsilon="5"))
@@ -307,8 +313,10 @@ def _counted(engine: Engine, row: Row) -> tuple[BatchCounts, str | None]:
 
 def _tokens(done: Rewritten, changes: TextChanges, engine: Engine) -> list[Token]:
     """The tokens of the first text."""
-    encoded, labels = done.encoded, Action.labels(with_found=True)
-    tokens, end = [], 0
+    encoded = done.encoded
+    labels = Action.labels(with_found=True)
+    tokens = []
+    end = 0
     for i, (start, stop) in enumerate(changes.source_spans.tolist()):
         row = int(encoded.rows[i])
         tokens.append(

@@ -96,7 +96,8 @@ class Form:
             raise RequestError(f"{option(budget)} is empty; give a number")
         given.pop("seed", None)
         numbers = {name: _whole(name, fields[name]) for name in LARGEST if fields.get(name)}
-        model, purpose = fields.get("model", ""), fields.get("purpose", "")
+        model = fields.get("model", "")
+        purpose = fields.get("purpose", "")
         # Only names that the page offers: another name could be that of a file.
         if "+" in model or purpose not in ("", *purpose_files.installed()):
             raise RequestError(

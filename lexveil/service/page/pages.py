@@ -52,7 +52,9 @@ from lexveil.service.terms import LOCAL
 T = TypeVar("T")
 FOLDER = Path(__file__).parent
 LIMITS = Limits(LOCAL, max_bytes=2**18, body_seconds=10.0)
-QUEUE, QUEUE_SECONDS = 32, 60.0  # a model's first mechanism can take that long
+# a model's first mechanism can take that long
+QUEUE = 32
+QUEUE_SECONDS = 60.0
 READER_SECONDS = 600.0  # an epsilon of a recovery can take that long, the first time
 TABLE = 150  # tokens in the table of what changed
 
@@ -107,7 +109,9 @@ class Pages:
     """
 
     def __init__(self, session: ExploreSession, token: str, shown: Shown) -> None:
-        self.session, self.token, self.shown = session, token, shown
+        self.session = session
+        self.token = token
+        self.shown = shown
         self.queue, self.readers = (
             RequestQueue(QUEUE, QUEUE_SECONDS),
             RequestQueue(QUEUE, READER_SECONDS),
@@ -204,7 +208,8 @@ class Pages:
     async def guesses(self, request: Request, form: Form) -> Response:
         """What a reader would guess of what came out at one token."""
         drawing = await self._drawn(request, form)
-        token, words = drawing.token(form.token), drawing.words
+        token = drawing.token(form.token)
+        words = drawing.words
         outputs = [row[form.token or 0] for row in drawing.outputs]
         distinct = tuple(dict.fromkeys(outputs))
         try:
@@ -227,13 +232,15 @@ class Pages:
         Raises:
             RequestError: if no epsilon gives the level or the recovery that it asks for.
         """
-        epsilon, level = None, form.request.level
+        epsilon = None
+        level = form.request.level
         if level is not None:
             model = self.session.model(form.model)
             known = measured_level(settings_of(form.request, model.params), model, level)
             epsilon = known and known.epsilon
         if epsilon is None and form.looks_up_epsilon:
-            name, asked = self._model(form), self._asked(form)
+            name = self._model(form)
+            asked = self._asked(form)
             epsilon = await self.readers.take(request, lambda: readers.base_epsilon(name, asked))
         row = self.shown.row(form.text)
         return await self.queue.take(request, lambda: self.session.draw(form, epsilon, row))
@@ -243,10 +250,8 @@ class Pages:
     ) -> T:
         # Which budget it is does not matter here, so it is always the same, for the answer to be
         # known again.
-        name, asked = (
-            self._model(form),
-            self._asked(form).model_copy(update={**NO_BUDGET, "epsilon": 1.0}),
-        )
+        name = self._model(form)
+        asked = self._asked(form).model_copy(update={**NO_BUDGET, "epsilon": 1.0})
         return await self.readers.take(request, lambda: function(name, asked, *arguments))
 
     def _model(self, form: Form) -> str | None:

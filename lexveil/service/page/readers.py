@@ -57,10 +57,14 @@ def expected_shares(
     model, plain, prepared = _prepared(name, request)
     curve = StoredCurve(model, plain.mechanism, plain.strategy, plain.policy, prepared)
     at = curve.at(epsilon)
-    named, rare, aside = recovered(at, "content"), recovered(at, "rare"), recovery_at(at).aside
+    named = recovered(at, "content")
+    rare = recovered(at, "rare")
+    aside = recovery_at(at).aside
     resolved = resolve_settings(request, model) if level is None else at_level(plain, model, level)
     if (shown := resolved.protection) is not None:  # as the menu and records say it
-        named, rare, aside = shown.content, shown.rare, f", {shown.reader}"
+        named = shown.content
+        rare = shown.rare
+        aside = f", {shown.reader}"
     linkage = linkage_of(resolved, model).sentence
     of_purposes = purpose_sentences(at)
     return ExpectedShares(named, unchanged(at, "content"), rare, of_purposes, aside, linkage)

@@ -15,8 +15,21 @@ Classes = npt.NDArray[np.uint16]
 Hashes = npt.NDArray[np.uint64]
 
 # The classes of characters, one bit each.
-WORD, ALPHA, DIGIT, LETTER, JOINER, LOCAL, DOMAIN, MARK = 1, 2, 4, 8, 16, 32, 64, 128
-SPACE, BREAK, STOP, CLOSER, CAPITAL, NO_URL, AFTER_URL = 256, 512, 1024, 2048, 4096, 8192, 16384
+WORD = 1
+ALPHA = 2
+DIGIT = 4
+LETTER = 8
+JOINER = 16
+LOCAL = 32
+DOMAIN = 64
+MARK = 128
+SPACE = 256
+BREAK = 512
+STOP = 1024
+CLOSER = 2048
+CAPITAL = 4096
+NO_URL = 8192
+AFTER_URL = 16384
 
 # Marks that follow a base letter when text is not composed; ``\w`` leaves them out.
 MARKS_AFTER = (

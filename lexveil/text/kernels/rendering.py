@@ -32,19 +32,24 @@ def write(
     """
     at = np.int64(0)
     for text in range(len(bounds) - 1):
-        is_first, is_tight, is_open = True, False, False
+        is_first = True
+        is_tight = False
+        is_open = False
         for number in range(bounds[text], bounds[text + 1]):
             piece = token[number]
             kind = place[piece]
-            opens, closes = kind == OPENING, kind == CLOSING
+            opens = kind == OPENING
+            closes = kind == CLOSING
             if kind == QUOTE:  # quotation marks open and close in turn
                 is_open = not is_open
-                opens, closes = is_open, not is_open
+                opens = is_open
+                closes = not is_open
             if not (is_first or is_tight or closes or kind == TIGHT):
                 out[at] = 32
                 at += 1
             for letter in range(starts[piece], starts[piece + 1]):
                 out[at] = letters[letter]
                 at += 1
-            is_first, is_tight = False, opens or kind == TIGHT
+            is_first = False
+            is_tight = opens or kind == TIGHT
         ends[text + 1] = at

@@ -29,7 +29,8 @@ def take(starts: Ids, sizes: Ids, lengths: Lengths) -> None:  # pragma: no cover
     its length is 1.
     """
     for c in range(len(starts)):
-        first, size = starts[c], sizes[c]
+        first = starts[c]
+        size = sizes[c]
         if lengths[first] == 1 and lengths[first + 1] == 1 and lengths[first + size - 1] == 1:
             lengths[first] = size
             lengths[first + 1] = 0
@@ -45,20 +46,26 @@ def mst_exact(
     """
     lengths = np.ones(len(pair_score), dtype=np.int8)
     for s in range(len(sentence_offsets) - 1):
-        start, end = sentence_offsets[s], sentence_offsets[s + 1]
+        start = sentence_offsets[s]
+        end = sentence_offsets[s + 1]
         # Best totals from 1, 2 and 3 positions on. They start afresh in every sentence, so that
         # rounding does not depend on the batch around it.
-        after_1, after_2, after_3 = 0.0, 0.0, 0.0
+        after_1 = 0.0
+        after_2 = 0.0
+        after_3 = 0.0
         for i in range(end - 1, start - 1, -1):
             total = after_1
-            with_pair, with_triple = pair_score[i] + after_2, triple_score[i] + after_3
+            with_pair = pair_score[i] + after_2
+            with_triple = triple_score[i] + after_3
             if with_pair >= total:
                 total = with_pair
                 lengths[i] = 2
             if with_triple >= total:
                 total = with_triple
                 lengths[i] = 3
-            after_1, after_2, after_3 = total, after_1, after_2
+            after_3 = after_2
+            after_2 = after_1
+            after_1 = total
         i = start
         while i < end:
             for inside in range(i + 1, i + lengths[i]):

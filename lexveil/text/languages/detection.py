@@ -31,7 +31,8 @@ def other_language(counts: Mapping[str, int], expected: str) -> tuple[str, dict[
     """
     if sum(counts.values()) < LEAST_WORDS:
         return None
-    shares, own = function_word_shares(counts), language_of(expected).code
+    shares = function_word_shares(counts)
+    own = language_of(expected).code
     best = max(shares, key=lambda code: shares[code])
     expected_share = shares.get(own, 0.0)
     if best == own or shares[best] < LEAST_SHARE or shares[best] < LEAST_RATIO * expected_share:
