@@ -25,14 +25,15 @@ def entries() -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in found}
 
 
-def load(name: str) -> type[Any]:
-    """The class of an installed mechanism, which claims nothing.
+def load(name: str, base: type[Any]) -> type[Any]:
+    """Load the class of an installed mechanism, which claims nothing.
+
+    Args:
+        base: the class that the mechanism must be derived from.
 
     Raises:
         ParameterError: if it cannot be imported, or is no mechanism of that name.
     """
-    from lexveil.mechanisms.base import Mechanism
-
     entry = entries()[name]
     package = entry.dist.metadata["Name"] if entry.dist else entry.module
     version = entry.dist.version if entry.dist else "of no version"
@@ -43,7 +44,7 @@ def load(name: str) -> type[Any]:
         raise ParameterError(
             f"{where}: cannot be imported ({type(error).__name__}); mend or uninstall the package"
         ) from None
-    if not (isinstance(own, type) and issubclass(own, Mechanism) and own.name == name):
+    if not (isinstance(own, type) and issubclass(own, base) and own.name == name):
         raise ParameterError(
             f"{where}: {entry.value} is no mechanism of that name; it must be a class derived from "
             f'lexveil.mechanisms.base.Mechanism with name = "{name}"'

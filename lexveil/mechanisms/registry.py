@@ -26,7 +26,7 @@ class _Mechanisms(dict[str, Any]):
 
     def __missing__(self, name: str) -> Any:
         if name in entries() and name not in own_names():
-            return load(name)
+            return load(name, Mechanism)
         raise KeyError(name)
 
 
@@ -41,7 +41,7 @@ def _found() -> _Mechanisms:
             classes[name] = REGISTERED[name]
             continue
         with suppress(ParameterError):
-            classes[name] = load(name)
+            classes[name] = load(name, Mechanism)
     return classes
 
 
