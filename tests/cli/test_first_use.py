@@ -29,6 +29,7 @@ SHOWN = {
     "spans_column": "found spans",
     "without_guarantee": True,
     "workers": 2,
+    "on_unsupported": "withhold",
 }
 
 
@@ -55,6 +56,9 @@ def test_a_command_that_is_shown_makes_the_request_that_it_is_of() -> None:
             "mode",
             "seed",
             "on_exhausted",
+            "bank",
+            "unit",
+            "sentences",
         ),
     }
     request = FileRequest.of(SHOWN)

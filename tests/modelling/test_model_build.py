@@ -70,7 +70,7 @@ def test_the_commands_of_the_page(
 ) -> None:
     write(here / "texte.jsonl", german_texts(300))
     write(here / "briefe.jsonl", german_texts(5, seed=2))
-    asked = commands()
+    asked = [command for command in commands() if "deutsch" in command]
     assert [command[:2] for command in asked[:2]] == [
         ["model", "build"],
         ["model", "show"],

@@ -184,11 +184,10 @@ def test_standard_output(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     def run(texts: Sequence[str], folder: Path) -> Made:
         source = write(texts, folder, "jsonl")
         out = io.BytesIO()
+        stdout = io.TextIOWrapper(out)  # it would close ``out`` if nobody held it
         with monkeypatch.context() as patch:
-            patch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(source.read_bytes())))
-            patch.setattr(
-                sys, "stdout", SimpleNamespace(buffer=out, write=lambda _: None, flush=lambda: None)
-            )
+            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(source.read_bytes())))
+            patch.setattr(sys, "stdout", stdout)
             assert main.main(["privatize", "-", "-o", "-", *options("tem", "S2", {})]) == 0
         return {"stdout": out.getvalue()}
 
