@@ -82,5 +82,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """What there is, imported or not."""
+    """Return the names of everything that the package offers, imported yet or not."""
     return sorted(__all__)

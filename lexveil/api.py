@@ -226,7 +226,7 @@ def _silence() -> Iterator[None]:
 
 @contextmanager
 def _watching(progress: Watch | bool) -> Iterator[Watch | None]:
-    """What is told of the progress; True shows a bar."""
+    """Yield the function that is told of the progress; True shows a progress bar, False nothing."""
     if not isinstance(progress, bool):
         yield progress
     elif not progress:
@@ -266,7 +266,7 @@ def plain_options(options: dict[str, object]) -> dict[str, object]:
 
 @contextmanager
 def renamed_fields(names: dict[str, str]) -> Iterator[None]:
-    """Let errors call fields of the request as the arguments of a function are called."""
+    """Name the arguments of the called function in errors, in place of the request's fields."""
     try:
         yield
     except LexveilError as error:

@@ -206,7 +206,7 @@ def nearest(written: str, names: Iterable[str]) -> str:
 
 
 def requirement(error: ErrorDetails, field: FieldInfo | None = None) -> str:
-    """What a value must be, in words that hold nothing of it."""
+    """Return the requirement that a value misses, in words that hold nothing of the value."""
     kind = error["type"]
     if kind == "refused":
         return str(error["ctx"]["message"])
@@ -291,7 +291,7 @@ def limits_of(field: FieldInfo) -> str:
 
 
 def _metadata(kind: Any) -> Iterator[Any]:
-    """What constrains a field or the values in it."""
+    """Yield the constraints of a field and of the values in the field."""
     if isinstance(kind, FieldInfo):
         yield from kind.metadata
         yield from _metadata(kind.annotation)

@@ -130,11 +130,11 @@ class LexveilOperator(Operator):  # type: ignore[misc]  # of a library without t
             raise RequestError(f"operator {self.operator_name()}: {error}") from None
 
     def validate(self, params: dict[str, Any] | None = None) -> None:
-        """See that the parameters are there, and no others; raises as ``request``."""
+        """Check that all parameters are given, and no others; raises what ``request`` raises."""
         self.request(dict(params or {}))
 
     def operator_name(self) -> str:
-        """Its name in an ``OperatorConfig``."""
+        """Return the name of the operator in an ``OperatorConfig``."""
         return "lexveil"
 
     def operator_type(self) -> OperatorType:
@@ -143,7 +143,8 @@ class LexveilOperator(Operator):  # type: ignore[misc]  # of a library without t
 
 
 class LexveilExperiment(LexveilOperator):
-    """The same with a seed: repeatable, charged to no ledger, and not private.
+    """The operator ``LexveilOperator`` with a seed: repeatable, charged to no ledger, and not
+    private.
 
     Every item of the result is stamped with its name, lexveil-experiment, and every record with its
     mode. A parameter ``seed`` must be given: ``random.Random(7)``, of which every span takes its
@@ -154,7 +155,7 @@ class LexveilExperiment(LexveilOperator):
     needs: ClassVar[tuple[str, ...]] = ("seed",)
 
     def operator_name(self) -> str:
-        """Its name in an ``OperatorConfig``, and in the items of a result."""
+        """Return the operator's name in an ``OperatorConfig``, and in the items of a result."""
         return "lexveil-experiment"
 
 
@@ -175,5 +176,5 @@ def _loaded(project: Any, model: str | None) -> Model:
 
 @cache
 def _model(project: Any, model: str | None) -> Model:
-    """What gives the words, loaded once."""
+    """Return the model that gives the words; it is loaded once."""
     return Model.load(project, model)

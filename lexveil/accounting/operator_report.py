@@ -157,7 +157,7 @@ class LanguageFinding(Result):
 
     @property
     def sentence(self) -> str:
-        """The same for people."""
+        """The finding as a sentence for people."""
         if self.looks_like is None:
             return (
                 f"has few words that the model `{self.model}` knows ({self.known:.0%}): no other "

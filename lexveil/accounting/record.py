@@ -216,7 +216,7 @@ class ModelReference(Result):
     sha256: Sha256
 
     def __str__(self) -> str:
-        """As statements name it."""
+        """The model in the words by which statements name it."""
         return model_in_words(self.name, self.version, self.made_of)
 
 

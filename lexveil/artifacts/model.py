@@ -131,7 +131,7 @@ class Model:
 
     @property
     def name(self) -> str:
-        """As ``--model`` takes it."""
+        """The name of the model with its purposes, in the form that ``--model`` takes."""
         return "+".join([self.base_name, *map(str, self.purposes)])
 
     @property
@@ -145,8 +145,8 @@ class Model:
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def kept_purposes(self, strategy: str) -> tuple[Purpose, ...]:
-        """Its purposes, and of a project's own also those whose axes the strategy's embedding was
-        made with.
+        """Return the purposes of the model; the model of a project also has those whose axes the
+        strategy's embedding was made with.
 
         Raises:
             ParameterError: if the embedding was made with others than params.yaml names.

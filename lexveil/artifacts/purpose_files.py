@@ -95,15 +95,15 @@ def purposes_of(named: Mapping[str, float]) -> tuple[Purpose, ...]:
 
 
 def require_made_with(purposes: tuple[Purpose, ...], made: Mapping[str, str], place: Path) -> None:
-    """See that the purposes of params.yaml are those with which an embedding was made: their axes
-    are in its vectors, whatever params.yaml says now.
+    """Check that the purposes of params.yaml are those with which an embedding was made: the axes
+    of its purposes are in its vectors, whatever params.yaml says now.
 
     Args:
-        made: of the embedding, the sha256 of each scale by its name and weight.
+        made: the sha256 of each scale of the embedding, by the scale's name and weight.
         place: the embedding's folder, for messages.
 
     Raises:
-        ParameterError: if not.
+        ParameterError: if the purposes differ.
     """
     named = {str(purpose): purpose.sha256 for purpose in purposes}
     if named == made:

@@ -53,7 +53,7 @@ class BankSource(Result):
 
 
 class BankCard(Result):
-    """What a bank is of.
+    """The card of a sentence bank: what the bank was made of, and how.
 
     Attributes:
         model: The name of the model whose vectors it has.

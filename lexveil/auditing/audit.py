@@ -78,7 +78,7 @@ CLOUD = 2  # of the samples of a toy's word, one of so many for a word of the cl
 
 @dataclass(slots=True)
 class _Audit:
-    """What all parts of one audit share."""
+    """The request, the seed and the findings that all parts of one audit share."""
 
     request: AuditRequest
     parameters: Mapping[str, Any]
@@ -162,8 +162,8 @@ class _Audit:
         self.sampled(place, built, drawn, own, ("ball",), with_power=False)
 
     def exact(self, place: str, built: Built, ids: Ids, contexts: Sequence[int]) -> None:
-        """What can be said without samples, for inputs ``ids`` and every output; nothing where no
-        form is known.
+        """Audit the claim without samples, for inputs ``ids`` and every output; do nothing where no
+        closed form of the mechanism is known.
         """
         kernel = built.kernel
         distances = built.claim.distances

@@ -55,7 +55,7 @@ class FitResult:
 
     @property
     def detail(self) -> str | None:
-        """What differs."""
+        """A description of the worst difference; None without a violation."""
         return self.worst if self.violation else None
 
     @property

@@ -63,7 +63,7 @@ class Release:
         return [row for row, document in enumerate(self.names) if document == name]
 
     def fates(self, name: str) -> list[TokenFate]:
-        """What must become of the tokens of a document."""
+        """Return the actions that the release must take on the tokens of a document."""
         if name not in self._fates:
             document = self.documents[name]
             self._fates[name] = self.toy.fates(document, self.budget, self.consistent)
@@ -130,7 +130,7 @@ class Releasing:
         }
 
     def worker(self, budget: float) -> BatchWorker:
-        """What rewrites the batches of its releases."""
+        """Return the worker that rewrites the batches of the releases."""
         model = self.toy.model
         return Engine(settings_of(Request.of(self.options(budget)), model.params), model).worker()
 

@@ -50,15 +50,16 @@ UNKNOWN = "zxqv"  # a word that no model knows
 
 @dataclass(frozen=True)
 class OwnSpace:
-    """What the audit knows of a bank and a model, from their files.
+    """The sentences, words and vectors of a bank and a model, as the audit reads them from their
+    files.
 
     Attributes:
         texts: the sentences.
-        rows: row of each token of the vocabulary.
+        rows: the row of each token of the vocabulary.
         space: the words, without purposes.
         component: the direction that is left out.
-        scores, deviations: of the purposes, by weight.
-        vectors: (N, p) of the sentences, as the bank has them.
+        axes: the weight, the scores and the deviation of each purpose.
+        vectors: (N, p) the vectors of the sentences, as the bank has them.
     """
 
     texts: Sequence[str]
@@ -142,7 +143,7 @@ def own_law(distances: Floats, epsilon: float, beta: float) -> Floats:
 
 @dataclass(frozen=True)
 class _SentenceAudit:
-    """What the parts of one audit share."""
+    """The request, the model and the engine that the parts of one audit of sentences share."""
 
     request: AuditRequest
     model: Model
@@ -152,12 +153,12 @@ class _SentenceAudit:
 
     @property
     def beta(self) -> float:
-        """Of the mechanism, by its parameters."""
+        """The parameter β of the mechanism."""
         return float(str(self.engine.prepared.parameters[BETA]))
 
     @property
     def components(self) -> Any:
-        """What draws."""
+        """The components with which the engine draws sentences."""
         worker = self.engine.worker()
         assert isinstance(worker, SentenceWorker)
         assert worker.sentences is not None
@@ -165,7 +166,7 @@ class _SentenceAudit:
 
     @property
     def mechanism(self) -> SentenceDraws:
-        """What is audited."""
+        """The mechanism that is audited."""
         mechanism: SentenceDraws = self.components.mechanism
         return mechanism
 
@@ -347,7 +348,9 @@ class _SentenceAudit:
     def _wrong(
         self, done: Privatized, outputs: Sequence[list[int] | None], costs: Sequence[int]
     ) -> list[str]:
-        """What is not as it must be: sentences, ε of the log, charges and what the record says."""
+        """List the faults of a run: in its sentences, in the ε of the token log, in the charges and
+        in the record.
+        """
         epsilon = self.request.epsilon
         wrong = list[str]()
         if any(rows is None for rows in outputs):

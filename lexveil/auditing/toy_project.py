@@ -52,15 +52,15 @@ Document = tuple[Tokens, ...]  # by column
 
 @dataclass(frozen=True, slots=True)
 class TokenFate:
-    """What must become of one token.
+    """The action that a release must take on one token, and the epsilon that it must spend on it.
 
     Attributes:
         action: perturb, keep, drop or sample.
-        number: of the word among those of the mechanism; -1 if it is none of them.
-        epsilon: spent on it.
+        number: the number of the word among those of the mechanism; -1 if it is none of them.
+        epsilon: the epsilon that is spent on the token.
         leader: position of the equal token whose replacement it takes; its own where it has one
             itself.
-        column: of the document that it stands in.
+        column: the column of the document that the token stands in.
     """
 
     action: str
@@ -148,7 +148,9 @@ class ToyProject:
         return tuple(found)
 
     def fates(self, document: Sequence[Tokens], budget: float, consistent: bool) -> list[TokenFate]:
-        """What must become of the tokens of a document, its columns one after the other."""
+        """Return the actions that a release must take on the tokens of a document, whose columns
+        follow one after the other.
+        """
         number = self.number
         cut = [(at, token) for at, column in enumerate(document) for token in self.cut(column)]
         columns = [column for column, _ in cut]
@@ -277,7 +279,7 @@ def make(
 
 
 def _shares(given: ShareParams, words: Sequence[str]) -> dict[str, float]:
-    """What each word gets, by the class it is known to be of."""
+    """Return the share of the budget of each word that is known to be of a class."""
     listed = {word for word in words if set(LISTED) & {word, *word.split("_")}}
     classes = (
         ({"the", "and"}, given.stopwords),

@@ -56,7 +56,7 @@ class Toy:
     contexts: tuple[int, ...] = (-1,)
 
     def stretched(self, factor: float) -> Toy:
-        """The same toy with all distances longer."""
+        """Return a copy of the toy whose distances are all multiplied by ``factor``."""
         return replace(
             self, space=replace(self.space, vectors=self.space.vectors * factor, _kept={})
         )

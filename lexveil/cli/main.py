@@ -107,8 +107,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 @contextlib.contextmanager
 def _ended_in_order() -> Iterator[None]:
-    """Let SIGTERM end a command as Ctrl-C does, so that what is half-written goes; those that serve
-    have their own.
+    """End a command by SIGTERM in the way Ctrl-C ends it, so that half-written files are removed;
+    commands that serve handle SIGTERM themselves.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

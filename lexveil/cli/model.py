@@ -83,7 +83,7 @@ def verify(
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Vectors:
-    """What a file of plain word vectors does not state.
+    """The facts about a model that a file of plain word vectors does not state.
 
     Attributes:
         name: for plain vectors: name of the model

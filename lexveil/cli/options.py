@@ -66,7 +66,7 @@ def exclusive(*, required: bool = False) -> Group:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class ChosenModel:
-    """What gives the words, and the purposes that their metric keeps."""
+    """The model that gives the words, and the purposes that its metric keeps."""
 
     model: ModelName = None
     purpose: Annotated[
@@ -81,7 +81,7 @@ class ChosenModel:
 
     @property
     def name(self) -> str | None:
-        """As ``Model.load`` takes it."""
+        """The name of the model with its purposes, in the form that ``Model.load`` takes."""
         return with_purposes(self.model, self.purpose)
 
 
@@ -98,7 +98,7 @@ _TEXT_COLUMN = "--text-column"
 
 
 def option_name(name: str) -> str:
-    """What the command line calls a field of a request."""
+    """Return the name of the command-line option that sets a field of a request."""
     return f"--{NAMES.get(name, name).replace('_', '-')}"
 
 

@@ -1,4 +1,6 @@
-"""What every verb needs around its call: the project's folder, and results on standard output."""
+"""The steps around the call of every verb: finding the project's folder, and printing results on
+standard output.
+"""
 
 from __future__ import annotations
 

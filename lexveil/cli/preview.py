@@ -1,4 +1,4 @@
-"""What `lexveil privatize --preview N` shows on a terminal: each text above what it becomes."""
+"""The terminal output of `lexveil privatize --preview N`: each text above what the text becomes."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ def _marked(parts: Sequence[Part], has_styles: bool) -> Text:
 
 
 def _plain(text: str) -> str:
-    """What a terminal may be given: nothing that moves its cursor, changes its state or the
-    direction of writing.
+    """Return a text without characters that move the cursor of a terminal, change its state or
+    change the direction of writing.
     """
     return "".join(
         c if c.isprintable() or c == "\n" else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}"

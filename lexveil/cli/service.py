@@ -87,7 +87,9 @@ def serve(
 
 
 def _serve(project: str | None, how: Fixed, words: ChosenModel, limits: TermOptions) -> int:
-    """The same, while the process begins from which workers are forked."""
+    """Run the service in the process from which the workers are forked, while that process gets
+    ready.
+    """
     keys = written(limits).get("keys")
     of_command = {
         "model": words.name,
@@ -167,7 +169,7 @@ def list_keys(*, keys: KeysFile, json: Json = False) -> None:
 
 
 def require_libraries() -> None:
-    """See that the libraries of the extra service are there.
+    """Check that the libraries of the extra service are installed.
 
     Raises:
         RequestError: if one is missing.

@@ -14,8 +14,8 @@ _UNSAID: list[OSError] = []  # why results could not be printed
 
 
 def prepare_streams() -> None:
-    """Let no file get the number of a closed stream, no message end a release, and no character
-    that an encoding lacks end a command.
+    """Prepare the standard streams: no file gets the number of a closed stream, no failed message
+    ends a release, and no character that an encoding lacks ends a command.
 
     Streams that somebody has put in the place of the process's own are left as they are.
     """
@@ -80,8 +80,8 @@ def end_streams() -> str | None:
 
 
 def drop_output() -> None:
-    """Let what standard output still holds go nowhere, where it cannot be written: else the
-    interpreter tries again as it ends, and says so.
+    """Discard the output that standard output still holds and cannot write: otherwise the
+    interpreter tries again to write it as the process ends, and prints an error.
     """
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

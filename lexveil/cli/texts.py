@@ -295,7 +295,7 @@ def explore(
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """What to calibrate.
+    """The target that a calibration aims at.
 
     Attributes:
         recovery: the share of words that a reader is expected to name

@@ -63,7 +63,7 @@ class Detection:
             self.detector.check()
 
     def without_lists(self) -> Detection | None:
-        """The same without the operator's lists; None if nothing is looked for then."""
+        """Return the detection without the operator's lists; None if it looks for nothing then."""
         if self.detector is None and not self.has_spans:
             return None
         return replace(self, protect=None, allow=None)

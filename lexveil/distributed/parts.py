@@ -62,7 +62,7 @@ def with_order(batch: pa.RecordBatch, order: str) -> pa.RecordBatch:
 
 
 def require_all(n_rows: int, totals: RunTotals) -> None:
-    """See that all rows that were written are in the parts, each once.
+    """Check that all rows that were written are in the parts, each row once.
 
     Raises:
         LexveilError: if there are more or fewer.

@@ -42,8 +42,8 @@ HIDDEN = ".lexveil-"  # and the transaction: the folder beside the output of wha
 
 
 class Cluster(Protocol):
-    """What an engine does for a release. Errors of its workers are raised as the engine raises
-    them.
+    """The work that an engine such as Spark or Ray does for a release. An engine raises the errors
+    of its workers in its own way.
     """
 
     def hide(self, folder: str, is_left: Callable[[str], bool]) -> None:
@@ -74,7 +74,7 @@ class Cluster(Protocol):
         ...
 
     def publish(self, record: PrivacyRecord) -> None:
-        """Let the divided output appear, its record first."""
+        """Publish the divided output: its record appears first, then its parts."""
         ...
 
     def discard(self) -> None:
@@ -84,11 +84,11 @@ class Cluster(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ReleasedTable:
-    """What the driver knows of a release that is published.
+    """The results of a published release that the driver knows.
 
     Attributes:
         record: the privacy record, which stands beside the table.
-        operator: what only the operator may see; it is written nowhere.
+        operator: the report that only the operator may see; it is written nowhere.
     """
 
     record: PrivacyRecord
@@ -102,7 +102,7 @@ class _ClusterRun(TwoPassRun):
         super().__init__(checked, lambda _: iter(()), columns, 1)
 
     def measurement(self, payment: Payment) -> Measurement:
-        """What ran, with what is proven of it."""
+        """Return the description of the mechanism that ran, with what is proven of it."""
         measured = self.engine.measurement(self.budget, len(self.columns))
         entry = payment.entry()
         return measured if entry is None or entry.cap is None else measured.adding(WITHHELD)
@@ -169,7 +169,9 @@ def _is_left(release: Transaction, name: str) -> bool:
 def _read(
     batches: Iterable[pa.RecordBatch], rewriter: Rewriter, counted: RunTotals
 ) -> Iterator[pa.RecordBatch]:
-    """What the first pass found, as the ledger takes it; its totals are added to ``counted``."""
+    """Yield the costs that the first pass found, in the columns that the ledger takes; add their
+    totals to ``counted``.
+    """
     for batch in batches:
         counted.check += rewriter.check(
             batch.column("subject").to_pylist(), batch.column("nano").to_numpy()

@@ -64,8 +64,8 @@ Hashes = npt.NDArray[np.uint64]
 
 
 class WorkerError(Exception):
-    """What went wrong in a worker, in words that may stand in an engine's logs and that the driver
-    finds again.
+    """An error of a worker, in words that may stand in an engine's logs and that the driver finds
+    again.
     """
 
 
@@ -93,7 +93,9 @@ def reported() -> Iterator[None]:
 
 
 def told(error: BaseException) -> LexveilError | None:
-    """What a worker said, from the error of an engine; None if none of ours said anything."""
+    """Return the error that a worker of ours raised, or that a worker without Lexveil is behind, as
+    found in the error of an engine; None for any other error.
+    """
     if (said := SAID.search(str(error))) is not None:
         return (RequestError if said[1] == "2" else LexveilError)(said[2])
     if NOT_INSTALLED.search(str(error)):
@@ -106,7 +108,7 @@ def told(error: BaseException) -> LexveilError | None:
 
 
 def refuse_sentences(options: Mapping[str, Any]) -> None:
-    """See that a cluster is asked for words.
+    """Check that a cluster is asked to rewrite words, not to write sentences.
 
     Raises:
         RequestError: if it is asked for sentences of a bank, which no worker loads.
@@ -120,20 +122,22 @@ def refuse_sentences(options: Mapping[str, Any]) -> None:
 
 @cache
 def build() -> str:
-    """What must be the same in the driver and in every worker: code, Python and NumPy."""
+    """Return the versions that must be equal in the driver and in every worker: of the code, of
+    Python and of NumPy.
+    """
     python = ".".join(platform.python_version_tuple()[:2])
     return f"Lexveil {version()} ({library_hash()[:12]}), Python {python}, NumPy {np.__version__}"
 
 
 class RunTotals:
-    """What the second pass adds up, batch by batch; it holds no text.
+    """The totals that the second pass adds up, batch by batch; they hold no text.
 
     Attributes:
         check: the sum over all rows of their nano-epsilon, times the hash of their subject: who
             reads other rows than were counted has another one.
-        tokens: that will be perturbed, of the first pass.
-        rows, withheld: that were read, and that of these were left out.
-        bytes_written: of rewritten texts, in UTF-8.
+        tokens: the tokens that will be perturbed, by the first pass.
+        rows, withheld: the rows that were read, and those of them that were left out.
+        bytes_written: the bytes of the rewritten texts in UTF-8.
     """
 
     def __init__(self) -> None:
@@ -195,7 +199,7 @@ class Rewriter:
         subject_column: str | None,
         model_folder: str | None = None,
     ) -> Rewriter:
-        """What rewrites tables of a schema.
+        """Return the rewriter of tables that have this schema.
 
         Raises:
             RequestError: if a column is not there or of a wrong type, or workers could not release
@@ -230,7 +234,7 @@ class Rewriter:
         return _opened, (build(), pickle.dumps(values))
 
     def without(self, subjects: Iterator[Sequence[str]], tokens: int) -> Rewriter:
-        """The same for the second pass, which leaves out the rows of these subjects."""
+        """Return the rewriter for the second pass, which leaves out the rows of these subjects."""
         hashes = [self.hashes(keys) for keys in subjects]
         return replace(
             self, withheld=np.unique(np.concatenate([self.withheld, *hashes])), tokens=tokens
@@ -244,12 +248,13 @@ class Rewriter:
         return np.frombuffer(b"".join(keyed), np.uint64)
 
     def check(self, subjects: Sequence[str], nano: Int64) -> int:
-        """Of rows or of subjects, to add to ``RunTotals.check``."""
+        """Return the number that these rows or subjects add to ``RunTotals.check``."""
         return sum(map(mul, self.hashes(subjects).tolist(), nano.tolist()))
 
     @reported()
     def count(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """What each subject of a batch spends, as ``COUNTED``. No noise is drawn.
+        """Count the epsilon and the tokens of each subject of a batch, in the columns ``COUNTED``.
+        No noise is drawn.
 
         Raises:
             WorkerError: if a text or a subject is not valid, or this process has another model.
@@ -333,8 +338,8 @@ class Rewriter:
         return texts, _subjects(batch.column(self.subject_column), self.subject_column)
 
     def _engine(self) -> Engine:
-        """What this process has loaded for this release, with lists of near words as far as they
-        pay.
+        """Return the engine that this process has loaded for this release, with lists of near words
+        as far as they pay.
         """
         engine, has_lists = _LOADED.get(self.key, (None, False))
         if engine is None:

@@ -49,7 +49,7 @@ class Units:
         return cls(rows, starts)
 
     def known(self) -> Units:
-        """The same units without tokens that are not in the embedding."""
+        """Return the units without the tokens that are not in the embedding."""
         is_known = self.rows >= 0
         before = np.concatenate([[0], np.cumsum(is_known)])
         return Units(self.rows[is_known], before[self.starts])
@@ -71,13 +71,13 @@ class SentenceAxis:
 
 @dataclass(frozen=True, slots=True)
 class SentenceSpace:
-    """What turns tokens into vectors of units.
+    """The map from the tokens of a unit to the vector of the unit.
 
     Attributes:
-        vectors: (V, p) of the tokens.
-        weights: (V,) of the tokens.
+        vectors: (V, p) the vectors of the tokens.
+        weights: (V,) the weights of the tokens.
         component: (p,) of length 1, the direction that is left out; zeros leave out nothing.
-        axes: of the purposes.
+        axes: the axes of the purposes.
     """
 
     vectors: Vectors

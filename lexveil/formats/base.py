@@ -1,4 +1,5 @@
-"""What a file format is: a table that is read row by row, and written back with other texts.
+"""The interface of file formats: a format reads a table row by row, and writes it back with other
+texts.
 
 A format is a class in a file of this folder, and an entry in ``registry``. It reads rows
 (``table``), cuts them into chunks with all that is needed to write them back (``chunks``), and
@@ -104,7 +105,7 @@ class InputTable:
 
 @dataclass(frozen=True, slots=True)
 class TableRequest:
-    """What is to be read of a table.
+    """The columns that are to be read of a table, and how its lines are read.
 
     Attributes:
         texts: the columns of texts.
@@ -133,10 +134,10 @@ class TableRequest:
         return list(dict.fromkeys(used))
 
     def check(self, table: InputTable) -> None:
-        """See that the table has the requested columns.
+        """Check that the table has the requested columns.
 
         Raises:
-            NoColumn: naming the first that it has not.
+            NoColumn: naming the first column that the table has not.
         """
         requested = [(column, "text_column") for column in self.texts]
         for column, role in (
@@ -299,7 +300,7 @@ class Format(ABC):
         return []
 
     def rest(self, row: InputRow, table: InputTable, request: TableRequest) -> Any:  # noqa: ARG002
-        """What the writer needs of a row besides its texts."""
+        """Return what the writer needs of a row besides the texts of the row."""
         return None
 
     @abstractmethod

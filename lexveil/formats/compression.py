@@ -78,10 +78,10 @@ def compressed(stream: IO[bytes], compression: str, files: ExitStack) -> Any:
 
 
 def require_plausible(where: str, size: int, expanded_size: int) -> None:
-    """See that a file does not expand more than text does.
+    """Check that a compressed file does not expand more than text does.
 
     Raises:
-        RequestError: if it does.
+        RequestError: if the file expands more.
     """
     if expanded_size > RATIO_FROM and expanded_size > RATIO_LIMIT * size:
         sizes = (

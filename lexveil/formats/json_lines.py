@@ -240,7 +240,7 @@ def _members(line: str, start: int | None = None) -> Iterator[tuple[str, int, in
 
 
 def _require_distinct_keys(line: str, columns: Sequence[str], where: str) -> None:
-    """See that no column occurs twice in the line of a valid object: the second would hide the
+    """Check that no column occurs twice in the line of a valid object: the second would hide the
     first from this reader, and the first the second from others.
 
     Raises:

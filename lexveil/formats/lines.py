@@ -53,7 +53,7 @@ class LineFormat(Format):
     """A format of text files."""
 
     def header(self, table: InputTable) -> str:
-        """What is before the first row."""
+        """Return the text that stands before the first row."""
         return "" if table.encoding == "utf-8" else table.mark
 
     @abstractmethod
@@ -139,7 +139,7 @@ def open_lines(stream: IO[bytes], source: Source) -> TextLines:
 
 
 def _require_text(first: bytes, where: str, encoding: str | None) -> None:
-    """See that a file does not begin as one of another kind does."""
+    """Check that the first bytes of a file are not those of another kind of file."""
     for ending, magic in MAGIC.items():
         if first.startswith(magic):
             raise RequestError(f"{where}: compressed; give it a name that ends in .{ending}")
@@ -219,7 +219,7 @@ class _Joined(io.RawIOBase):
 
 
 def _damage(error: OSError, compression: str, number: int) -> str:
-    """What is wrong with a file of which line ``number`` could not be read."""
+    """Return the description of the damage of a file whose line ``number`` could not be read."""
     if not compression or error.errno is not None:
         return f"cannot be read after line {number - 1} ({error.strerror})"
     if "Truncated" in str(error):

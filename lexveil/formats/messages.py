@@ -112,10 +112,10 @@ class NoColumn(RequestError):
 
 
 def require_distinct(columns: Sequence[str], where: str) -> None:
-    """See that no two columns have the same name.
+    """Check that no two columns have the same name.
 
     Raises:
-        RequestError: with the numbers of the first two that have.
+        RequestError: with the numbers of the first two columns that have the same name.
     """
     for number, column in enumerate(columns, 1):
         if (first := columns.index(column) + 1) < number:

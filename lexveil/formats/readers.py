@@ -154,7 +154,9 @@ class Reader:
         return found
 
     def _within(self) -> str:
-        """What a message adds of a path to texts within columns; empty where there is none."""
+        """Return the words by which a message suggests a path to texts within columns; empty if
+        there is no such path.
+        """
         with self._opened():
             paths = self.source.format.nested_texts(self.table)
         last = {path: re.split(r"[.\[\]]+", path.rstrip("[]"))[-1] for path in paths}
@@ -172,18 +174,18 @@ class Reader:
         )
 
     def check(self) -> None:
-        """See that the columns are there, by the beginning of the file.
+        """Check that the requested columns are in the file, by reading its beginning.
 
         Raises:
             RequestError: if the file cannot be read.
-            NoColumn: naming the first that is not there.
+            NoColumn: naming the first column that is not there.
         """
         with self._opened():
             pass
 
     @property
     def request(self) -> TableRequest:
-        """What is read."""
+        """The columns that are read."""
         return TableRequest(
             self.text_columns, self.subject_column, keeps_blanks=True, spans=self.spans_column
         )
@@ -222,12 +224,12 @@ def open_writer(reader: Reader, out: Path | IO[bytes], formulas: Formulas = "kee
 
 
 def check_output(out: Path, source: Path | None, form: Source, named: Source | None) -> None:
-    """See that ``out`` can be written before any work is done.
+    """Check that ``out`` can be written, before any work is done.
 
     Args:
         out: the file to write.
         source: the input, if it is a file.
-        form: how it is read.
+        form: how the input is read.
         named: how the name of ``out`` says that it is to be read.
 
     Raises:
@@ -252,12 +254,12 @@ def check_output(out: Path, source: Path | None, form: Source, named: Source | N
 
 
 def require_folder(folder: Path) -> None:
-    """See that there is a folder to write into; in object storage it is made, which asks for the
-    right to write.
+    """Check that there is a folder to write into; in object storage the folder is made, which tests
+    the right to write.
 
     Raises:
         RequestError: if there is none.
-        OSError: if it cannot be made.
+        OSError: if the folder cannot be made.
     """
     if isinstance(folder, ObjectPath):
         folder.mkdir()

@@ -59,12 +59,12 @@ class Anchor:
     is_behind: bool = False
 
     def mark(self) -> Mark | None:
-        """What it says now; as ``read``."""
+        """Return the mark that the anchor's file holds now; see ``read``."""
         return read(self.path)
 
     def check(self, con: Connection, mark: Mark | None) -> None:
-        """See that the ledger is the one that the anchor was left by, or ahead of it. Four rows are
-        read at most.
+        """Check that the ledger is the one that left the anchor, or is ahead of it. At most four
+        rows are read.
 
         Args:
             mark: what the anchor said before the state began that is read here, or while nobody

@@ -249,7 +249,9 @@ class SentenceDraws(EuclideanMechanism):
         return log_weight
 
     def log_pmf(self, ids: Ids, epsilon: Floats) -> Floats:
-        """The same for sentences of the bank itself."""
+        """Log probabilities ln Pr[M(s) = y] of each of n sentences of the bank and every sentence,
+        (n, N).
+        """
         return self.log_pmf_of(self.vectors[ids], epsilon)
 
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
@@ -257,7 +259,9 @@ class SentenceDraws(EuclideanMechanism):
         return epsilon * distance + self.rounding(epsilon)
 
     def rounding(self, epsilon: Floats) -> Floats:
-        """What the rounding of distances can add to the loss of each draw, in nats; shape (n,)."""
+        """Bound what the rounding of distances can add to the loss of each draw, in nats; shape
+        (n,).
+        """
         return distance_rounding(epsilon, self.gamma(epsilon), self.vectors.shape[1])
 
 

@@ -284,7 +284,7 @@ def is_accepted(
 
 
 def distance_rounding(epsilon: Floats, gamma: Floats, dimensions: int) -> Floats:
-    """What the rounding of distances can add to the loss of a draw, in nats; see
+    """Bound what the rounding of distances can add to the loss of a draw, in nats; see
     ``Tem.rounding``.
     """
     bound: Floats = 2 * ((dimensions + 4) * 2.0**-53) * epsilon * gamma

@@ -69,12 +69,13 @@ OPERATOR_FILES = {"tokens_sha256": "tokens.parquet", "withheld_sha256": "withhel
 
 @dataclass(kw_only=True)
 class ReleaseHooks:
-    """What `lexveil release` adds to a request: it judges the release at three moments, by raising;
-    this lets all pass.
+    """The checks that `lexveil release` adds to a request. A check judges the release at one of
+    three moments, and refuses it by raising an error; the checks of this class let every release
+    pass.
 
-    Before the noise it may look at anything, and a refusal spends nothing. After it only at what an
-    observer could compute: choosing among outputs by anything private is another mechanism, and
-    their epsilon is spent.
+    Before the noise is drawn a check may look at anything, and a refusal spends nothing. After the
+    noise is drawn a check may look only at what an observer could compute: choosing among outputs
+    by anything private is another mechanism, and the epsilon of the outputs is spent.
 
     Attributes:
         more: further files that it may write, by ``Outputs.begin``; they appear with the output.
@@ -106,11 +107,11 @@ class ReleaseHooks:
 
 @dataclass(frozen=True, slots=True)
 class PrivatizedFiles:
-    """What came of a request.
+    """The result of a request that rewrote files.
 
     Attributes:
         record: the privacy record, which is published with the outputs.
-        operator: what only the operator may see; None of a copy.
+        operator: the report that only the operator may see; None of a copy.
         target: the output's name, which says so if it has no guarantee; None of standard output. Of
             a table the name that those of its record and the operator's files begin with.
         table: its name, if it is a table of a database.
@@ -124,7 +125,7 @@ class PrivatizedFiles:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What to rewrite, and what goes with it; see ``privatize_file``."""
+    """The inputs to rewrite, with their request, hooks and outputs; see ``privatize_file``."""
 
     jobs: Sequence[Job]
     request: FileRequest
@@ -293,7 +294,7 @@ def _rewrite(work: Work, run: TwoPassRun) -> PrivatizedFiles:
 
 
 def _deliver(work: Work, record: PrivacyRecord, publish: Callable[[], None]) -> None:
-    """Let the outputs appear, the rows of a table first: they are one transaction with a copy of
+    """Publish the outputs, the rows of a table first: the rows are one transaction with a copy of
     their record.
 
     So there is never a table without its record, whatever ends this process; and a table that
@@ -379,7 +380,7 @@ def _hashes(work: Work) -> OutputHashes | None:
 
 
 class _Writers:
-    """What is written row by row.
+    """The files that are written row by row.
 
     The output files, one open at a time, for they are written one after the other; what happened to
     every token, with the text column and the file where there are several; and the rows that are

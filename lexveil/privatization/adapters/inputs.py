@@ -1,5 +1,5 @@
-"""What is read: files, folders, standard input, the rows of a query; and where each of them is
-written.
+"""The inputs that are read (files, folders, standard input, the rows of a query), and the places
+where the output of each of them is written.
 """
 
 from __future__ import annotations

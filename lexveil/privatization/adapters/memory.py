@@ -50,7 +50,7 @@ SMALL = 2**20  # characters below which worker processes cost more than they sav
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Privatized:
-    """What came of a column.
+    """The result of privatizing a column.
 
     Attributes:
         values: of the kind that was given, in the same order; None where there was none, or where
@@ -72,7 +72,7 @@ class Privatized:
     measurement: Measurement
 
     def __repr__(self) -> str:
-        """What it is, and nothing that is secret."""
+        """Return a short description of the result that shows nothing secret."""
         done = self.record
         kind = type(self.values).__name__
         guarantee = "a guarantee" if done.guarantee.holds else "no guarantee"
@@ -506,7 +506,7 @@ def _of_relation(relation: Any) -> Frame:
 
 
 def _require_replacements(relation: Any) -> None:
-    """See that a query of the relation's connection finds tables of Python.
+    """Check that a query of the relation's connection finds tables of Python.
 
     Raises:
         RequestError: if it does not.

@@ -208,8 +208,8 @@ class StageRun:
 
 
 def token_log(documents: pa.Table, rewritten: RewrittenChunk) -> pa.Table:
-    """What happened to every token of some documents: its class, its epsilon, its action; no source
-    word.
+    """Return the log of the tokens of some documents: the class, epsilon and action of each token;
+    no source word.
     """
     tokens = rewritten.tokens
     names = {

@@ -184,7 +184,7 @@ class Batch:
         return ArrowRows(columns)
 
     def parts(self, size: int) -> list[Batch]:
-        """The same documents in batches of about so many characters, in order."""
+        """Cut the batch into batches of about ``size`` characters, with the documents in order."""
         ends = np.cumsum(
             np.sum([np.diff(letters_of(column)[1]) for column in self.arrow.columns], axis=0)
         )
@@ -241,7 +241,7 @@ class Rewritten:
         return summed.astype(np.float64)  # whole numbers where there is no token at all
 
     def changes(self, texts: Sequence[str], lexicon: Lexicon) -> list[TextChanges]:
-        """What became of each token of the source texts."""
+        """Return the change of each token of the source texts."""
         return changes_of(
             self.encoded, texts, self.texts, self.action, self.rows, lexicon, self.written
         )
@@ -249,11 +249,11 @@ class Rewritten:
     def token_log(
         self, names: Sequence[str], row: Ids, column: npt.NDArray[np.int16], titles: Sequence[str]
     ) -> pa.Table:
-        """What happened to each token.
+        """Return the log of the tokens: what happened to each of them.
 
         Args:
-            names: of ``TOKEN_LOG``: the columns that are asked for.
-            row, column: (n_texts,) of each text.
+            names: the columns of ``TOKEN_LOG`` that are asked for.
+            row, column: (n_texts,) the row and the column of each text.
             titles: the names of the text columns.
         """
         encoded, text_of, n = self.encoded, self.encoded.text_of, len(self.rows)

@@ -1,5 +1,5 @@
-"""What a worker gives back, and the numbers of a run, added up batch by batch: tokens, actions,
-epsilon spent.
+"""The results that a worker gives back, and the numbers of a run, added up batch by batch: tokens,
+actions, epsilon spent.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NEARLY_VERBATIM = 90
 
 @dataclass(frozen=True, slots=True)
 class BatchCounts:
-    """What a batch holds, before any noise is drawn.
+    """The counts of a batch, before any noise is drawn.
 
     Attributes:
         counts: (4, n_documents) words, tokens, parts of the budget that are paid for, and by which
@@ -59,7 +59,8 @@ class BatchCounts:
 
 @dataclass(slots=True)
 class InputTotals:
-    """What a whole input holds, added up batch by batch; attributes as of ``BatchCounts``.
+    """The counts of a whole input, added up batch by batch; attributes are those of
+    ``BatchCounts``.
 
     Attributes:
         totals: the sums of ``BatchCounts.counts``.
@@ -85,7 +86,7 @@ class InputTotals:
 
     @property
     def average_words(self) -> float:
-        """Of a document; 0 of none."""
+        """The mean number of words of a document; 0 if there is no document."""
         return int(self.totals[0]) / self.documents if self.documents else 0.0
 
 
@@ -141,7 +142,7 @@ class Tally:
 
     @classmethod
     def of(cls, tallies: Iterable[Tally]) -> Tally:
-        """All of several."""
+        """Return one tally that adds up several tallies."""
         total = cls()
         for tally in tallies:
             total.merge(tally)
@@ -189,8 +190,8 @@ class Tally:
         self.by_percent += other.by_percent
 
     def counts(self) -> RunCounts:
-        """All of them, most of which are the operator's; null where there is nothing to divide
-        by.
+        """Return all counts of the run, most of which only the operator may see; a share is null
+        where there is nothing to divide by.
         """
         by_action = self.actions.sum(axis=0)
         numbers = self.numbers
@@ -347,11 +348,11 @@ def count_actions(kind: Codes, action: Codes) -> npt.NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RewrittenChunk:
-    """What a worker gives back of a batch: no source text, but for the texts that were left
-    unchanged.
+    """The rewritten part of a batch that a worker gives back: it holds no source text but the texts
+    that were left unchanged.
 
     Attributes:
-        texts: of each document.
+        texts: the texts of each document.
         tokens: what happened to each token, with columns of ``TOKEN_LOG``; no source word.
         spent: (n_documents,) epsilon spent on each document.
         per_token: (n_documents,) the largest epsilon of its tokens.
@@ -367,7 +368,7 @@ class RewrittenChunk:
 def merge_chunks(
     parts: Iterable[tuple[T | None, RewrittenChunk]],
 ) -> Iterator[tuple[T, RewrittenChunk]]:
-    """What was rewritten of each batch, from its parts."""
+    """Yield the rewritten chunk of each batch, joined from the parts of the batch."""
     waiting: list[RewrittenChunk] = []
     for companion, part in parts:
         waiting.append(part)

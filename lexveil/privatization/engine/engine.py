@@ -1,4 +1,4 @@
-"""What texts are rewritten with, by a model and settings, and what is proven and expected of it."""
+"""The engine that rewrites texts, and what is proven and expected of its results."""
 
 from __future__ import annotations
 
@@ -93,7 +93,9 @@ class Engine:
         *,
         withholds: bool = False,
     ) -> Measurement:
-        """What runs, with what is proven of it; arguments as of ``measurement_of``."""
+        """Return the measurement of the engine: which mechanism runs, and what is proven of it. The
+        arguments are those of ``measurement_of``.
+        """
         return measurement_of(
             self.settings, self.prepared.mechanism, budget, n_columns, withholds=withholds
         )
@@ -116,13 +118,14 @@ class Engine:
         return StoredCurve(*parts, progress_of(self.model, settings))
 
     def meaning(self, least: float, most: float) -> Meaning | None:
-        """What epsilons mean; None if no token got any, or the mechanism refuses one near them.
+        """Return the meaning of the epsilons of tokens; None if no token got any, or the mechanism
+        refuses an epsilon near them.
 
         Where classes of tokens have shares of the budget an adversary knows the class, and nothing
         is worked out.
 
         Args:
-            least, most: epsilon of a token.
+            least, most: the least and the largest epsilon of a token.
         """
         if self.settings.shares is not None or not 0 < least <= most < math.inf:
             return None
@@ -134,7 +137,7 @@ class Engine:
             return None
 
     def worker(self, columns: Sequence[str] = ("text",)) -> BatchWorker:
-        """What counts and rewrites batches of documents with these text columns."""
+        """Return the worker that counts and rewrites documents with these text columns."""
         # The first column adds nothing to a key, so that a file of one column is its own experiment
         # by any name.
         column_keys = ((), *((name,) for name in columns[1:]))
@@ -153,7 +156,7 @@ def measurement_of(
     *,
     withholds: bool = False,
 ) -> Measurement:
-    """What runs, with what is proven of it.
+    """Return the measurement of settings: which mechanism runs, and what is proven of it.
 
     Args:
         budget: what each document may spend; None where there are several.

@@ -89,7 +89,9 @@ class SentenceEngine(Engine):
         *,
         withholds: bool = False,
     ) -> Measurement:
-        """What runs, with what is proven of it; arguments as of ``measurement_of``."""
+        """Return the measurement of the engine: which mechanism runs, and what is proven of it. The
+        arguments are those of ``measurement_of``.
+        """
         text = self._over_columns(budget or document_budget(self.settings, self.model), n_columns)
         if self.settings.seed is not None:
             text = measurements.with_known_seed(text)
@@ -143,7 +145,7 @@ class SentenceEngine(Engine):
         return None
 
     def worker(self, columns: Sequence[str] = ("text",)) -> BatchWorker:
-        """What counts and rewrites batches of documents with these text columns."""
+        """Return the worker that counts and rewrites documents with these text columns."""
         return SentenceWorker(
             settings=self.settings,
             components=None,
@@ -156,12 +158,13 @@ class SentenceEngine(Engine):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SentenceComponents:
-    """What sentences are drawn with. It holds no generator, so no two processes can share one.
+    """The components with which sentences are drawn. They hold no generator, so no two processes
+    can share one.
 
     Attributes:
         lexicon: cuts and looks up texts.
         space: gives vectors to units.
-        texts, n_words: of the sentences of the bank.
+        texts, n_words: the texts and the numbers of words of the sentences of the bank.
     """
 
     lexicon: Lexicon
@@ -281,7 +284,7 @@ def _no_words(lexicon: Lexicon, space: SentenceSpace) -> Vocabulary:
 
 
 def engine_of(settings: Settings, model: Model) -> Engine:
-    """What rewrites texts by some settings, of words or of sentences."""
+    """Return the engine of words or of sentences that rewrites texts by these settings."""
     if settings.sentences is not None:
         return SentenceEngine(settings, model)
     return Engine(settings, model)

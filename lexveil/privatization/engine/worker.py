@@ -73,7 +73,8 @@ Generators = np.random.Generator | Callable[[int], np.random.Generator]
 
 @dataclass(frozen=True, slots=True)
 class Components:
-    """What texts are rewritten with. It holds no generator, so no two processes can share one.
+    """The components with which texts are rewritten. They hold no generator, so no two processes
+    can share one.
 
     Attributes:
         instead: (W,) the word that is written where each is drawn; None if it is always that word.
@@ -360,8 +361,8 @@ def _draw_in_context(
     mechanism: TemContext,
     generator: Generators,
 ) -> Ids:
-    """As ``_draw``, one token after the other: each after what is written for the one before it,
-    which is public.
+    """Draw as ``_draw`` does, but one token after the other: each token is drawn after the word
+    that is written for the token before it, which is public.
     """
     encoded, plan = planned
     action, n = plan.action, len(plan.action)
@@ -448,8 +449,8 @@ def _map(
 def paired(
     mapped: Callable[[Iterable[A]], Generator[R, None, None]], items: Iterable[tuple[T, A]]
 ) -> Generator[tuple[T, R], None, None]:
-    """What an ordered map makes of each item, with the item's companion, which stays in this
-    process.
+    """Yield the result that an ordered map makes of each item, with the item's companion; the
+    companion stays in this process.
     """
     waiting: deque[T] = deque()
 

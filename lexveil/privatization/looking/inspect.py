@@ -65,7 +65,7 @@ class EpsilonSpread(Result):
 
 
 class BudgetPreview(Result):
-    """What would be spent, and in which unit.
+    """The epsilon that would be spent, and the unit in which it is spent.
 
     Attributes:
         protection: Null where epsilon, a budget or a share of words is asked for.
@@ -101,7 +101,7 @@ class BudgetPreview(Result):
 
 
 class Trial(Result):
-    """What came of the first texts when they were rewritten and discarded.
+    """The result of rewriting the first texts; the rewritten texts were discarded.
 
     Attributes:
         documents: How much of each of them came out as it went in.
@@ -118,8 +118,8 @@ class Trial(Result):
 
 
 class TextsInspection(Result):
-    """What rewriting texts would do. A row with any text is a document; of texts in memory each is
-    a row.
+    """The effects that rewriting texts would have. A row with any text is a document; each of
+    several texts in memory is a row.
 
     Attributes:
         coverage: Share of the words that the vocabulary knows.
@@ -144,7 +144,7 @@ class TextsInspection(Result):
 
 
 class Inspection(TextsInspection):
-    """What `lexveil privatize` would do with an input.
+    """The effects that `lexveil privatize` would have on an input.
 
     Attributes:
         subjects: How many the rows are about, counted until there are a million; null without a
@@ -169,7 +169,7 @@ class Inspection(TextsInspection):
     examples: dict[str, list[tuple[str, int]]] | None
 
     def __str__(self) -> str:
-        """As `lexveil inspect` prints it."""
+        """The inspection as `lexveil inspect` prints it."""
         return "\n".join(as_text(self))
 
 
@@ -257,11 +257,12 @@ def inspect_texts(texts: Sequence[str | None], engine: Engine) -> TextsInspectio
 def draws_in_words(
     engine: Engine, counted: BatchCounts, drawn: Tally, *, one_epsilon: bool
 ) -> list[str]:
-    """What `lexveil inspect` says of each text, of one that was drawn several times.
+    """Return the sentences by which `lexveil inspect` describes each text, for one text that was
+    drawn several times.
 
     Args:
         counted: the text.
-        drawn: what came of it, each draw a document.
+        drawn: the results of the draws; each draw is a document.
         one_epsilon: every token gets the same, whatever the length of the text.
     """
     survey = _Survey()
@@ -273,13 +274,13 @@ def draws_in_words(
 
 
 def texts_in_words(budget: BudgetPreview, tried: Trial, unit: str = "text") -> list[str]:
-    """What would come of each text, as lines for people."""
+    """Return the lines that tell people what would come of each text."""
     shown = {"budget": budget, "tried": tried, "unit": unit, "other_length": OTHER_LENGTH}
     return lines_of("privatization.looking", "texts.txt.j2", **shown)
 
 
 def _preview(engine: Engine, survey: _Survey, n_columns: int | None) -> TextsInspection:
-    """What follows from the counts, and from a trial."""
+    """Return the inspection that follows from the counts and from a trial."""
     settings = engine.settings
     totals = survey.totals
     budget = document_budget(settings, engine.model, totals.average_words)
@@ -336,10 +337,10 @@ def _budget(
 
 @dataclass(slots=True)
 class _Survey:
-    """What the input holds.
+    """The counts of an input.
 
     Attributes:
-        first: its first chunks, counted.
+        first: the first chunks of the input, counted.
         parts: how many documents pay for how many parts of their budget, of how many.
         words: how many documents have how many words.
         subjects: the keys of those whom rows are about.
@@ -369,8 +370,8 @@ class _Survey:
     def epsilon_per_token(
         self, budget: DocumentBudget, shares: ShareClasses | None
     ) -> tuple[EpsilonSpread, int, int]:
-        """What a token of no class gets of a document budget; how many documents, and tokens, meet
-        a token's limit.
+        """Return the epsilon that a token of no class gets of a document budget, and how many
+        documents and tokens meet the limit of a token.
         """
         if not self.parts:
             return EpsilonSpread(least=None, mean=None, most=None), 0, 0

@@ -44,7 +44,7 @@ class Preview:
     rows: list[PreviewRow]
 
     def to_dict(self) -> dict[str, object]:
-        """The same as JSON values; the output of a token that was dropped is null."""
+        """Return the preview as JSON values; the output of a token that was dropped is null."""
         rows = [
             {
                 "file": row.file,

@@ -93,11 +93,11 @@ class Payment:
         return np.zeros(stop - start, dtype=bool)
 
     def entry(self) -> LedgerEntry | None:
-        """What the record says of it."""
+        """Return the entry of the ledger that the record shows; None if nothing is charged."""
         return None
 
     def costs(self) -> LedgerCosts | None:
-        """What only the operator may see of it."""
+        """Return the costs that only the operator may see; None if nothing is charged."""
         return None
 
     def spend(self) -> None:
@@ -106,7 +106,7 @@ class Payment:
         """
 
     def publish(self, outputs: Outputs) -> None:
-        """Let the outputs appear; of a stream, say that all of it has left."""
+        """Publish the outputs; where the output is a stream, note that all of it has left."""
         outputs.publish()
 
 
@@ -202,7 +202,7 @@ class LedgerCharge(Payment):
 
     @property
     def unit(self) -> str:
-        """What people call those who pay."""
+        """The word by which people call those who pay: subjects or texts."""
         return "subjects" if self.has_subjects else "texts"
 
     @property
@@ -212,7 +212,7 @@ class LedgerCharge(Payment):
 
     @property
     def cap(self) -> float | None:
-        """Of a subject; None before the reservation, or without one."""
+        """The cap of a subject; None before the reservation, or if subjects have no cap."""
         return (
             None if self.reserved is None or self.reserved.cap is None else self.reserved.cap / NANO
         )
