@@ -248,7 +248,7 @@ class Bench:
         return Measuring(rewriting.model(), rewriting.mechanism, rewriting.strategy)
 
     def figures(self, problem: Problem, texts: Sequence[str]) -> Row:
-        """What is predicted of texts, and how they read."""
+        """Return the predictions of the texts, and how the texts read."""
         assert self.language_model is not None
         read = texts[problem.read]
         nats = nats_a_word(self.language_model, read)

@@ -47,7 +47,7 @@ TINY = 1e-9
 
 
 class Evidence(NamedTuple):
-    """What is seen of n replaced words, with k candidates each.
+    """The evidence about n replaced words, with k candidates each.
 
     Attributes:
         ids: (n, k) candidates; -1 where there are fewer.
@@ -162,7 +162,7 @@ class Weights(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """What the layers make of b words: kept for the way back."""
+    """The results of the layers for b words, kept for the way back."""
 
     pairs: Reals
     place: Ids

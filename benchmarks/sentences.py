@@ -1,4 +1,5 @@
-r"""What sentences of a public bank keep of texts and what they tell, beside words.
+r"""Measure what sentences of a public bank keep of texts and what they tell, in comparison with
+words.
 
     uv run python -m benchmarks.sentences --data FOLDER --open FILE.json.gz FILE.json.gz \
         --work FOLDER --json rows.json
@@ -143,12 +144,12 @@ class Rewriter:
 
     @cache  # noqa: B019
     def words(self, mechanism: str, strategy: str) -> Measuring:
-        """What replaces words."""
+        """Return the measuring model that replaces words."""
         return Measuring(Model.load(name="en"), mechanism, strategy)
 
     @cache  # noqa: B019
     def sentences(self, rewriting: Rewriting) -> SentenceEngine:
-        """What writes sentences."""
+        """Return the engine that writes sentences."""
         purpose = PURPOSE.get(self.problem.name, "sentiment")
         name = f"en+{purpose}={rewriting.weight:g}" if rewriting.weight else "en"
         unit = Sentences(str(self.bank), rewriting.unit, rewriting.per_text)  # type: ignore[arg-type]
@@ -171,7 +172,7 @@ class Rewriter:
         return engine.worker().draw(batch, document_budget(engine.settings, engine.model))
 
     def row(self, rewriting: Rewriting) -> Row:
-        """What is measured of one rewriting of all texts."""
+        """Return the figures of one rewriting of all texts."""
         texts = [*self.problem.texts]
         problem = self.problem
         started = time.process_time()
@@ -394,7 +395,7 @@ def _multiply(queries: Vectors, bank: Vectors) -> None:
 
 
 def _seconds(work: Callable[[], object]) -> float:
-    """Of the processor, the least of several times."""
+    """Return the time of the processor that ``work`` takes, the least of several times."""
     taken = []
     for _ in range(REPEATS):
         started = time.process_time()

@@ -171,10 +171,10 @@ class _RayJob:
         self.staging: Path
 
     def check(self, checked: Checked) -> None:
-        """See that the output can be written as it must be.
+        """Check that Ray can write the output as a release must be written.
 
         Raises:
-            RequestError: if not.
+            RequestError: if the output cannot be written in this way.
         """
         where = shown(self.target)
         if "://" in self.path:
@@ -202,7 +202,7 @@ class _RayJob:
                 shutil.rmtree(path, ignore_errors=True)
 
     def count(self, rewriter: Rewriter) -> Iterator[pa.RecordBatch]:
-        """What each subject spends, added up by Ray."""
+        """Yield the epsilon and the tokens that each subject spends, added up by Ray."""
         chosen = self.dataset.select_columns(self.columns)
         counted = chosen.map_batches(
             _count, batch_size=None, batch_format="pyarrow", fn_args=(_sent(rewriter),)

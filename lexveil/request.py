@@ -311,7 +311,7 @@ class Request(Options):
         return self
 
     def _check_sentences(self) -> None:
-        """See that nothing is asked for that sentences do not have."""
+        """Check that a request for sentences asks for nothing that sentences do not have."""
         if self.mechanism != "tem":
             raise ValueError(
                 f"{option('mechanism')} {self.mechanism} replaces words and no sentences; leave "

@@ -196,10 +196,10 @@ class _SparkJob:
         self.staging: Any
 
     def check(self, checked: Checked) -> None:
-        """See that the output can be written as it must be.
+        """Check that Spark can write the output as a release must be written.
 
         Raises:
-            RequestError: if not.
+            RequestError: if the output cannot be written in this way.
         """
         where = shown(self.target.toString())
         for key, value in REQUIRED.items():
@@ -248,8 +248,8 @@ class _SparkJob:
                 self.files.delete(status.getPath(), True)
 
     def count(self, rewriter: Rewriter) -> Iterator[pa.RecordBatch]:
-        """What each subject spends, added up by Spark; of each batch of subjects one row of bytes
-        comes here.
+        """Yield the epsilon and the tokens that each subject spends, added up by Spark; each batch
+        of subjects arrives as one row of bytes.
         """
         chosen = self.frame.select(*map(_quoted, self.columns))
         counted = (
@@ -376,7 +376,9 @@ def _quoted(column: str) -> str:
 
 
 def _bare(schema: StructType) -> StructType:
-    """The same columns and types without metadata, into which any program may have put texts."""
+    """Return the columns and types of a schema without its metadata, into which any program may
+    have put texts.
+    """
     bare: dict[str, Any] = {"metadata": {}}
     emptied = json.loads(
         schema.json(), object_hook=lambda part: part | bare if "metadata" in part else part

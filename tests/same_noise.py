@@ -175,22 +175,24 @@ def numbers_by_id(batch: Any) -> Any:
 
 
 def answer_alike() -> None:
-    """Let this process draw what every other one draws; for good, so only in one that ends with the
-    test."""
+    """Make this process draw what every other process draws. The change is permanent, so call this
+    only in a process that ends with the test.
+    """
     worker._draw = draw_by_place
     parts.random_numbers = numbers_by_id
 
 
 def answering(make: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """What a worker process is sent, when it gets it."""
+    """Build the object that a worker process is sent, and let the process answer alike before."""
     if worker._draw is not draw_by_place:
         answer_alike()
     return make(*arguments)
 
 
 def reach_workers(patch: pytest.MonkeyPatch) -> None:
-    """Let the same answers reach all worker processes, of this machine and of a cluster, with the
-    object by which each of them is told what to do."""
+    """Give the same answers to all worker processes, of this machine and of a cluster: each process
+    answers alike once it gets the object that tells it what to do.
+    """
     patch.setattr(worker, "_draw", draw_by_place)
     patch.setattr(parts, "random_numbers", numbers_by_id)
     sent = Rewriter.__reduce__

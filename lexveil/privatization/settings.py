@@ -223,8 +223,8 @@ def resolve_settings(request: Request, model: Model) -> Settings:
 def document_budget(
     settings: Settings, model: Model, average_of_texts: float = 0.0, n_columns: int = 1
 ) -> DocumentBudget:
-    """What each document may spend: B is the base epsilon times an average number of words, or was
-    given itself.
+    """Return the budget that each document may spend: B is the base epsilon times an average number
+    of words, or was given itself.
 
     Where no largest epsilon of a token is given, it is twice the base epsilon, which B gives where
     that is not.
@@ -234,7 +234,7 @@ def document_budget(
         n_columns: text columns of a document, each of which gets as many sentences.
 
     Raises:
-        MissingArtifact: if it follows from the corpus, and no run has counted its words.
+        MissingArtifact: if the budget follows from the corpus, and no run has counted its words.
     """
     if settings.sentences is not None:
         epsilon = settings.base_epsilon or 0.0
@@ -358,14 +358,14 @@ def _expected_level(settings: Settings, model: Model, name: LevelName) -> tuple[
 
 
 def require_uniform_shares(settings: Settings, what: str) -> None:
-    """See that all tokens have the same share: where classes have their own an adversary knows the
-    class as well.
+    """Check that all tokens have the same share of the budget: where classes of tokens have shares
+    of their own, an adversary knows the class of a token as well.
 
     Args:
-        what: needs it, for the message.
+        what: the thing that needs equal shares, for the message.
 
     Raises:
-        RequestError: if not.
+        RequestError: if classes of tokens have shares of their own.
     """
     if settings.shares is not None:
         raise RequestError(
@@ -378,8 +378,8 @@ def require_uniform_shares(settings: Settings, what: str) -> None:
 
 
 def progress_of(model: Model, settings: Settings) -> Callable[[float], None]:
-    """What says which point of a curve of expected recovery is computed, and first why it takes
-    time.
+    """Return the function that tells which point of a curve of expected recovery is computed, and
+    first why the computation takes time.
     """
     is_said = False
 
@@ -508,7 +508,7 @@ def _shares(request: Request, params: Params) -> BudgetShares | None:
 
 
 def detection_of(request: Request, policy: PolicyParams) -> Detection | None:
-    """What is looked for; None if nothing is.
+    """Return the detection of a request and its policy; None if nothing is looked for.
 
     Raises:
         RequestError: if a list cannot be read, or a detector cannot begin.

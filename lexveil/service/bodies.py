@@ -1,4 +1,4 @@
-"""What requests and answers hold, for validation and the OpenAPI document."""
+"""The fields of requests and answers, for validation and for the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ Text = Annotated[str, AfterValidator(_text)]
 
 
 class Body(BaseModel):
-    """Of a request: nothing is converted, and nothing unknown is passed over."""
+    """The body of a request: no value is converted, and no unknown field is passed over."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -84,7 +84,7 @@ class SettingsBody(_Settings):  # type: ignore[misc]
     """
 
     def given(self) -> dict[str, object]:
-        """What the request asks for, by field of ``Request``."""
+        """Return the settings that the request gives, by field of ``Request``."""
         return self.model_dump(exclude_none=True)  # type: ignore[no-any-return]
 
 
@@ -120,7 +120,7 @@ class PrivatizeAnswer(BaseModel):
 
 
 class InspectAnswer(BaseModel):
-    """What rewriting would do."""
+    """The effects that rewriting the texts would have."""
 
     inspection: TextsInspection = Field(description="counts of the texts: as secret as they are")
     in_words: list[str] = Field(
@@ -146,7 +146,7 @@ class ReadyAnswer(BaseModel):
 
 
 class FieldError(BaseModel):
-    """What is wrong with a field, in fixed words."""
+    """The fault of a field, in fixed words."""
 
     field: str
     message: str
@@ -172,8 +172,8 @@ _KNOWN = {name for model in (PrivatizeBody, SettingsBody) for name in model.mode
 
 
 def problems(errors: Sequence[Any]) -> dict[str, str]:
-    """What to say of pydantic's errors: known fields and positions, and words that hold no
-    value.
+    """Return the problems that pydantic's errors name, by field: only known fields and positions
+    are named, and no word holds a value.
     """
     said: dict[str, str] = {}
     for error in errors[:FIELDS]:
@@ -185,7 +185,7 @@ def problems(errors: Sequence[Any]) -> dict[str, str]:
 
 
 def duplicate_problem(key: str) -> tuple[str, str]:
-    """What to say of a key that stands twice in an object: only known keys are named."""
+    """Return the problem of a key that stands twice in an object: only known keys are named."""
     return (key if key in _KNOWN else "body", "stands twice in an object; give it once")
 
 

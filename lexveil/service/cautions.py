@@ -1,5 +1,5 @@
-"""What a service says when it starts where its settings hide little, as `lexveil inspect` does of a
-file.
+"""The caution that a service prints as it starts with settings that hide little, as `lexveil
+inspect` prints it of a file.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What every request passes: host, key, rate and size before a route sees it, a turn of the engine,
-and the metrics.
+"""The gate that every request passes: host, key, rate and size are checked before a route sees the
+request; then it waits for its turn of the engine, and the metrics count it.
 
 Whatever is raised is answered here, in fixed words.
 """
@@ -57,13 +57,13 @@ Admit = Callable[[Scope], None]  # lets a request in, or raises a Refusal
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a request keeps to.
+    """The limits that a request must keep.
 
     Attributes:
         hosts: names that a Host header may have, * for any; against pages that make their own name
             one of this machine's (DNS rebinding).
-        max_bytes: of a body.
-        body_seconds: to wait for it.
+        max_bytes: the largest size of a body.
+        body_seconds: the longest time to wait for a body.
     """
 
     hosts: Sequence[str]
@@ -192,11 +192,11 @@ async def read_body(receive: Receive, limits: Limits) -> bytes | None:
 
 
 def key_access(keys: Keys | None, rates: Rates | None, open_paths: Collection[str] = ()) -> Admit:
-    """Let in who has an API key, no more often than agreed.
+    """Admit the requests that bring an API key, and each key no more often than was agreed.
 
     Args:
         keys: None lets everybody in.
-        open_paths: that need no key.
+        open_paths: the paths that need no key.
     """
 
     def admit(scope: Scope) -> None:
@@ -222,8 +222,8 @@ def key_access(keys: Keys | None, rates: Rates | None, open_paths: Collection[st
 
 
 def token_access(token: str) -> Admit:
-    """Let in who knows a token: of the page in its address, of all else in a header, which no other
-    site can send.
+    """Admit the requests that bring the token: requests for the page bring it in the address, all
+    others in a header, which no other site can send.
 
     A cookie would go to whatever else listens on this machine, at any port. What lies under
     ``STATIC`` is the same for everybody and open.
@@ -372,7 +372,7 @@ class Metrics:
         )
 
     def exposition(self) -> bytes:
-        """All of them in Prometheus' text format."""
+        """Return all metrics in the text format of Prometheus."""
         registry = self._registry
         if os.environ.get(METRICS_FOLDER):
             registry = CollectorRegistry()

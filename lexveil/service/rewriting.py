@@ -229,7 +229,7 @@ class TextRewriter:
                 self._say(line)
 
     def _say(self, line: str) -> None:
-        """What the engine tells people on standard error, once."""
+        """Log a line that the engine tells people on standard error, once."""
         line = _without_numbers(line)
         if line not in self._said:
             self._said.append(line)
@@ -242,11 +242,11 @@ def _without_numbers(line: str) -> str:
 
 
 def check_start(terms: Terms, model: Model) -> None:
-    """See that a service may serve, before it starts; its workers find out whether it can, and stop
-    it if not.
+    """Check that a service is allowed to serve, before it starts; its workers find out whether it
+    can serve, and stop it if it cannot.
 
     Raises:
-        LexveilError: if not.
+        LexveilError: if the service may not serve.
     """
     if terms.keys is not None and not read_keys(Path(terms.keys)):
         raise RequestError(f"{terms.keys}: holds no key; add one by `lexveil service key add`")

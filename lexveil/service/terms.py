@@ -1,4 +1,4 @@
-"""What an operator lets a service do: limits, fixed settings, who may ask."""
+"""The terms of a service: the limits, the fixed settings and the keys that its operator chooses."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Seconds = Annotated[Positive, OptionHelp(metavar=NUMBER)]
 
 
 class Terms(Options):
-    """What an operator lets a service do."""
+    """The terms on which an operator lets a service answer requests."""
 
     model: str | None = None
     """its name; None as of ``Model.load``"""

@@ -34,7 +34,9 @@ RUNS = 100
 
 @pytest.mark.parametrize("strategy", ["S1", "S3"])
 def test_the_audit_knows_what_is_screened(tmp_path: Path, strategy: str) -> None:
-    """Its screened words are those of the public list, far from all others; other words stay."""
+    """The audit takes exactly the words of the public list for screened, far from all others; other
+    words stay as they are.
+    """
     policy = Policy("perturb", "keep", "sample")
     params = parse_params({"seed": 1})
     toy = make(tmp_path, "tem", strategy, policy, params, epsilon=2.0, n_crowd=CROWD)
@@ -47,7 +49,9 @@ def test_the_audit_knows_what_is_screened(tmp_path: Path, strategy: str) -> None
 
 
 def test_false_alarms_are_as_rare_as_stated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of uniform scores in overlapping groups; 6 standard deviations of slack."""
+    """Uniform scores in overlapping groups raise false alarms as rarely as stated, with a slack of
+    6 standard deviations.
+    """
     rng = np.random.default_rng(5)
     n = 400
     error = 0.2

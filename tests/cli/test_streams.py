@@ -68,7 +68,7 @@ def test_a_pipe_that_breaks_ends_quietly(tmp_path: Path) -> None:
 
 
 def test_an_encoding_that_lacks_characters(tmp_path: Path) -> None:
-    """What is said has escapes for them; the text itself stays as it was."""
+    """Messages escape the characters that the encoding lacks; the text itself stays as it was."""
     ascii_only = {"PYTHONIOENCODING": "ascii:strict"}
     assert copied(tmp_path, "", "né.csv", **ascii_only) == 0
     assert (tmp_path / "né.csv").read_bytes() == (tmp_path / "a.csv").read_bytes()

@@ -28,7 +28,9 @@ def keyed(packaged: PackagedModel) -> KeyedVectors:
 
 
 def test_vectors_in_memory_become_a_model(keyed: KeyedVectors, outside: Path) -> None:
-    """As those of a file do, with their counts; the name that comes back is what texts take."""
+    """Vectors in memory become a model as those of a file do, with their counts; texts take the
+    name that comes back.
+    """
     name = lexveil.add_model(keyed, **SAID, collocations="none")
     space = Model.load(name=name).embedding("S1")
     rows = {token: row for row, token in enumerate(space.tokens)}

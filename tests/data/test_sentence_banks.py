@@ -75,7 +75,9 @@ def test_takes_no_address_and_no_number_to_call(text: str) -> None:
 
 
 def test_the_choice_goes_by_hash() -> None:
-    """Of fewer the first ones of more; neither order nor repetition changes it; a seed does."""
+    """A smaller choice is the beginning of a larger one; neither order nor repetition changes a
+    choice, and a seed does.
+    """
     rows = [row(sentence) for sentence in SENTENCES[:200]]
     some = chosen(*rows, size=50)
     assert len(some) == 50 and chosen(*rows, size=80)[:50] == some

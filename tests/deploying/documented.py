@@ -1,4 +1,4 @@
-"""What the documentation and the examples tell people to run: commands, calls and settings."""
+"""The commands, calls and settings that the documentation and the examples tell people to run."""
 
 import ast
 import json

@@ -94,7 +94,7 @@ def test_the_judgement_can_fail(wrong: str) -> None:
 
 
 def judged(asked: Spends) -> Any:
-    """What `lexveil inspect` says of public texts with these settings."""
+    """Return the inspection of public texts with these settings, as `lexveil inspect` makes it."""
     settings = {"mechanism": "tem", "strategy": "S3"} | dict(asked.options)  # those of the inbox
     checked = check(Request.of({**settings, "seed": "7"}, written=True), Model.load(name="en"))
     return inspect_texts(texts_of(int(settings.get("average_words", 40))), checked.engine)

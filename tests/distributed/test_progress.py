@@ -38,7 +38,9 @@ class Tracker:
 
 
 def test_tasks_are_told_as_they_end(capsys: pytest.CaptureFixture[str]) -> None:
-    """Of all stages that run; the same line is not said twice, and what fails says nothing."""
+    """The tasks of all running stages are counted; no line is printed twice, and a failed query of
+    the tracker prints nothing.
+    """
     half = {1: Stage(40, 10), 2: Stage(2, 1)}
     whole = {1: Stage(40, 40), 2: None}
     tracker = Tracker(half, half, None, whole)

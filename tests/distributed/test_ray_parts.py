@@ -1,5 +1,6 @@
-"""What the driver publishes of a data set of Ray, whose engine is played here: blocks that were cut
-by the bytes of the source do not show in it."""
+"""The output that the driver publishes of a data set of Ray, whose engine is played here: the
+output does not show which blocks were cut by the bytes of the source.
+"""
 
 import importlib.util
 import shutil

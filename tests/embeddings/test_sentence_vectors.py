@@ -33,7 +33,7 @@ def by_hand(sentence: list[int], component: np.ndarray) -> np.ndarray:
 
 
 def test_weighs_tokens_by_frequency() -> None:
-    """Of 10,000 tokens 10 are the last one: its frequency is a, and it weighs half."""
+    """The last token is 10 of 10,000 tokens: its frequency is a, so it weighs half."""
     weights = token_weights(np.array([9990, 10]))
     assert weights.tolist() == pytest.approx([1e-3 / 1.0, 0.5])
 
@@ -90,7 +90,9 @@ def test_a_purpose_is_one_more_coordinate() -> None:
 
 
 def test_nothing_is_farther_apart_than_the_diameter() -> None:
-    """Of weight 3: 2·√(1 + 9); the ends of the axis nearly reach it."""
+    """A purpose of weight 3 makes the diameter 2·√(1 + 9); the ends of its axis nearly reach the
+    diameter.
+    """
     assert fitted().diameter == 2.0
     space = fitted().with_purposes(TOKENS, [GOOD], units(SENTENCES))
     assert space.diameter == pytest.approx(2 * np.sqrt(10))

@@ -59,7 +59,8 @@ def law_of(draws: SentenceDraws, query: np.ndarray, epsilon: float) -> dict[int,
 def intervals(
     draws: SentenceDraws, query: np.ndarray, epsilon: float, patch: pytest.MonkeyPatch
 ) -> dict[int, Interval]:
-    """Of the real positions of each proposed sentence, how many are accepted, and how many may be.
+    """Return, for each proposed sentence, how many of its real positions are accepted, and how many
+    may be.
 
     Every point of a proposal is tried, and every first byte of what settles a doubt.
     """
@@ -151,7 +152,7 @@ def _short_envelopes(patch: pytest.MonkeyPatch) -> None:
 
 
 def _coarse_buckets(patch: pytest.MonkeyPatch) -> None:
-    """Of the farthest distance of a bucket, in place of the nearest."""
+    """Take the farthest distance of a bucket for its envelope, in place of the nearest distance."""
     made = SentenceDraws._envelopes
 
     def of_far_ends(self: SentenceDraws, epsilon: Any) -> Any:
@@ -175,7 +176,9 @@ def test_envelopes_that_are_too_low_are_seen(fault: Any, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("epsilon", [4.0, 12.0])
 @pytest.mark.parametrize("said", [1.0, 0.85])
 def test_compiled_draws_follow_the_law(epsilon: float, said: float) -> None:
-    """Of 40,000 draws for each of three queries; a wrong epsilon shows that this can fail."""
+    """40,000 draws for each of three queries follow the law; a wrong epsilon shows that the test
+    can fail.
+    """
     draws = SentenceDraws(bank(), 1.0)
     queries = points(3, seed=5, zero=True)
     of = np.tile(np.arange(3), SAMPLES)

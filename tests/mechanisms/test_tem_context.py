@@ -222,11 +222,11 @@ def test_every_point_gives_the_exact_distribution(
     fault: Callable[[Any], None] | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Of small masses and few bits of envelopes: the share of each word is its weight, in an
-    interval of what is still undecided.
+    """The share of each word is its weight, in an interval of what is still undecided, for small
+    masses and few bits of envelopes.
 
-    Of an envelope that is a thousandth short, for which more bits are there, of masses of context
-    that miss among near words, and of exact decisions that always accept the test sees it.
+    The test detects an envelope that is a thousandth short (for which there are more bits), masses
+    of context that are missing among near words, and exact decisions that always accept.
     """
     monkeypatch.setattr(
         tem_context,

@@ -241,7 +241,7 @@ def test_a_link_where_the_hidden_output_will_be_is_not_written_through(inputs: P
 
 
 def test_two_outputs_that_a_disk_takes_for_one_are_refused(tmp_path: Path) -> None:
-    """As a disk does that sees no capitals."""
+    """Two names of one file are refused; a disk that tells no capitals apart makes such names."""
     finals = [tmp_path / "out/a.csv", tmp_path / "out/b.csv"]
     with writing(tmp_path / "out") as outputs:
         outputs.try_names(finals)

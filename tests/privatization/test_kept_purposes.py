@@ -168,7 +168,9 @@ def test_a_mechanism_on_lists_is_refused() -> None:
 
 
 def made_with(strategies: str, made: dict[str, str], named: dict[str, float]) -> None:
-    """Let a project's embedding say what it was made with, and params.yaml name purposes."""
+    """Make a project whose embedding says with which purposes it was made, and whose params.yaml
+    names purposes.
+    """
     meta = paths.embedding(strategies) / "meta.json"
     meta.write_text(json.dumps(json.loads(meta.read_text()) | {"purposes": made}))
     params = yaml.safe_load(Path("params.yaml").read_text("utf-8"))
@@ -205,7 +207,9 @@ def test_a_private_purpose_stays_private_whatever_params_say_afterwards(
     named: dict[str, float],
     said: str,
 ) -> None:
-    """What counts is what the vectors were made with; nothing is released, and nothing charged."""
+    """The purposes with which the vectors were made decide; nothing is released, and nothing is
+    charged.
+    """
     secret = write_scale("secret", public=False)
     open_ = write_scale("open", public=True)
     hashes = {"own": secret[1], "open": open_[1]}
@@ -251,7 +255,7 @@ def test_weights_that_are_refused(scale: Path, weight: str) -> None:
 def test_a_purpose_is_named_in_python_and_the_wait_for_it_is_explained(
     scale: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As ``--purpose`` names it; once a figure is kept nobody waits."""
+    """Python names a purpose as ``--purpose`` does; once a figure is kept nobody waits for it."""
     texts = ["It was a good day for a fire."]
     named = lexveil.privatize(texts, **HOW, seed=1, model="toy", purpose="toy.tsv=1.7")
     said = capsys.readouterr().err

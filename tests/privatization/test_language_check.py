@@ -72,7 +72,9 @@ def test_single_foreign_words_are_not_refused(outside: Path) -> None:
 
 
 def test_few_known_words_are_said(outside: Path, cli: Any) -> None:
-    """Of texts too short to tell their language, or in one that is not known here."""
+    """The caution about few known words appears for texts that are too short to tell their
+    language, or in a language that is not known here.
+    """
     write({"text": "Zamówienie dotarło z opóźnieniem, produkt uszkodzony"})
     err = cli("privatize", "in.jsonl", "-o", "out.jsonl", *HOW).err
     (warning,) = [line for line in err.splitlines() if "few words" in line]

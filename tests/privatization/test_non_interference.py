@@ -153,7 +153,9 @@ def test_options(world: World, strategy: str, more: dict[str, Any]) -> None:
 def test_two_workers(
     world: World, monkeypatch: pytest.MonkeyPatch, mechanism: str, form: str
 ) -> None:
-    """The same answers reach them: what is published does not show where batches ended."""
+    """Two workers get the same answers as one process: what is published does not show where
+    batches ended.
+    """
     reach_workers(monkeypatch)
     world(privatized(mechanism, "S3", form, workers="2"))
 

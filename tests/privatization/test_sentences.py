@@ -94,7 +94,9 @@ def test_the_token_log_has_a_row_for_each_sentence(bank: Path) -> None:
 
 
 def test_the_record_states_both_bounds(bank: Path) -> None:
-    """Of text as unit 2·ε·d for any two texts, and 2·ε·D with D = 2·√(1 + 9)."""
+    """The record states two bounds with the text as unit: 2·ε·d for any two texts, and 2·ε·D with
+    D = 2·√(1 + 9).
+    """
     record = privatize(TEXTS, bank, model="en+sentiment=3", sentences=2).record
     assert record.guarantee.formula == "Pr[M(D)=y] <= exp(2·ε·d(D,D'))·Pr[M(D')=y]"
     assert record.guarantee.statement.startswith("Any two texts are indistinguishable up to exp(2·")
@@ -400,7 +402,7 @@ def test_vectors_that_depend_on_other_texts_are_seen(
 def test_a_charge_once_for_several_sentences_is_seen(
     bank: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is drawn is compared with what was planned, and with the budget."""
+    """The drawn sentences are compared with those that were planned, and with the budget."""
     plain = engine.allocate
     monkeypatch.setattr(
         engine, "allocate", lambda strategy, budget, counts: plain(strategy, budget, counts) * 4

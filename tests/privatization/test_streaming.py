@@ -291,7 +291,9 @@ def test_the_python_call_gives_back_what_it_was_given(ready: Path) -> None:
 
 
 def test_texts_within_a_column_share_the_budget_of_their_row(ready: Path) -> None:
-    """As the same texts in columns of their own do; in any processes and chunks."""
+    """Texts within a column share the budget of their row as the same texts in columns of their own
+    do, in any number of processes and chunks.
+    """
     rows = [[f"{SENTENCE} {place}" for place in range(row % 4)] for row in range(40)]
     within = [{"id": row, "m": [{"c": text} for text in texts]} for row, texts in enumerate(rows)]
     apart = [

@@ -13,7 +13,9 @@ def unit(n: int, seed: int) -> np.ndarray:
 
 
 def test_the_channel_is_the_law() -> None:
-    """Of the sentences that came out, for every query, in more than one block of queries."""
+    """The channel gives the sentences that came out the log probabilities of the law, for every
+    query, in more than one block of queries.
+    """
     draws = SentenceDraws(unit(50, 1), 1.0)
     queries = unit(150, 2)
     rows = np.array([3, 7, 3, 49])

@@ -31,7 +31,9 @@ def test_a_service_keeps_the_model_it_began_with(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Its workers, which may start after a run of the project, are told the model by name."""
+    """The workers of a service are told the model by name, because a worker may start after a later
+    run of the project.
+    """
     (tmp_path / "home/models").mkdir(parents=True)
     (tmp_path / "home/models/toy").symlink_to(packaged.folder)
     monkeypatch.setenv("LEXVEIL_HOME", str(tmp_path / "home"))

@@ -228,7 +228,7 @@ class LedgerCharge(Payment):
         return LedgerEntry(id=self.release.id, cap=self.cap)
 
     def costs(self) -> LedgerCosts:
-        """What was charged, and the ledger's head, which anchors the chain."""
+        """Return the costs that were charged, with the ledger's head, which anchors the chain."""
         reserved = self._reservation
         return LedgerCosts(
             id=self.release.id,
@@ -257,7 +257,7 @@ class LedgerCharge(Payment):
             self.options.on_spent(self.release.id)
 
     def publish(self, outputs: Outputs) -> None:
-        """Let the outputs appear. After ``written``, recovery rolls the transaction forward."""
+        """Publish the outputs. After ``written``, recovery rolls the transaction forward."""
         if outputs.target is None:
             self.release.commit()
             return

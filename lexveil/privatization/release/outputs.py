@@ -149,8 +149,8 @@ class Outputs:
         return [(partial_name(final, self.waiting), final) for final in names]
 
     def settle(self) -> list[tuple[Path, Path]]:
-        """See that all is on the disk; return hidden and final names, the texts last; of objects
-        their record.
+        """Check that all files are on the disk; return their hidden and final names, the texts
+        last; of objects in object storage, return those of their record.
 
         What is published is readable as the umask has it, the operator's files by their owner
         alone.
@@ -285,14 +285,14 @@ def write_errors(path: Path) -> Iterator[None]:
 
 
 def check_companions(out: Path, is_table: bool = False) -> None:
-    """See that no file stands where those that go with an output will.
+    """Check that no file stands where the files that go with an output will be written.
 
     Args:
         is_table: whether the output is a table, so that earlier files may go with rows that are
             still in it.
 
     Raises:
-        RequestError: naming the first that does.
+        RequestError: naming the first file that stands there.
     """
     for ending in COMPANIONS:
         with suppress(FileNotFoundError):

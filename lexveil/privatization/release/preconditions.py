@@ -1,8 +1,8 @@
-"""What must hold before anything is released: one function, called by the files, the API, the
-service and the page.
+"""The conditions that must hold before anything is released: one function checks them, called by
+the files, the API, the service and the page.
 
-And of the texts themselves, as they are counted: whether they can be cut into words, and are of the
-model's language.
+Further conditions concern the texts themselves, and are checked as the texts are counted: that they
+can be cut into words, and are of the model's language.
 """
 
 from __future__ import annotations
@@ -55,15 +55,15 @@ FEW_KNOWN = 0.6  # of the words: of texts in the model's language it knows nine 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What may run, and what its record says beside the run.
+    """A request that passed its checks, and the facts that the record states beside the run.
 
     Attributes:
-        budget: of each document; 0 where it follows from the texts.
-        no_guarantee: why none can be given; empty if one can.
+        budget: the budget of each document; 0 where it follows from the texts.
+        no_guarantee: why no guarantee can be given; empty if one can.
         model: what the run is made with.
         made_with: the sha256 of the artifacts that decide what comes out.
-        audit: that the record relies on; None without one.
-        why_no_audit: why there is none.
+        audit: the audit that the record relies on; None without one.
+        why_no_audit: why there is no audit.
     """
 
     engine: Engine
@@ -76,10 +76,10 @@ class Checked:
 
 
 def check(request: Request | Settings, model: Model) -> Checked:
-    """See that texts may be rewritten as requested. No text is read, and no ledger is opened.
+    """Check that texts may be rewritten as requested. No text is read, and no ledger is opened.
 
     Args:
-        request: or settings that it was completed to.
+        request: the request, or the settings that it was completed to.
 
     Raises:
         MissingArtifact: if what an earlier stage makes is not there, or did not pass its checks.
@@ -108,10 +108,10 @@ def check(request: Request | Settings, model: Model) -> Checked:
 
 
 def require_public_purposes(settings: Settings, model: Model) -> None:
-    """See that no scale that is not said to be public shapes a release.
+    """Check that every scale that shapes a release is said to be public.
 
     Raises:
-        RequestError: naming the first that would.
+        RequestError: naming the first scale that is not.
         ParameterError: if what the vectors were made with is not what params.yaml names.
     """
     kept = model.kept_purposes(settings.strategy)
@@ -191,10 +191,11 @@ def _require_little_linkage(settings: Settings, model: Model) -> None:
 
 
 def require_named_subjects(ledger: LedgerParams, has_subjects: bool) -> None:
-    """See that a ledger that names subjects is told them: it would name texts by themselves.
+    """Check that a ledger that names subjects is told them: without subjects such a ledger would
+    name texts by the texts themselves.
 
     Raises:
-        RequestError: if not.
+        RequestError: if no subjects are given to such a ledger.
     """
     if ledger.keys == "plain" and not has_subjects:
         raise RequestError(
@@ -418,7 +419,9 @@ class LanguageCheck:
             )
 
     def finding(self) -> LanguageFinding | None:
-        """What the operator is told; None if nothing speaks against the model's language."""
+        """Return the finding that the operator is told; None if nothing speaks against the model's
+        language.
+        """
         if self.n_words < LEAST_WORDS:
             return None
         n_known = sum(count for form, count in self.counts.items() if form in self.lexicon.rows)

@@ -86,8 +86,8 @@ class TwoPassRun:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Let processes that count in this block also rewrite: each takes a second to begin. They
-        end with the rows.
+        """Keep the processes that count in this block for rewriting too: each process takes a
+        second to begin. The processes end with the rows.
         """
         with ExitStack() as stack:
             self._processes = stack if self.workers > 1 else None
@@ -107,7 +107,7 @@ class TwoPassRun:
         return self._started[0]
 
     def about(self) -> dict[str, str]:
-        """What the ledger's chain says of the run."""
+        """Return the facts about the run that the ledger's chain states."""
         prepared = self.engine.prepared
         settings = self.settings
         said = {
@@ -118,7 +118,7 @@ class TwoPassRun:
         return said | prepared.base_measure()
 
     def measurement(self, payment: Payment) -> Measurement:
-        """What ran, with what is proven of it."""
+        """Return the measurement of the run: which mechanism ran, and what is proven of it."""
         entry = payment.entry()
         withholds = entry is not None and entry.cap is not None
         return self.engine.measurement(self.budget, self.n_columns, withholds=withholds)
@@ -253,7 +253,7 @@ class TwoPassRun:
         )
 
     def operator_report(self, payment: Payment) -> OperatorReport:
-        """What only the operator may see of what was rewritten."""
+        """Return the report on the rewritten texts that only the operator may see."""
         return OperatorReport(
             schema_version=2,
             secrecy=SECRECY,

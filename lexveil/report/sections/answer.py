@@ -176,7 +176,7 @@ def labelless(report: ReportData, dataset: str, every: Values) -> LabellessAnswe
 
 
 def view(report: ReportData) -> Mapping[str, Any]:
-    """What the section shows."""
+    """Return the values that the section shows."""
     answers = list[Answer]()
     unlearnt = list[str]()
     without = list[LabellessAnswer]()

@@ -138,12 +138,14 @@ class Drawing:
         return self.tokens[number]
 
     def outcome(self, draw: int, token: int) -> str:
-        """What stands in a draw where a token of the source was; nothing where it was dropped."""
+        """Return the words that stand in a draw in place of a token of the source; nothing if the
+        token was dropped.
+        """
         start, end = self.draws[draw].output_spans[token].tolist()
         return "" if start < 0 else self.draws[draw].output[start:end]
 
     def detail(self, number: int | None) -> Detail:
-        """What may become of a token; raises as ``token``."""
+        """Return the possible outcomes of a token; raises what ``token`` raises."""
         token = self.token(number)
         words = self.words
         near = list[tuple[str, float]]()
@@ -164,8 +166,8 @@ class Drawing:
         )
 
     def _redrawn(self, token: Token) -> Counter[int]:
-        """What ``OFTEN`` draws of a token give, by the numbers of words; nothing if it is not
-        perturbed.
+        """Count the words that ``OFTEN`` draws of a token give, by the numbers of the words;
+        nothing is counted if the token is not perturbed.
         """
         if token.action != Action.PERTURBED.name.lower():
             return Counter()
@@ -184,12 +186,12 @@ class Drawing:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Detail:
-    """What may become of a token.
+    """The possible outcomes of a token.
 
     Attributes:
-        neighbours: nearest words of the mechanism and their distances.
+        neighbours: the nearest words of the mechanism, and their distances.
         becomes: words that come out, and their shares of ``OFTEN`` draws.
-        unchanged: share that came out as it was.
+        unchanged: the share of the draws in which the token came out as it was.
     """
 
     number: int
@@ -297,8 +299,8 @@ def load_kernels(model: str | None = None) -> None:
 
 
 def _counted(engine: Engine, row: Row) -> tuple[BatchCounts, str | None]:
-    """What a text holds, and what speaks against the model's language, as the operator of a release
-    is told it.
+    """Return the counts of a text, and the sentence that speaks against the model's language, in
+    the words that the operator of a release is told; None if nothing does.
 
     Raises:
         NoSpaces: if the text cannot be cut into words, in the words of a release or an experiment.

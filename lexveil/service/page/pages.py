@@ -61,13 +61,13 @@ TABLE = 150  # tokens in the table of what changed
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What the page is about.
+    """The texts that the page shows, and the file that they come from.
 
     Attributes:
-        rows: texts of a file, which are private.
-        file: its name.
-        column: of the file.
-        command: what releases a file by a request; takes the request, file, column and the name of
+        rows: the texts of the file, which are private.
+        file: the name of the file.
+        column: the text column of the file.
+        command: writes the command for a release; takes the request, file, column and the name of
             the model.
     """
 
@@ -173,13 +173,15 @@ class Pages:
         )
 
     async def token_(self, request: Request, form: Form) -> Response:
-        """What may become of one token."""
+        """Show the possible outcomes of one token."""
         drawing = await self._drawn(request, form)
         detail = await self.queue.take(request, lambda: drawing.detail(form.token))
         return self._html("token", form=form, detail=detail)
 
     async def expected(self, request: Request, form: Form) -> Response:
-        """What a best-informed reader is expected to name at the largest epsilon of a token."""
+        """Show the share of words that a best-informed reader is expected to name at the largest
+        epsilon of a token.
+        """
         epsilons = (await self._drawn(request, form)).epsilons
         if epsilons is None:
             return self._html("expected", epsilon=None)
@@ -206,7 +208,7 @@ class Pages:
         return self._html("release", drawing=drawing, refused=refused, is_late=True)
 
     async def guesses(self, request: Request, form: Form) -> Response:
-        """What a reader would guess of what came out at one token."""
+        """Show the guesses of a reader about the words that came out at one token."""
         drawing = await self._drawn(request, form)
         token = drawing.token(form.token)
         words = drawing.words

@@ -34,11 +34,12 @@ GUESSES = 3  # of a reader, for each output
 
 
 class ExpectedShares(NamedTuple):
-    """Of perturbed content words, of which levels of protection speak: shares that a best-informed
-    reader names, that come out unchanged, and of rare ones named.
+    """The shares of perturbed content words, of which levels of protection speak: the share that a
+    best-informed reader names, the share that comes out unchanged, and the share of rare words that
+    is named.
 
-    Behind these stand what is hidden less by a purpose, what is to be said of the figures, and how
-    often the source of an output is found among others.
+    The further fields say what a purpose hides less, what is to be said of the figures, and how
+    often a reader finds the source of an output among others.
     """
 
     recovered: float
@@ -53,7 +54,9 @@ class ExpectedShares(NamedTuple):
 def expected_shares(
     name: str | None, request: Request, epsilon: float, level: LevelName | None
 ) -> ExpectedShares:
-    """What a reader is expected to name of tokens of one epsilon, which may be that of a level."""
+    """Return the shares of words that a reader is expected to name of tokens of one epsilon, which
+    may be the epsilon of a level of protection.
+    """
     model, plain, prepared = _prepared(name, request)
     curve = StoredCurve(model, plain.mechanism, plain.strategy, plain.policy, prepared)
     at = curve.at(epsilon)

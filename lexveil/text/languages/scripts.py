@@ -42,7 +42,9 @@ def script_without_spaces(text: str) -> str | None:
 
 
 def emptied(texts: Sequence[str | None]) -> tuple[list[str | None], int]:
-    """The same texts, an empty one in place of each in a script without spaces, and how many."""
+    """Return the texts with an empty text in place of each one in a script without spaces, and the
+    number of emptied texts.
+    """
     found = [text is not None and script_without_spaces(text) is not None for text in texts]
     kept = ("" if is_empty else text for text, is_empty in zip(texts, found, strict=True))
     return [*kept], sum(found)
