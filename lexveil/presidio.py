@@ -89,7 +89,7 @@ class LexveilOperator(Operator):  # type: ignore[misc]  # of a library without t
         return rewritten
 
     def request(self, params: dict[str, Any]) -> Request:
-        """How a span is rewritten.
+        """Return the request by which a span is rewritten.
 
         Raises:
             RequestError: if a parameter is missing, unknown or out of range.
@@ -138,7 +138,7 @@ class LexveilOperator(Operator):  # type: ignore[misc]  # of a library without t
         return "lexveil"
 
     def operator_type(self) -> OperatorType:
-        """It anonymizes."""
+        """Return the type of the operator: it anonymizes."""
         return OperatorType.Anonymize
 
 

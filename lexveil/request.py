@@ -443,7 +443,7 @@ def partly(
 
 
 def shown_of(field: FieldInfo) -> OptionHelp:
-    """How the help shows an option."""
+    """Return how the help shows an option."""
     return next((mark for mark in field.metadata if isinstance(mark, OptionHelp)), OptionHelp())
 
 

@@ -334,14 +334,16 @@ class _SparkJob:
 
 
 class _Merged(AccumulatorParam[RunTotals]):  # type: ignore[misc]
-    """How Spark adds up totals: of one attempt of each task of a stage that writes."""
+    """The accumulator by which Spark adds up totals: it counts one attempt of each task of a stage
+    that writes.
+    """
 
     def zero(self, value: RunTotals) -> RunTotals:  # noqa: ARG002
-        """None of anything."""
+        """Return the totals of nothing."""
         return RunTotals()
 
     def addInPlace(self, value1: RunTotals, value2: RunTotals) -> RunTotals:
-        """Both."""
+        """Return the sum of both totals."""
         return value1.merge(value2)
 
 
@@ -362,7 +364,7 @@ def _rewrite(
 
 
 def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Each batch as bytes, so that no object is made of each of its rows."""
+    """Yield each batch as bytes, so that no object is made of each of its rows."""
     for batch in batches:
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, batch.schema) as stream:

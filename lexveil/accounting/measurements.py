@@ -486,7 +486,8 @@ def of_sentences(
     budget: DocumentBudget,
     longest: int,
 ) -> SentenceMeasurement:
-    """All draws of a text: the losses add up (docs/proofs/sentences.md).
+    """Return the measurement of all draws of a text: the losses of the draws add up
+    (docs/proofs/sentences.md).
 
     Args:
         draw: of one.
@@ -534,7 +535,7 @@ def of_sentences(
 
 
 def with_known_seed(text: Measurement) -> Measurement:
-    """Nothing is claimed where somebody knows the noise."""
+    """Refuse the claim of a measurement: nothing is claimed where somebody knows the noise."""
     return text.refused("the seed of the noise is known: it can be subtracted")
 
 

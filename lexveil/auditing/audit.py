@@ -354,7 +354,7 @@ def read_space(using: Model, made: Prepared, request: AuditRequest) -> AuditedSp
 
 
 def _read_bigrams(using: Model, segmentation: str, rows: Ids) -> Bigrams | None:
-    """How often each of these rows, by its number among them, follows each token of the
+    """Read how often each of these rows, by its number among them, follows each token of the
     embedding.
     """
     packaged = using.packaged

@@ -223,8 +223,8 @@ def ball_audit(noise: Floats, epsilon: float, error: float) -> FitResult:
 def independence_audit(
     pairs: dict[str, tuple[Ids, Ids]], error: float, epsilon: float
 ) -> FitResult:
-    """Whether outputs that must be independent are equal more or less often than if one side were
-    shuffled.
+    """Find whether outputs that must be independent are equal more or less often than if one side
+    were shuffled.
 
     Args:
         pairs: outputs side by side, by what they are; the sides may be of other ε.

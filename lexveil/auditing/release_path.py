@@ -40,7 +40,7 @@ QUIET = ReleaseHooks(tells_columns=False)
 
 @dataclass(slots=True)
 class Release:
-    """One release, and what was seen of it.
+    """One release of an audit, and the outputs that were seen of it.
 
     Attributes:
         names: the document of each row; outputs: (rows, columns) texts that came out.
@@ -101,7 +101,7 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Releasing:
-    """How releases are made.
+    """The settings by which the releases of an audit are made.
 
     Attributes:
         more: options beside those of all releases of an audit.

@@ -114,7 +114,7 @@ class OwnSpace:
 
     @property
     def diameter(self) -> float:
-        """No two units are farther apart."""
+        """The bound that the distance of two units never exceeds."""
         return 2 * math.sqrt(1 + sum(weight**2 for weight, _, _ in self.axes))
 
 
@@ -204,7 +204,7 @@ class _SentenceAudit:
         return vectors
 
     def vectors(self) -> AuditFinding:
-        """Whether vectors of texts, and those of the bank, are what they are said to be."""
+        """Check that the vectors of texts, and those of the bank, are what they should be."""
         texts = self.sample()
         wrong = list[str]()
         expected = np.array([self.own.vector(self.tokens(text)) for text in texts])
@@ -227,7 +227,7 @@ class _SentenceAudit:
         return self.embedded(self.sample())
 
     def distances(self, query: Vectors) -> Floats:
-        """To all sentences of the bank, in float64."""
+        """Return the distances to all sentences of the bank, in float64."""
         difference = self.mechanism.vectors.astype(np.float64) - query.astype(np.float64)
         distances: Floats = np.sqrt((difference**2).sum(axis=1))
         return distances

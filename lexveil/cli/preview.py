@@ -67,7 +67,9 @@ def show_preview(found: Preview, console: Console | None = None) -> None:
 
 
 def _lines(row: PreviewRow, several: bool, has_styles: bool) -> Iterator[tuple[str, Text, Text]]:
-    """Each text of a row: what names it, as it is, and as it comes out."""
+    """Yield the lines of each text of a row: the name of the text, the text as it is, and the text
+    as it comes out.
+    """
     name = " ".join(filter(None, (row.file, f"{row.row:,}")))
     for column, changes in row.texts.items():
         named = f"{name} {column}" if several else name

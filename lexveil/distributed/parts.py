@@ -36,7 +36,7 @@ NOT_COPIED = (
 
 
 def part_count(totals: RunTotals) -> int:
-    """How many parts a table has, from what is written of it; at least one."""
+    """Return the number of parts of a table, by what is written of the table; at least one."""
     by_rows = -(-(totals.rows - totals.withheld) // PART_ROWS)
     by_bytes = -(-totals.bytes_written // PART_BYTES)
     return max(by_rows, by_bytes, 1)

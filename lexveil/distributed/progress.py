@@ -1,4 +1,4 @@
-"""How far a cluster is with a release, on the driver's standard error."""
+"""The progress of a cluster with a release, on the driver's standard error."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ Formulas = Literal["keep", "quote", "refuse"]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One file and how it is read.
+    """One file, and how the file is read.
 
     Attributes:
         compression: its ending, "" for none.
@@ -58,7 +58,7 @@ class Source:
 
 
 class InputRow(NamedTuple):
-    """One record.
+    """One record of a table.
 
     Attributes:
         number: from 1.
@@ -283,7 +283,8 @@ class Format(ABC):
     def chunks(
         self, table: InputTable, request: TableRequest, for_writing: bool
     ) -> Iterator[Chunk]:
-        """All rows of a table that was just opened; ``for_writing`` with what else is in them.
+        """Yield all rows of a table that was just opened; ``for_writing`` also yields what else is
+        in the rows.
 
         Raises:
             RequestError: naming file and row of the first fault.

@@ -175,7 +175,8 @@ def _with_matches(
 
 
 def _matches(line: str, start: int, path: _Path, where: str) -> Iterator[tuple[int, int]]:
-    """Where the values begin and end that a path finds in the value that begins at ``start``.
+    """Yield the places where the values begin and end that a path finds in the value that begins at
+    ``start``.
 
     Raises:
         RequestError: if an object on the way has no such key or has it twice, or a value is no list
@@ -210,7 +211,7 @@ def _end_of(line: str, start: int) -> int:
 
 
 def _elements(line: str, start: int) -> Iterator[int]:
-    """Where each element of a valid list begins that begins at ``start``."""
+    """Yield the place where each element of a valid list begins; the list begins at ``start``."""
     position = _SPACE.match(line, start + 1).end()  # type: ignore[union-attr]
     while line[position] != "]":
         yield position
@@ -221,7 +222,7 @@ def _elements(line: str, start: int) -> Iterator[int]:
 
 
 def _members(line: str, start: int | None = None) -> Iterator[tuple[str, int, int]]:
-    """Each key of a valid object, and where its value begins and ends in the line.
+    """Yield each key of a valid object, and the places where its value begins and ends in the line.
 
     Args:
         start: where the object begins; None is that of the line.

@@ -1,4 +1,4 @@
-"""How messages name files and columns, so that none of them quotes a text."""
+"""The names by which messages call files and columns: no message quotes a text."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ PERSON = re.compile(
 
 
 def is_of_persons(column: str) -> bool:
-    """Whether a column's name lets expect that it says whom a row is about: customer_name, userId,
-    e-mail.
+    """Whether a column's name suggests that the column says whom a row is about: customer_name,
+    userId, e-mail.
     """
     return any(
         PERSON.fullmatch(word)
@@ -76,8 +76,8 @@ def is_of_persons(column: str) -> bool:
 
 
 def is_a_value(column: str) -> bool:
-    """Whether what stands as a column's name has no letter: a number, a date or nothing, as cells
-    of a row have.
+    """Whether the text in the place of a column's name has no letter: a number, a date or nothing,
+    as the cells of a row have.
     """
     return not re.search(r"[^\W\d_]", column)
 

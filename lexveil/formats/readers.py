@@ -204,7 +204,7 @@ class Reader:
             yield request
 
     def chunks(self, for_writing: bool = True) -> Iterator[Chunk]:
-        """All rows, from the first; ``for_writing`` with what else is in them."""
+        """Yield all rows, from the first; ``for_writing`` adds what else is in the rows."""
         with self._opened() as request:
             chunks = self.source.format.chunks(self.table, request, for_writing)
             first = next(chunks, None)

@@ -26,7 +26,7 @@ def format_named(name: str) -> Format:
 
 
 def as_source(path: Path) -> Source | None:
-    """How a file is to be read, from its name; None if the name does not say so."""
+    """Return how a file is to be read, by its name; None if the name does not say so."""
     name = path.name
     compression = next((ending for ending in MAGIC if name.lower().endswith(f".{ending}")), "")
     if compression:
@@ -39,7 +39,7 @@ def as_source(path: Path) -> Source | None:
 
 
 def known_endings(conjunction: str = "and") -> str:
-    """All endings of files, for messages."""
+    """Return all endings of files, for messages."""
     return _listed({ending: form for form in FORMATS for ending in form.endings}, conjunction)
 
 

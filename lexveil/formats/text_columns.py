@@ -40,8 +40,8 @@ _WORD = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+|\d+")
 
 
 def could_hold_texts(column: str) -> bool:
-    """Whether a column's name leaves it open that texts stand in the column: ``review_body`` and
-    ``x7`` do, ``review_id``, ``createdAt`` and ``customer`` do not.
+    """Whether a column may hold texts, by its name: ``review_body`` and ``x7`` may, ``review_id``,
+    ``createdAt`` and ``customer`` may not.
     """
     words = [
         word.lower()
@@ -56,7 +56,7 @@ def could_hold_texts(column: str) -> bool:
 
 
 class SeveralTextColumns(RequestError):
-    """It is not said which columns are texts, and several could be.
+    """The error that it is not said which columns are texts, where several columns could be.
 
     Attributes:
         example: one of them; None where the names may be cells of a row, which are not shown.

@@ -31,8 +31,8 @@ class _Mechanisms(dict[str, Any]):
 
 
 def _found() -> _Mechanisms:
-    """All mechanisms, in the order of their names, first those of this package. One of another
-    package that cannot be loaded is left out.
+    """Return all mechanisms in the order of their names, those of this package first. A mechanism
+    of another package that cannot be loaded is left out.
     """
     classes = _Mechanisms()
     for name in mechanism_names():

@@ -1,4 +1,6 @@
-"""How texts are rewritten: a request, completed with the defaults of a project and by a model."""
+"""The settings by which texts are rewritten: a request, completed with the defaults of a project
+and by a model.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,7 @@ NEARLY = 1.5  # times what a reader names who sees no output: less is no target
 
 @dataclass(frozen=True, slots=True)
 class Sentences:
-    """How sentences of a bank take the place of texts.
+    """The settings of sentences of a bank that take the place of texts.
 
     Attributes:
         bank: its folder.
@@ -68,7 +70,7 @@ class Sentences:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How texts are rewritten. The texts of a document share one budget.
+    """The settings by which texts are rewritten. The texts of a document share one budget.
 
     Attributes:
         base_epsilon: per word; None if ``budget`` is given.
@@ -120,7 +122,7 @@ class Settings:
 
     @property
     def budget_source(self) -> BudgetSource:
-        """Where the number comes from that every epsilon follows from."""
+        """The source of the number from which every epsilon follows."""
         if self.protection is not None:
             return "level"
         if self.average_words == "data":
@@ -307,8 +309,8 @@ def beyond_light(settings: Settings, model: Model, epsilon: float) -> str | None
 
 
 def is_usual(settings: Settings, model: Model) -> bool:
-    """Whether figures that ship with a model hold: it has a card, and policy and parameters of
-    mechanisms are the usual ones.
+    """Whether the figures that ship with a model hold: the model has a card, and the policy and the
+    parameters of mechanisms are the usual ones.
     """
     usual = PolicyParams()
     policy = Policy.of(settings.strategy, usual.stopwords, usual.punctuation, usual.oov)

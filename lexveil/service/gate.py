@@ -268,7 +268,7 @@ class RequestQueue:
 
     @property
     def is_ready(self) -> bool:
-        """Whether that is done."""
+        """Whether the work before all requests is done."""
         return self._first is None or self._first.done()
 
     async def take(self, request: Request, work: Callable[[], T]) -> T:

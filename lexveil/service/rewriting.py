@@ -156,7 +156,9 @@ class TextRewriter:
             return inspect_texts(texts, checked.engine)
 
     def ledger_state(self) -> Literal["ok", "none yet", "failed"]:
-        """Whether the ledger can be read; one that others hold for a moment can."""
+        """Return the state of the ledger: whether it can be read; a ledger that others hold for a
+        moment can.
+        """
         params = ledger_of(self.model.project)
         try:
             store = store_of(params.folder, params.database)

@@ -233,7 +233,8 @@ class Quiet(logging.Formatter):
 
 
 def log_config(level: str = "INFO") -> dict[str, object]:
-    """For ``logging.config``: all on standard error, with the time in UTC.
+    """Return the configuration for ``logging.config``: all messages go to standard error, with the
+    time in UTC.
 
     Without this module's own objects, with which a forked worker would import it before it has its
     environment.

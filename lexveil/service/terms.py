@@ -97,7 +97,7 @@ class Terms(Options):
 
     @property
     def is_open(self) -> bool:
-        """Whether other machines can reach it."""
+        """Whether other machines can reach the service."""
         try:
             return not ipaddress.ip_address(self.host).is_loopback
         except ValueError:

@@ -149,7 +149,7 @@ class Work:
         return bool(self.jobs[0].name)
 
     def chunks(self, for_writing: bool) -> Iterator[Chunk]:
-        """All chunks of all files, every row to be released."""
+        """Yield all chunks of all files, each with every row that is to be released."""
         subjects = self.hooks.subjects
         for job in self.jobs:
             for chunk in job.reader.chunks(for_writing):
@@ -460,7 +460,9 @@ class _Writers:
             )
 
     def formulas(self) -> tuple[int, int | None]:
-        """How many fields a spreadsheet would compute, and the row of the first."""
+        """Return how many fields a spreadsheet would compute, and the row of the first of these
+        fields.
+        """
         first = (
             writer.first_formula
             for writer in self.opened.values()

@@ -35,7 +35,7 @@ SMALL = 2**21
 
 
 def workers_for(request: FileRequest, n_bytes: int, model: Model) -> int:
-    """How many processes work on an input of ``n_bytes``."""
+    """Return the number of processes that work on an input of ``n_bytes``."""
     return request.workers or (1 if n_bytes < SMALL else model.params.machine.workers)
 
 
@@ -101,8 +101,8 @@ def find_jobs(
 
 
 def is_a_folder(source: Path | str) -> bool:
-    """Whether files of a folder are read, each with a name of its own; who opens it says what is
-    wrong with it.
+    """Whether the source is a folder whose files are read, each with a name of its own; the code
+    that opens the folder reports what is wrong with it.
     """
     with suppress(OSError):  # of a name too long, or a storage that refuses
         return source != STDIN and not is_address(source) and as_path(source).is_dir()
@@ -360,8 +360,8 @@ def _check_folder(out: Path, source: Path) -> None:
 
 
 def _has_files(folder: Path) -> bool:
-    """Whether there is more in a folder than empty folders, which object storage keeps where
-    something failed.
+    """Whether a folder holds more than empty folders, which object storage keeps where something
+    failed.
     """
     return any(
         entry.is_symlink() or not entry.is_dir() or _has_files(entry) for entry in folder.iterdir()

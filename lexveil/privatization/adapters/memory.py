@@ -271,7 +271,7 @@ class Frame:
         require_distinct(self.columns, "the table")
 
     def is_label(self, value: Any) -> bool:
-        """Whether a value names a column, and is none itself."""
+        """Whether a value names a column, and is not a column itself."""
         return isinstance(value, str | Integral) or (
             isinstance(value, tuple) and value in self.columns
         )

@@ -94,8 +94,8 @@ class BudgetPlan:
 
 
 class StageRun:
-    """One cell of the grid, at a base epsilon or a level: what rewrites its documents, with which
-    budgets.
+    """One cell of the grid, at a base epsilon or a level: the worker that rewrites its documents,
+    and their budgets.
     """
 
     def __init__(self, mechanism: str, strategy: str, epsilon: float, model: Model) -> None:

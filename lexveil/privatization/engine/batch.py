@@ -339,7 +339,7 @@ def selected_texts(chunk: Chunk) -> ArrowRows:
 
 
 def split_batches(batches: Iterable[tuple[T, Batch]]) -> Iterator[tuple[T | None, Batch]]:
-    """Each batch as smaller ones, the last of them with the batch's companion."""
+    """Yield each batch as smaller batches; the last of them comes with the batch's companion."""
     for companion, batch in batches:
         *parts, last = batch.parts(PART)
         for part in parts:

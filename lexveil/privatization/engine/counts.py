@@ -221,7 +221,7 @@ class Tally:
         )
 
     def document_shares(self) -> DocumentShares | None:
-        """How much of the documents comes out as it went in; None of no document."""
+        """Return how much of the documents comes out as it went in; None without documents."""
         below = np.cumsum(self.by_percent)
         if not (n := int(below[-1])):
             return None
@@ -339,7 +339,7 @@ class SpendHistogram:
 
 
 def count_actions(kind: Codes, action: Codes) -> npt.NDArray[np.int64]:
-    """How many tokens of each class met each action, shape (n_classes, n_actions)."""
+    """Count the tokens of each class that met each action, shape (n_classes, n_actions)."""
     shape = len(TokenClass), len(Action)
     return np.bincount(
         kind.astype(np.int64) * shape[1] + action, minlength=shape[0] * shape[1]
@@ -378,7 +378,7 @@ def merge_chunks(
 
 
 def _joined(parts: Sequence[RewrittenChunk]) -> RewrittenChunk:
-    """One chunk of several that follow each other."""
+    """Join chunks that follow each other into one chunk."""
     if len(parts) == 1:
         return parts[0]
     return RewrittenChunk(

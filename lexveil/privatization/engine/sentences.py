@@ -75,7 +75,7 @@ class SentenceEngine(Engine):
 
     @property
     def instead(self) -> None:
-        """No sentence of a bank has a screened word: it was built without."""
+        """None, because a bank is built without sentences that have a screened word."""
         return
 
     def made_with(self) -> dict[str, str]:
@@ -140,7 +140,7 @@ class SentenceEngine(Engine):
         }
 
     def meaning(self, least: float, most: float) -> Meaning | None:
-        """Nothing is worked out of what a reader names."""
+        """Return None: it is not worked out what a reader names."""
         del least, most
         return None
 
@@ -175,7 +175,7 @@ class SentenceComponents:
 
     @classmethod
     def of(cls, lexicon: Lexicon, bank: SentenceBank, mechanism: object) -> SentenceComponents:
-        """Those of a bank."""
+        """Return the components of a bank."""
         assert isinstance(mechanism, SentenceDraws)
         return cls(lexicon, bank.space, mechanism, bank.texts, bank.n_words)
 

@@ -216,8 +216,8 @@ class BatchWorker:
         )
 
     def _generator(self, batch: Batch, budget_name: str, *purpose: str) -> Generators:
-        """In release mode one of this batch alone, keyed here and now by the system; of an
-        experiment, each text's.
+        """Return the generator of noise: a release has one for this batch alone, keyed here and now
+        by the system; an experiment has one for each text.
         """
         seed = self.settings.seed
         settings = self.settings

@@ -42,7 +42,8 @@ from lexveil.types import Flags
 
 @dataclass(frozen=True, slots=True)
 class ChargeOptions:
-    """On whose behalf and how a charge is made, where one process serves many.
+    """The options of a charge where one process serves many clients: on whose behalf it is made,
+    and how.
 
     Attributes:
         about: further facts for the ledger's chain; no text.

@@ -126,8 +126,8 @@ def require_public_purposes(settings: Settings, model: Model) -> None:
 
 
 def is_without_guarantee(request: Request, model: Model) -> bool:
-    """Whether the output is to be named as one without a guarantee: it was asked for, and there is
-    none.
+    """Whether the output is to be named as one without a guarantee: this was asked for, and there
+    is no guarantee.
     """
     if not request.is_release or not (
         request.without_guarantee or model.params.release.without_guarantee

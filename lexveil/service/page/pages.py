@@ -77,7 +77,9 @@ class Shown:
     command: Callable[[RewriteRequest, str, str | None, str | None], str] = lambda *_: ""
 
     def row(self, text: str) -> Row:
-        """Where a text stands; what is none of the rows, in a file of its own."""
+        """Return the row in which a text stands; a text that is in none of the rows is in a file of
+        its own.
+        """
         return next(
             (row for row in self.rows if row.text == text), Row(text, column=self.column or "text")
         )
