@@ -69,7 +69,7 @@ class PublishedDataset:
         dataset: reads the table.
         record: the privacy record, which stands in the table's folder as
             ``_lexveil-TRANSACTION.record.json``.
-        operator: what only the operator may see; it is written nowhere.
+        operator: the report that only the operator may see; it is written nowhere.
     """
 
     dataset: ray.data.Dataset

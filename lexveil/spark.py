@@ -60,7 +60,7 @@ class PublishedFrame:
         frame: reads the table, with earlier rows if they were added to some.
         record: the privacy record, which stands in the table's folder as
             ``_lexveil-TRANSACTION.record.json``.
-        operator: what only the operator may see; it is written nowhere.
+        operator: the report that only the operator may see; it is written nowhere.
     """
 
     frame: DataFrame

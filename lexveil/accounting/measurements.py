@@ -434,7 +434,7 @@ class SentenceMeasurement(Measurement):
         per_text: draws for a text; None where there is one for each of its sentences.
         n_columns: texts of a row, which are one text.
         diameter: D: no two units are farther apart.
-        epsilon: of a draw.
+        epsilon: the epsilon of a draw.
     """
 
     per_text: int | None
@@ -490,7 +490,7 @@ def of_sentences(
     (docs/proofs/sentences.md).
 
     Args:
-        draw: of one.
+        draw: the measurement of one draw.
         per_text: draws for a text; None for one for each of its sentences.
         n_columns: texts of a row.
         diameter: D: no two units are farther apart.

@@ -37,7 +37,7 @@ def statement_for_recipients(record: PrivacyRecord, name: str) -> str:
     published.
 
     Args:
-        name: of the output.
+        name: the name of the output.
     """
     values = {"record": record, "name": name, "record_name": f"{name}.record.json"}
     lines = lines_of("accounting", "recipients.txt.j2", **values)

@@ -89,9 +89,9 @@ class SentenceBank:
     Attributes:
         sha256: of its card, which has the hashes of all its files.
         texts: the N sentences.
-        n_words: (N,) of each.
-        space: what gives vectors to texts.
-        vectors: (N, p) of the sentences, with an axis for each purpose.
+        n_words: (N,) the number of words of each sentence.
+        space: the space that gives vectors to texts.
+        vectors: (N, p) the vectors of the sentences, with an axis for each purpose.
         units: the tokens of the sentences.
     """
 

@@ -219,7 +219,7 @@ def audit(
     """Audit one mechanism at one ε, and at a second one of its own choice.
 
     Args:
-        out: where to write the result as JSON.
+        out: the file in which to write the result as JSON.
         project: the folder whose parameters are used, or a model of it; None as of ``Model.load``.
         model: the name of a packaged model, or own; None as of ``Model.load``.
 

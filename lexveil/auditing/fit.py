@@ -32,7 +32,7 @@ class FitResult:
     Attributes:
         claimed: ε.
         tests: events that were tested.
-        draws: in all.
+        draws: the number of draws in all.
         error: chance that draws of the distribution are called different.
         least: the smallest chance of what was seen, if the distribution is as claimed.
         worst: the event of that chance, in words.

@@ -77,7 +77,7 @@ class WrittenToken(NamedTuple):
         code: number of the word that is written; before: of the token before it in its column, -1
             where there is none, or no word of the mechanism; last: of the last word before it in
             whatever text, -1 where there is none.
-        fate: of its source token.
+        fate: the fate of the source token.
         screens: whether words are screened.
         groups: names of the groups of tokens that it is of.
     """

@@ -29,7 +29,7 @@ def tasks_told(label: str, tracker: StatusTracker, every: float = SECONDS) -> It
     waits for them.
 
     Args:
-        label: of the pass over the rows.
+        label: the label of the pass over the rows.
     """
     has_ended = threading.Event()
 

@@ -135,9 +135,9 @@ class RunTotals:
     Attributes:
         check: the sum over all rows of their nano-epsilon, times the hash of their subject: who
             reads other rows than were counted has another one.
-        tokens: the tokens that will be perturbed, by the first pass.
-        rows, withheld: the rows that were read, and those of them that were left out.
-        bytes_written: the bytes of the rewritten texts in UTF-8.
+        tokens: the number of tokens that will be perturbed, by the first pass.
+        rows, withheld: the number of rows that were read, and of those that were left out.
+        bytes_written: the number of bytes of the rewritten texts, in UTF-8.
     """
 
     def __init__(self) -> None:
@@ -164,16 +164,16 @@ class Rewriter:
     share one.
 
     Attributes:
-        settings: of a release.
+        settings: the settings of a release.
         columns: the text columns.
         subject_column: says whom a row is about; None if each text is a subject of its own.
-        model: its name and hash, with its purposes.
-        model_folder: where each worker has it; None is among the installed ones.
+        model: the name and the hash of the model, with its purposes.
+        model_folder: the folder where each worker has the model; None is among the installed ones.
         mechanisms: the parameters of mechanisms.
         made_with: the sha256 of the artifacts that decide what comes out.
-        key: of this release alone, for hashes of subjects; it draws no noise.
+        key: the key of this release alone, for hashes of subjects; it draws no noise.
         withheld: sorted hashes of the subjects whose rows are left out.
-        tokens: that will be perturbed, which decides what is worth preparing.
+        tokens: the number of tokens that will be perturbed; it decides what is worth preparing.
         others: the columns that go out as they are.
     """
 
@@ -272,7 +272,7 @@ class Rewriter:
         """The rows that were charged, with other texts and all other columns as they are.
 
         Args:
-            totals: what comes of it is added to them; of this attempt of a task alone.
+            totals: the totals of this attempt of a task alone, to which the results are added.
 
         Raises:
             WorkerError: as ``count``.

@@ -33,7 +33,7 @@ class Units:
 
     Attributes:
         rows: (m,) row of each token in the embedding; -1 of one that is not in it.
-        starts: (n + 1,) where the tokens of each unit begin.
+        starts: (n + 1,) the places where the tokens of each unit begin.
     """
 
     rows: Ids
@@ -60,8 +60,8 @@ class SentenceAxis:
     """One coordinate for a purpose: weight · tanh(mean score of the tokens / deviation).
 
     Attributes:
-        scores: (V,) of the tokens of the embedding.
-        deviation: of the mean scores of the sentences of a bank.
+        scores: (V,) the scores of the tokens of the embedding.
+        deviation: the deviation of the mean scores of the sentences of a bank.
     """
 
     weight: float

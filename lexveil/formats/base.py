@@ -61,9 +61,9 @@ class InputRow(NamedTuple):
     """One record of a table.
 
     Attributes:
-        number: from 1.
-        line: where it begins (Parquet: the row).
-        values: by column.
+        number: the number of the row, from 1.
+        line: the line where the row begins (Parquet: the row).
+        values: the values of the row, by column.
         raw: the line as it is, if the format needs it to write the row back.
     """
 
@@ -81,7 +81,7 @@ class InputTable:
     """An opened file.
 
     Attributes:
-        columns: of its header, its schema or its first object.
+        columns: the columns of the header, the schema or the first object.
         rows: to iterate over once.
         layout: what its format needs to write the table back: the line end of CSV, the file of
             Parquet.
@@ -249,8 +249,8 @@ class Format(ABC):
     Attributes:
         name: how `--format` calls it; one of the endings.
         title: how messages call it.
-        endings: of file names.
-        row_name: what a row of a file is called.
+        endings: the endings of file names.
+        row_name: the word by which messages call a row of a file.
         has_columns: whether rows have named fields; if not, all is one text.
         is_streamable: whether it can go to standard output, and files may be compressed as a whole.
     """

@@ -31,13 +31,13 @@ class Chunk:
 
     Attributes:
         first: the number of its first row in the table, from 1.
-        places: where each row begins, for messages: a line, in Parquet a row.
-        texts: of each row, one for each text column; None for null.
+        places: the places where each row begins, for messages: a line, in Parquet a row.
+        texts: the texts of each row, one for each text column; None for null.
         subjects: the subject of each row; None if no column names it.
-        rest: what else is in the rows, for the writer.
+        rest: the rest of the rows, for the writer.
         spans: what a detector found in the texts of each row; None if no column says so.
         file: the name of its file in a folder; empty if there is one only.
-        selection: which rows are rewritten; None if all are.
+        selection: the rows that are rewritten; None if all are.
         widths: how many of the texts of a row are of each text column; None: one of each.
     """
 

@@ -225,7 +225,7 @@ def _members(line: str, start: int | None = None) -> Iterator[tuple[str, int, in
     """Yield each key of a valid object, and the places where its value begins and ends in the line.
 
     Args:
-        start: where the object begins; None is that of the line.
+        start: the place where the object begins; None is that of the line.
     """
     position = (line.index("{") if start is None else start) + 1
     while (member := _KEY.match(line, position)) is not None:

@@ -98,8 +98,8 @@ class TextLines:
     """The text of a file.
 
     Attributes:
-        lines: with their ends, without a byte order mark.
-        encoding: as Python calls it.
+        lines: the lines with their ends, without a byte order mark.
+        encoding: the encoding, as Python calls it.
         mark: the byte order mark, if there is one.
     """
 

@@ -74,7 +74,7 @@ class SpooledRows:
 
     Attributes:
         reopen: opens the bytes anew.
-        descriptor: of their file.
+        descriptor: the descriptor of the file of the rows.
         engine: which database the rows are from, if they are.
         kinds: what it calls the types of columns, where Arrow's do not say it all.
     """

@@ -129,7 +129,7 @@ class SentenceDraws(EuclideanMechanism):
         Args:
             queries: (q, p) none longer than ``radius``.
             of: (n,) the query of each draw.
-            epsilon, noise: of each draw.
+            epsilon, noise: the epsilon and the noise of each draw.
 
         Returns:
             (n,) rows of the bank.

@@ -58,8 +58,8 @@ class Sentences:
     """The settings of sentences of a bank that take the place of texts.
 
     Attributes:
-        bank: its folder.
-        unit: what has a vector: a text, or each sentence of it.
+        bank: the folder of the bank.
+        unit: the unit that has a vector: a text, or each sentence of it.
         per_text: how many are written for a text; None where there is one for each sentence.
     """
 
@@ -82,12 +82,13 @@ class Settings:
         without_guarantee: as of ``Request``.
         shares: classes of tokens that get another share of the budget than others; None if all get
             the same.
-        detection: what is looked for in texts, and what happens to it; None if nothing is.
+        detection: the detection of tokens in texts, and what happens to them; None if there is
+            none.
         screens: words of a public list do not come out.
         empties_scripts: texts in a script without spaces between words come out empty; else the
             input is refused.
         protection: the level, which the epsilon is of; None where something else says the epsilon.
-        sentences: which are written in the place of texts; None where words are replaced.
+        sentences: the sentences that are written in place of texts; None where words are replaced.
     """
 
     mechanism: str

@@ -73,8 +73,8 @@ def named_words(
     """The words that a reader names: those of which it is likeliest that they stand in the source.
 
     Args:
-        chances: of the candidates.
-        words: of each candidate.
+        chances: the chances of the candidates.
+        words: the words of each candidate.
         n_words: how many it names.
         own: words of the output, which come first of those that are equally likely.
     """

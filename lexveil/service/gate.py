@@ -304,7 +304,7 @@ class Rates:
 
     Args:
         per_minute: requests of one client.
-        path: of the file; None counts in this process alone.
+        path: the path of the file; None counts in this process alone.
         clock: seconds, the same in all processes.
     """
 

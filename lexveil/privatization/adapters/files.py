@@ -79,7 +79,7 @@ class ReleaseHooks:
 
     Attributes:
         more: further files that it may write, by ``Outputs.begin``; they appear with the output.
-        operator_folder: of the operator's files; None: beside the output.
+        operator_folder: the folder of the operator's files; None: beside the output.
         about: further facts for the ledger's chain; no text and no key.
         subjects: whom each row is about, where no column that is published says so.
         tells_columns: whether standard error says which columns go out as they are.
@@ -114,7 +114,7 @@ class PrivatizedFiles:
         operator: the report that only the operator may see; None of a copy.
         target: the output's name, which says so if it has no guarantee; None of standard output. Of
             a table the name that those of its record and the operator's files begin with.
-        table: its name, if it is a table of a database.
+        table: the name of the table, if the output is a table of a database.
     """
 
     record: PrivacyRecord
@@ -185,7 +185,7 @@ def privatize_file(
         project: the folder whose parameters and ledger are used, or a model of it; None as of
             ``Model.load``.
         model: the name of a packaged model, or own; None as of ``Model.load``.
-        hooks: what `lexveil release` adds.
+        hooks: the checks that `lexveil release` adds.
 
     Raises:
         RequestError: if the request cannot be served; nothing is written then.

@@ -222,7 +222,7 @@ def tell_columns(readers: Sequence[Reader], request: FileRequest) -> None:
     row is about.
 
     Args:
-        readers: of files that were checked, so that their columns are known.
+        readers: the readers of files that were checked, so that their columns are known.
     """
     others = other_columns(readers)
     paths = dict.fromkeys(path for reader in readers for path in reader.table.paths)

@@ -59,7 +59,7 @@ class Privatized:
             source word. It is the operator's, as ``operator`` is: the classes of tokens are not
             protected.
         record: the privacy record, which can be published with the values.
-        operator: what compares source and output or counts the source; as secret as the source.
+        operator: the report that compares source and output; as secret as the source.
         measurement: what ran, with what is proven of it: ``measurement.bound(distances)`` says how
             far two neighbours with tokens at these distances can be told apart at most; the
             record's guarantee is generated from it.
@@ -98,13 +98,13 @@ def privatize(
             datasets.Dataset.
         request: how; ``spans_column`` is ``spans`` here.
         model: gives the words, and its project the parameters and the ledger.
-        column: of a table: its text column.
+        column: the text column, if the values are a table.
         subjects: whom each text is about, of the same length: whose budget the ledger keeps; None:
             each text has its own. Of a table also the name of a column.
         spans: what a detector found in each text, of the same length: a list of objects with start,
             end and type, as JSON or not. Of a table also the name of a column, which comes out
             empty: it counts characters of the texts.
-        watch: as of ``TwoPassRun``.
+        watch: see ``TwoPassRun``.
 
     Raises:
         RequestError: if the request cannot be served, or a value is no text; nothing is spent then.

@@ -97,7 +97,7 @@ class Batch:
             the document budget. A plan has no shares of classes: all tokens that pay get the same.
         for_ledger: whether who counts it also works out the keys of its rows by their texts.
         given: spans that came with the documents; None if none did.
-        widths: as of ``Chunk``.
+        widths: see ``Chunk``.
     """
 
     rows: Texts
@@ -210,7 +210,7 @@ class Rewritten:
 
     Attributes:
         encoded: the source's tokens. They hold source text and must not leave the process.
-        plan: what was to happen to each.
+        plan: the plan of what was to happen to each token.
         texts: the rewritten texts.
         token_epsilon: (n,) spent on the token; 0 unless perturbed, and 0 where the replacement is
             that of an equal token before it.
@@ -362,7 +362,7 @@ def in_plain_layout(
             ``written``.
         kept: those that are.
         stays: (n,) whether there is an output token.
-        written: as of ``Rewritten``.
+        written: see ``Rewritten``.
     """
     form = encoded.word[encoded.first_word[kept]]
     is_kept = np.zeros(len(encoded.forms), dtype=bool)

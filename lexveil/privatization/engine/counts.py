@@ -42,8 +42,8 @@ class BatchCounts:
         by_class: (n_classes, n_actions) tokens of each class that meet each action.
         documents: those in which there is any text.
         texts: texts in them.
-        found: what detectors found: tokens by type and action.
-        keys: of the documents by their texts, where the batch asks for them.
+        found: the number of tokens that detectors found, by type and action.
+        keys: the keys of the documents by their texts, where the batch asks for them.
         without_spaces: row, column and script of the first text that cannot be cut into words; None
             if there is none.
     """
@@ -152,7 +152,7 @@ class Tally:
         """Count one batch.
 
         Args:
-            document: (n_texts,) that of each text.
+            document: (n_texts,) the document of each text.
             vocabulary: what its perturbed tokens were taken from, None if there are none.
         """
         encoded = done.encoded

@@ -159,7 +159,7 @@ def measurement_of(
     """Return the measurement of settings: which mechanism runs, and what is proven of it.
 
     Args:
-        budget: what each document may spend; None where there are several.
+        budget: the budget that each document may spend; None where there are several.
         n_columns: text columns of a document; None where a column may find several texts.
         withholds: rows are left out where the ledger has nothing left for their subject.
     """

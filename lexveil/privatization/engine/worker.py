@@ -94,7 +94,7 @@ class BatchWorker:
     Attributes:
         components: None leaves all texts as they are.
         columns: the names of the text columns.
-        column_keys: (n_columns,) what each column adds to a document's key.
+        column_keys: (n_columns,) the keys that each column adds to the key of a document.
         shares: the class of each word that decides its share of the budget; None if all have the
             same.
         log: the columns of ``TOKEN_LOG`` that are asked for; the others take time on their way
@@ -156,7 +156,7 @@ class BatchWorker:
         """Rewrite the texts of a batch and account for it.
 
         Args:
-            budget: of each document; None if the batch brings the epsilon of its tokens.
+            budget: the budget of each document; None if the batch brings the epsilon of its tokens.
         """
         done = self.draw(batch, budget)
         tally = Tally()
@@ -261,7 +261,7 @@ def rewrite(
         planned: the texts' tokens and what is to happen to each.
         part_epsilon: (n_texts,) for each part of the budget that a token of the text pays.
         generator: of an experiment's text it belongs to that text alone.
-        written: as of ``Rewritten``.
+        written: see ``Rewritten``.
         keep_layout: copy the writer's white space and capitals, which nothing protects.
     """
     lexicon = components.lexicon
@@ -406,7 +406,7 @@ def count_batches(
     """Count batches, in order.
 
     Args:
-        processes: that have the worker; None is this one.
+        processes: the processes that have the worker; None is this process.
     """
     for companion, counted in paired(
         _map(worker, processes), ((item, (batch, None)) for item, batch in batches)

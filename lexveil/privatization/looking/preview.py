@@ -73,7 +73,7 @@ def preview(
 
     Args:
         source, project, model: as of ``privatize_file``.
-        request: of an experiment.
+        request: the request of an experiment.
 
     Raises:
         RequestError: as ``privatize_file``.

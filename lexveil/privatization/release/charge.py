@@ -82,8 +82,8 @@ class Payment:
         """Request the rows of a chunk.
 
         Args:
-            epsilon: (n_rows,) that each will spend.
-            keys: of the rows by their texts, where they were worked out before.
+            epsilon: (n_rows,) the epsilon that each row will spend.
+            keys: the keys of the rows by their texts, where they were worked out before.
         """
 
     def reserve(self, budget: DocumentBudget) -> None:
@@ -307,7 +307,7 @@ def open_charge(
     """Open the ledger if anything is released.
 
     Args:
-        about: of the run, for the ledger's chain; no source text.
+        about: further facts about the run for the ledger's chain; no source text.
         finals: the output files.
         options: None is of whoever runs this process.
 

@@ -52,7 +52,7 @@ class Outputs:
         operator: the folder of the operator's files, if they do not stand beside the output.
         waiting: the local folder of what will be uploaded.
         begun: those that are being written, by the name that each will have.
-        hashes: of those that are written and do not change any more.
+        hashes: the hashes of files that are written and do not change any more.
     """
 
     target: Path | None

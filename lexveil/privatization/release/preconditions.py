@@ -60,7 +60,7 @@ class Checked:
     Attributes:
         budget: the budget of each document; 0 where it follows from the texts.
         no_guarantee: why no guarantee can be given; empty if one can.
-        model: what the run is made with.
+        model: the model that the run uses.
         made_with: the sha256 of the artifacts that decide what comes out.
         audit: the audit that the record relies on; None without one.
         why_no_audit: why there is no audit.
@@ -308,8 +308,8 @@ class NoSpaces(RequestError):
     """A text is in a script without spaces between words.
 
     Attributes:
-        row: its number, from 1.
-        script: its name.
+        row: the number of the row, from 1.
+        script: the name of the script.
     """
 
     def __init__(self, message: str, row: int, script: str) -> None:

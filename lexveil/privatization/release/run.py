@@ -45,7 +45,7 @@ class TwoPassRun:
     """Count, then rewrite, then record.
 
     Args:
-        checked: what may run.
+        checked: the request that passed its checks.
         chunks: goes through the input from its first row, each time it is called; says whether to
             write it again.
         columns: the names of the text columns.

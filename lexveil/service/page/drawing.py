@@ -55,10 +55,10 @@ class Token:
     """A token of the source.
 
     Attributes:
-        text: as it stands there.
-        before: what stands between it and the token before it.
-        action: what is done to it, as token logs say it.
-        word: its number among the words of the mechanism; -1 if it is none.
+        text: the text of the token as it stands there.
+        before: the text between the token and the token before it.
+        action: the action on the token, as token logs say it.
+        word: the number of the token's word among those of the mechanism; -1 if it is none.
         epsilon: spent on it.
     """
 
@@ -76,15 +76,15 @@ class Drawing:
     """A text, how it is cut, and what came of it in each of several draws.
 
     Attributes:
-        draws: what became of each token, a text each.
+        draws: the changes of each token, a text for each draw.
         outputs: by draw the word, by its number, that came out at each token; -1 where none did.
-        rest: of the source, after its last token.
+        rest: the text of the source after its last token.
         spent: epsilon in each draw.
         in_release: the settings of a release of the text.
         refused: why that would be refused; None where it would not be, or nobody knows yet.
         stamp: why its output would be named as one without a guarantee.
-        language: what speaks against the model's language.
-        in_words: what `lexveil inspect` would say of the text, by its draws.
+        language: the sentence that speaks against the model's language.
+        in_words: the sentences that `lexveil inspect` would say of the text, by its draws.
     """
 
     form: Form
@@ -342,7 +342,7 @@ def refusal(settings: Settings, model: Model) -> str | None:
     With ``release.max_recovery`` it can take seconds.
 
     Args:
-        settings: of a release.
+        settings: the settings of a release.
     """
     try:
         preconditions.check(settings, model)
@@ -380,7 +380,7 @@ def stamp(settings: Settings, mechanism: Mechanism) -> str | None:
     for that.
 
     Args:
-        settings: of a release.
+        settings: the settings of a release.
     """
     why = measurement_of(settings, mechanism).refusals
     if not why or not settings.without_guarantee:

@@ -372,8 +372,8 @@ def read_rows(
     """The first rows of a file or a folder that have a text.
 
     Args:
-        column: of the texts; None looks for it.
-        spool: where standard input is kept meanwhile.
+        column: the column of the texts; None looks for it.
+        spool: the file where standard input is kept meanwhile.
 
     Returns:
         Texts cut at the length that the page takes, and their column.
