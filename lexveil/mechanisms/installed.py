@@ -44,7 +44,8 @@ def load(name: str, base: type[Any]) -> type[Any]:
         raise ParameterError(
             f"{where}: cannot be imported ({type(error).__name__}); mend or uninstall the package"
         ) from None
-    if not (isinstance(own, type) and issubclass(own, base) and own.name == name):
+    is_mechanism = isinstance(own, type) and issubclass(own, base)
+    if not is_mechanism or getattr(own, "name", None) != name:
         raise ParameterError(
             f"{where}: {entry.value} is no mechanism of that name; it must be a class derived from "
             f'lexveil.mechanisms.base.Mechanism with name = "{name}"'
