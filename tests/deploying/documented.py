@@ -85,7 +85,9 @@ def spending() -> list[Spends]:
     for file in FILES:
         asked = [*calls(file), *sections(file), *map(_options, commands(file))]
         for options in asked:
-            if any(name in options for name in BUDGETS):
+            # Sentences have no levels: an epsilon of theirs is judged by what finds the text again.
+            is_of_sentences = options.get("strategy") == "S5"
+            if any(name in options for name in BUDGETS) and not is_of_sentences:
                 kept = (*BUDGETS, "mechanism", "strategy", "average_words", "max_token_epsilon")
                 of = tuple(sorted((key, options[key]) for key in kept if key in options))
                 found.add(Spends(str(file.relative_to(ROOT)), of))

@@ -35,7 +35,8 @@ def test_first_guides_release_at_a_level(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
     blocks = re.findall(r"```.*?```", text, re.DOTALL) + re.findall(r"(?m)^ {4}.*$", text)
     releases = [block for block in blocks if re.search(r"privatize|inspect|service", block)]
-    assert not [block for block in releases if BUDGET.search(block)]
+    of_words = [block for block in releases if "S5" not in block]  # sentences have no levels
+    assert not [block for block in of_words if BUDGET.search(block)]
 
 
 def test_the_services_that_ship_name_their_model() -> None:
