@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -103,7 +103,7 @@ class Rewriting(NamedTuple):
     mechanism: str = "tem"
     strategy: str = "S5"
     level: LevelName | None = None
-    unit: str = "text"
+    unit: Literal["text", "sentence"] = "text"
     per_text: int | None = 4
     epsilon: float = 0.0
     weight: float = 0.0
@@ -152,7 +152,7 @@ class Rewriter:
         """Return the engine that writes sentences."""
         purpose = PURPOSE.get(self.problem.name, "sentiment")
         name = f"en+{purpose}={rewriting.weight:g}" if rewriting.weight else "en"
-        unit = Sentences(str(self.bank), rewriting.unit, rewriting.per_text)  # type: ignore[arg-type]
+        unit = Sentences(str(self.bank), rewriting.unit, rewriting.per_text)
         settings = Settings(
             mechanism="tem",
             strategy="S5",

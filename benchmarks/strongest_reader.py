@@ -125,7 +125,8 @@ class EvidenceReader(ContextualAdversary):
         model = measuring.language_model
         assert model is not None
         super().__init__(adversary, prior, model, measuring.pieces, with_output_only=True)
-        self.words, self.gathered = words, list[Evidence]()
+        self.words = words
+        self.gathered = list[Evidence]()
         # The words that are kept are function words, the most frequent ones of the n-gram model.
         frequent = np.argsort(-self.bigrams.single, kind="stable")[:KEPT]
         self.number_of_kept = np.zeros(len(self.bigrams.single), dtype=np.int64)
@@ -336,7 +337,8 @@ def followed(reader: Trained, cell: Cell, texts: Sequence[str]) -> MeasuredLevel
         )
 
     allowed = next(shares for name, shares in LEVELS.items() if name == known.level)
-    epsilon, found = known.epsilon, strongest(known.epsilon)
+    epsilon = known.epsilon
+    found = strongest(epsilon)
     if found.content > allowed.content or found.rare > allowed.rare:
         lower = largest(strongest, allowed, (epsilon / LOWEST, epsilon))
         if lower is None:

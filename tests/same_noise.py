@@ -48,6 +48,16 @@ ROWS = (
     ("wwww", "wwww"),  # once the text of the row before, once another
 )
 
+# Settings of a release that keeps no token of a text.
+WITHOUT_KEPT_TOKENS: dict[str, Any] = {
+    "mechanism": "tem",
+    "strategy": "S3",
+    "document_budget": 5.0,
+    "stopwords": "perturb",
+    "punctuation": "drop",
+    "oov": "sample",
+}
+
 
 def sources(model: Model) -> tuple[list[str], list[str]]:
     """Texts of the same disclosed structure, under every strategy."""

@@ -13,7 +13,6 @@ import pytest
 from lexveil.artifacts.model import Model
 from lexveil.auditing.audit import AuditResult, audit
 from lexveil.auditing.request import AuditRequest
-from lexveil.data.sentence_banks import BankOptions, build
 from lexveil.embeddings.sentences import SentenceSpace
 from lexveil.errors import RequestError
 from lexveil.mechanisms.sentence_draws import SentenceDraws
@@ -22,7 +21,7 @@ from lexveil.privatization.engine.sentences import SentenceEngine
 from lexveil.privatization.release.preconditions import check
 from lexveil.request import Request
 from lexveil.text.strings import Strings
-from tests.privatization.sentence_banks import write_texts
+from tests.privatization.sentence_banks import build_bank, scale_by_the_batch
 
 pytestmark = pytest.mark.slow
 
@@ -31,10 +30,7 @@ Fault = Callable[[pytest.MonkeyPatch], None]
 
 @pytest.fixture(scope="module")
 def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("bank")
-    options = BankOptions(model="en", is_public=True)
-    build([write_texts(folder / "public.jsonl")], folder / "bank", options)
-    return folder / "bank"
+    return build_bank(tmp_path_factory.mktemp("bank"))
 
 
 @pytest.fixture(autouse=True)
@@ -110,12 +106,7 @@ def _with_draws(patch: pytest.MonkeyPatch, drawn: Callable[..., Any]) -> None:
 
 
 def lengths_of_the_batch(patch: pytest.MonkeyPatch) -> None:
-    made = SentenceSpace.embed
-    patch.setattr(
-        SentenceSpace,
-        "embed",
-        lambda self, units: made(self, units) * np.float32(20 / max(20, len(units))),
-    )
+    scale_by_the_batch(patch, 20)
 
 
 def frequencies_of_the_source(patch: pytest.MonkeyPatch) -> None:

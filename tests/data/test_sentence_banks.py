@@ -21,7 +21,7 @@ from lexveil.data.sentence_banks import (
 )
 from lexveil.errors import RequestError
 from lexveil.runtime import duckdb_session
-from tests.privatization.sentence_banks import SENTENCES, write_texts
+from tests.privatization.sentence_banks import SENTENCES, build_bank, write_texts
 
 PARTS = {"least_words": LEAST_WORDS, "most_words": MOST_WORDS, "least_known": LEAST_KNOWN}
 
@@ -87,10 +87,7 @@ def test_the_choice_goes_by_hash() -> None:
 
 @pytest.fixture(scope="module")
 def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("banks")
-    options = BankOptions(model="en", is_public=True)
-    build([write_texts(folder / "public.jsonl")], folder / "bank", options)
-    return folder / "bank"
+    return build_bank(tmp_path_factory.mktemp("banks"))
 
 
 def test_a_bank_says_what_it_is_of(bank: Path) -> None:

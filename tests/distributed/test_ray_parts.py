@@ -16,7 +16,13 @@ import pytest
 
 from lexveil import Model
 from lexveil.distributed import parts
-from tests.same_noise import SameAnswers, published, reach_workers, sources
+from tests.same_noise import (
+    WITHOUT_KEPT_TOKENS,
+    SameAnswers,
+    published,
+    reach_workers,
+    sources,
+)
 
 SOURCE = Path(__file__).parents[2] / "lexveil/ray.py"
 
@@ -93,12 +99,7 @@ def test_files_do_not_show_how_long_source_words_are(
             PlayedDataset(blocks[:: 1 - 2 * side]),
             column="body",
             model="toy",
-            mechanism="tem",
-            strategy="S3",
-            document_budget=5.0,
-            stopwords="perturb",
-            punctuation="drop",
-            oov="sample",
+            **WITHOUT_KEPT_TOKENS,
         )
         private.write_parquet(outside / f"out{side}")
         files = published(outside / f"out{side}")

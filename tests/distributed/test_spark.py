@@ -23,7 +23,13 @@ from lexveil import Model
 from lexveil.distributed import parts
 from lexveil.distributed import rewriter as rewriters
 from lexveil.errors import RequestError
-from tests.same_noise import SameAnswers, published, reach_workers, sources
+from tests.same_noise import (
+    WITHOUT_KEPT_TOKENS,
+    SameAnswers,
+    published,
+    reach_workers,
+    sources,
+)
 
 pyspark = pytest.importorskip("pyspark")
 releasing = pytest.importorskip("lexveil.spark")
@@ -270,12 +276,7 @@ def test_files_do_not_show_how_long_source_words_are(
         private = releasing.privatize(
             source,
             column="body",
-            mechanism="tem",
-            strategy="S3",
-            document_budget=5.0,
-            stopwords="perturb",
-            punctuation="drop",
-            oov="sample",
+            **WITHOUT_KEPT_TOKENS,
         )
         private.write_parquet(str(outside / f"out{side}"), partition_by=how.get("partition_by", ()))
         files = published(outside / f"out{side}")

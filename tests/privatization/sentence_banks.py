@@ -1,10 +1,16 @@
-"""Public sentences for banks of tests, which no one wrote."""
+"""Public sentences that no one wrote, banks of them, and a fault of their vectors."""
 
 import csv
 import json
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lexveil.data.sentence_banks import BankOptions, build
+from lexveil.embeddings.sentences import SentenceSpace
 
 THINGS = (
     "film story book meal hotel room phone car garden school song house train service ticket price"
@@ -29,3 +35,20 @@ def write_texts(file: Path, sentences: Sequence[str] = SENTENCES) -> Path:
         else:
             out.writelines(json.dumps({"text": text}) + "\n" for text in texts)
     return file
+
+
+def build_bank(folder: Path) -> Path:
+    """Build a public bank of the model en from ``SENTENCES``, and return its folder."""
+    options = BankOptions(model="en", is_public=True)
+    build([write_texts(folder / "public.jsonl")], folder / "bank", options)
+    return folder / "bank"
+
+
+def scale_by_the_batch(patch: pytest.MonkeyPatch, n_units: int) -> None:
+    """Plant a fault: vectors in batches of more than ``n_units`` units are shorter."""
+    made = SentenceSpace.embed
+    patch.setattr(
+        SentenceSpace,
+        "embed",
+        lambda self, units: made(self, units) * np.float32(n_units / max(n_units, len(units))),
+    )

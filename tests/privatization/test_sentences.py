@@ -26,7 +26,12 @@ from lexveil.privatization.engine import sentences as engine
 from lexveil.privatization.engine.sentences import LONGEST, cut
 from lexveil.privatization.settings import PER_TEXT
 from lexveil.text.encode import encode
-from tests.privatization.sentence_banks import SENTENCES, write_texts
+from tests.privatization.sentence_banks import (
+    SENTENCES,
+    build_bank,
+    scale_by_the_batch,
+    write_texts,
+)
 from tests.same_noise import SameAnswers, published
 
 TEXTS = ["The food was cold. Nobody came! We left early.", "Great film, see it.", "zzxq", ""]
@@ -35,10 +40,7 @@ HOW: dict[str, Any] = {"strategy": "S5", "epsilon": 10.0}
 
 @pytest.fixture(scope="module")
 def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("bank")
-    options = BankOptions(model="en", is_public=True)
-    build([write_texts(folder / "public.jsonl")], folder / "bank", options)
-    return folder / "bank"
+    return build_bank(tmp_path_factory.mktemp("bank"))
 
 
 @pytest.fixture(autouse=True)
@@ -366,13 +368,7 @@ def test_other_faces_say_where_sentences_are_written(
 
 
 def _lengths_of_the_batch(patch: pytest.MonkeyPatch) -> None:
-    made = SentenceSpace.embed
-
-    patch.setattr(
-        SentenceSpace,
-        "embed",
-        lambda self, units: made(self, units) * np.float32(10 / max(10, len(units))),
-    )
+    scale_by_the_batch(patch, 10)
 
 
 def _mean_of_the_batch(patch: pytest.MonkeyPatch) -> None:
