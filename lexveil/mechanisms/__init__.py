@@ -19,6 +19,7 @@ SHARED = frozenset(
         "registry",
         "rejection",
         "sentence_draws",
+        "truncated_exponential",
         "variants",
         "word_lists",
     }

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from lexveil.mechanisms.base import register
-from lexveil.mechanisms.tem import truncation
+from lexveil.mechanisms.truncated_exponential import truncation
 from lexveil.mechanisms.word_lists import OnLists, OnListsParameters, settle
 from lexveil.parameters import Section
 from lexveil.types import Floats, Ids, Orders, Words

@@ -1,6 +1,10 @@
-"""Constants that TEM, in and out of context, and the compiled samplers share."""
+"""Constants and the table of draws that the rejection samplers and their compiled parts share."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
+
+from lexveil.types import Floats, Ids, Words
 
 MARGIN = 1e-9  # relative margin of a bound of the distance, far more than rounding
 ROUNDING = 1e-13  # relative bound on the rounding error of a limit
@@ -12,3 +16,23 @@ DRAWN = 0
 FOLLOWS = 1
 KEPT = 2
 SKIPPED = 3
+
+
+class Draws(NamedTuple):
+    """Draws to be made, one row each.
+
+    Attributes:
+        inputs: (n,) number of the word, or of the query vector, that is replaced.
+        epsilon, gamma: (n,).
+        keys: (n, 4) keys of their streams.
+        refused: (n,) number of proposals already refused.
+        doubts: (n, 3) written for an undecided draw: the proposed row, the whole part of its
+            position, the number of the proposal.
+    """
+
+    inputs: Ids
+    epsilon: Floats
+    gamma: Floats
+    keys: Words
+    refused: Ids
+    doubts: Ids

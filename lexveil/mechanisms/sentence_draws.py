@@ -11,14 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lexveil.mechanisms.base import EuclideanMechanism, check_epsilon
-from lexveil.mechanisms.rejection import UNDECIDED
-from lexveil.mechanisms.tem import (
+from lexveil.mechanisms.rejection import Draws
+from lexveil.mechanisms.tem import TemParameters
+from lexveil.mechanisms.truncated_exponential import (
+    FIRST_NONCE,
     LENGTH_BITS,
-    TemParameters,
-    distance_rounding,
-    is_accepted,
-    truncation,
+    TruncatedExponential,
+    draw_until_decided,
 )
 from lexveil.types import Floats, Ids, Int32, Int64, Vectors, Words
 
@@ -29,7 +28,6 @@ BUCKETS = 2048  # of squared distances, at most
 BLOCK = 64  # sentences whose envelopes are added up
 PRODUCT = 128 * BLOCK  # sentences that are multiplied at a time
 QUERIES = 256  # at a time
-FIRST_NONCE = 2  # of the streams of exact decisions
 SLACK = 1e-9  # of a bound of the distance, far more than rounding
 
 
@@ -40,7 +38,7 @@ class _Whole(NamedTuple):
     squares: Int32
 
 
-class SentenceDraws(EuclideanMechanism):
+class SentenceDraws(TruncatedExponential):
     """Replace a unit s by a sentence y of the bank with probability proportional to
     exp(-ε·min(d(s,y), γ)/2), γ = (2/ε)·ln((1-β)(N-1)/β), d the Euclidean distance of their vectors.
 
@@ -104,21 +102,6 @@ class SentenceDraws(EuclideanMechanism):
             made.squares[block] = squares
         return made
 
-    def gamma(self, epsilon: Floats) -> Floats:
-        """The radius beyond which all sentences weigh the same."""
-        return truncation(epsilon, self.beta, self.size)
-
-    def noise(self, epsilon: Floats, rng: np.random.Generator) -> Words:
-        """Draw the key of each draw's own stream, (n, 4) uint64.
-
-        Raises:
-            ParameterError: if an epsilon is not finite and greater than 0.
-        """
-        from lexveil.mechanisms.noise.keystream import KEY_WORDS, draw_words
-
-        check_epsilon(epsilon)
-        return draw_words(len(epsilon), KEY_WORDS, rng)
-
     def replace(self, ids: Ids, epsilon: Floats, noise: Words) -> Ids:
         """Draw for sentences of the bank itself."""
         return self.replace_queries(self.vectors, ids, epsilon, noise)
@@ -159,8 +142,8 @@ class SentenceDraws(EuclideanMechanism):
         whole = self._whole(queries)
         tables = self._envelopes(different)
         sums = self._sums(whole, tables, table_of)
-        draws = sampler.Draws(
-            query=number.ravel().astype(np.int64),
+        draws = Draws(
+            inputs=number.ravel().astype(np.int64),
             epsilon=epsilon,
             gamma=self.gamma(epsilon),
             keys=noise,
@@ -169,37 +152,22 @@ class SentenceDraws(EuclideanMechanism):
         )
         bank = sampler.Bank(self.vectors, self._bank.vectors, self._bank.squares)
         asked = sampler.Bank(queries, whole.vectors, whole.squares)
-        out = np.empty(len(of), dtype=np.int64)
-        left = np.arange(len(of))
-        while len(left):
-            some = sampler.Draws._make(column[left] for column in draws)
-            out[left] = sampler.draw(
+
+        def sample(some: Draws, _: Ids) -> Ids:
+            drawn: Ids = sampler.draw(
                 bank, asked, sums, BLOCK, tables, table_of, self.shift, some, self.bits
             )
-            draws.doubts[left] = some.doubts
-            left = left[out[left] == UNDECIDED]
-            for one in left.tolist():
-                if self._settled(queries[draws.query[one]], draws, one):
-                    out[one] = draws.doubts[one, 0]
-            left = left[out[left] == UNDECIDED]
+            return drawn
+
+        def accepts(draws: Draws, draw: int) -> bool:
+            proposed, _, attempt = draws.doubts[draw].tolist()
+            query = queries[draws.inputs[draw]]
+            distance = float(distances_to(self.vectors[proposed : proposed + 1], query)[0])
+            return self.accepts(distance, draws, draw, FIRST_NONCE + attempt)
+
+        out = np.empty(len(of), dtype=np.int64)
+        draw_until_decided(sample, accepts, draws, np.arange(len(of)), out)
         return out
-
-    def _settled(self, query: Vectors, draws: object, one: int) -> bool:
-        """Whether the proposal of an undecided draw is accepted, exactly; else it is refused from
-        now on.
-        """
-        from lexveil.mechanisms.kernels.sentence_draws import Draws
-
-        assert isinstance(draws, Draws)
-        proposed, position, attempt = draws.doubts[one].tolist()
-        distance = min(
-            float(distances_to(self.vectors[proposed : proposed + 1], query)[0]),
-            float(draws.gamma[one]),
-        )
-        exponent = (float(draws.epsilon[one]) / 2, distance)
-        nonce = FIRST_NONCE + attempt
-        draws.refused[one] = attempt + 1
-        return is_accepted(exponent, position, self.bits, draws.keys[one], nonce)
 
     def _envelopes(self, epsilon: Floats) -> Int64:
         """(t, buckets) whole numbers that no weight exceeds of a sentence whose squared distance in
@@ -241,10 +209,8 @@ class SentenceDraws(EuclideanMechanism):
 
     def log_pmf_of(self, queries: Vectors, epsilon: Floats) -> Floats:
         """Log probabilities ln Pr[M(s) = y] of each of n queries and every sentence, (n, N)."""
-        check_epsilon(epsilon)
         distances = np.array([distances_to(self.vectors, query) for query in queries])
-        score = np.minimum(distances, self.gamma(epsilon)[:, None])
-        log_weight: Floats = -epsilon[:, None] / 2 * score
+        log_weight = self.log_weights(distances, epsilon)
         log_weight -= np.logaddexp.reduce(log_weight, axis=1, keepdims=True)
         return log_weight
 
@@ -257,12 +223,6 @@ class SentenceDraws(EuclideanMechanism):
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
         """ε·d, and what the rounding of distances can add."""
         return epsilon * distance + self.rounding(epsilon)
-
-    def rounding(self, epsilon: Floats) -> Floats:
-        """Bound what the rounding of distances can add to the loss of each draw, in nats; shape
-        (n,).
-        """
-        return distance_rounding(epsilon, self.gamma(epsilon), self.vectors.shape[1])
 
 
 def distances_to(vectors: Vectors, query: Vectors) -> Floats:

@@ -4,29 +4,28 @@ beyond it.
 
 from __future__ import annotations
 
-import decimal
-from collections.abc import Callable
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from lexveil.mechanisms.base import EuclideanMechanism, check_epsilon, register
-from lexveil.mechanisms.rejection import PENDING, UNDECIDED
+from lexveil.mechanisms.base import register
+from lexveil.mechanisms.rejection import PENDING, Draws
+from lexveil.mechanisms.truncated_exponential import (
+    FIRST_NONCE,
+    LENGTH_BITS,
+    TruncatedExponential,
+    draw_until_decided,
+)
 from lexveil.parameters import Section
 from lexveil.types import Flags, Floats, Ids, Vectors, Words
 
 if TYPE_CHECKING:
     from lexveil.embeddings.neighborhoods import NearTable
-    from lexveil.mechanisms.kernels.tem import Tokens
 
 # greatest expected number of uniform proposals at which a token is drawn without its word's list
 UNIFORM = 16
 ATTEMPTS = 2048  # uniform proposals per token; an isolated word goes on with its near words
-LENGTH_BITS = 62  # bits of the total length of all envelopes
-DIGITS = 60  # decimal digits of exact decisions
-FIRST_NONCE = 2  # first nonce of the streams of exact decisions; 0 and 1 are for proposals
 BLOCK = 4096  # words at a time
 MOST_HALVINGS = 62  # greatest number of halvings of a weight; each takes a bit of one stream word
 
@@ -48,7 +47,7 @@ class TemParameters(Section):
 
 
 @register
-class Tem(EuclideanMechanism):
+class Tem(TruncatedExponential):
     """Replace w by u with probability proportional to μ(u)·exp(-ε·min(d(w,u), γ)/2), γ =
     (2/ε)·ln((1-β)(V-1)/β).
 
@@ -119,32 +118,16 @@ class Tem(EuclideanMechanism):
         self.shells = np.array(sorted(end for end in ends if end <= size), dtype=np.int64)
         self._typical = _typical_distances(self.vectors, self.norms)
 
-    def gamma(self, epsilon: Floats) -> Floats:
-        """Return the radius beyond which all words weigh the same, in embedding units."""
-        return truncation(epsilon, self.beta, len(self.vectors))
-
     def log_pmf(self, ids: Ids, epsilon: Floats) -> Floats:
         """Return log probabilities ln Pr[M(w) = u] for each of n ids and every word
         u, shape (n, V).
         """
         from lexveil.embeddings.exact_search import distance_rows
 
-        check_epsilon(epsilon)
-        score = np.minimum(distance_rows(self.vectors, ids), self.gamma(epsilon)[:, None])
-        log_weight: Floats = -epsilon[:, None] / 2 * score - np.log(2) * self.halvings
+        log_weight = self.log_weights(distance_rows(self.vectors, ids), epsilon)
+        log_weight -= np.log(2) * self.halvings
         log_weight -= np.logaddexp.reduce(log_weight, axis=1, keepdims=True)
         return log_weight
-
-    def noise(self, epsilon: Floats, rng: np.random.Generator) -> Words:
-        """Draw the key of each token's own stream, (n, 4) uint64.
-
-        Raises:
-            ParameterError: if an epsilon is not finite and greater than 0.
-        """
-        from lexveil.mechanisms.noise.keystream import KEY_WORDS, draw_words
-
-        check_epsilon(epsilon)
-        return draw_words(len(epsilon), KEY_WORDS, rng)
 
     def replace(self, ids: Ids, epsilon: Floats, noise: Words) -> Ids:
         """Draw from the distribution with each token's own stream."""
@@ -153,7 +136,7 @@ class Tem(EuclideanMechanism):
         space = sampler.Space(self.vectors, self.halvings, self.sketch.rows, self.sketch.step)
         n = len(ids)
         out = np.full(n, PENDING)
-        tokens = sampler.Tokens(
+        tokens = Draws(
             ids,
             epsilon,
             self.gamma(epsilon),
@@ -162,74 +145,49 @@ class Tem(EuclideanMechanism):
             np.empty((n, 3), dtype=np.int64),
         )
 
-        def uniformly(chosen: Ids) -> Ids:
-            some = take(tokens, chosen)
+        def draw_uniformly(some: Draws, _: Ids) -> Ids:
             drawn: Ids = sampler.draw_uniformly(space, some, ATTEMPTS, self.bits)
-            tokens.doubts[chosen] = some.doubts
             return drawn
 
-        self._settle(uniformly, tokens, np.flatnonzero(self.plain(ids, epsilon)), FIRST_NONCE, out)
+        plain = np.flatnonzero(self.plain(ids, epsilon))
+        draw_until_decided(draw_uniformly, self._accepts_uniform, tokens, plain, out)
         left = np.flatnonzero(out == PENDING)
         for chosen, table, places in self.near.tables(ids[left]):
             row_of = np.zeros(n, dtype=np.int64)
             row_of[left[chosen]] = places
 
-            def from_lists(chosen: Ids, table: NearTable = table, row_of: Ids = row_of) -> Ids:
-                some = take(tokens, chosen)
-                lists = (table.ids, table.distances, self.shells, row_of[chosen])
+            def draw_from_lists(
+                some: Draws, rows: Ids, table: NearTable = table, row_of: Ids = row_of
+            ) -> Ids:
+                lists = (table.ids, table.distances, self.shells, row_of[rows])
                 drawn: Ids = sampler.draw_from_lists(space, some, *lists, self.bits)
-                tokens.doubts[chosen] = some.doubts
                 return drawn
 
-            self._settle(from_lists, tokens, left[chosen], FIRST_NONCE + 1, out)
+            draw_until_decided(draw_from_lists, self._accepts_listed, tokens, left[chosen], out)
         return out
 
-    def _settle(
-        self, draw: Callable[[Ids], Ids], tokens: Tokens, left: Ids, nonce: int, out: Ids
-    ) -> None:
-        """Draw some tokens with ``draw`` and write them to ``out``, with exact decisions where
-        rounding could change the draw.
+    def _accepts_uniform(self, tokens: Draws, token: int) -> bool:
+        """Decide exactly whether a uniform proposal is accepted."""
+        nonce = FIRST_NONCE + 2 * int(tokens.doubts[token, 2])
+        return self._accepts(tokens, token, nonce)
 
-        Args:
-            draw: draws for the tokens of these numbers, and leaves their doubts in ``tokens``.
-        """
-        while len(left):
-            out[left] = draw(left)
-            left = left[out[left] == UNDECIDED]
-            for token in left.tolist():
-                proposed, position, number = tokens.doubts[token].tolist()
-                if self._is_accepted(
-                    take(tokens, np.array([token])), proposed, position, nonce + 2 * number
-                ):
-                    out[token] = proposed
-                tokens.refused[token] = number + 1
-            left = left[out[left] == UNDECIDED]
+    def _accepts_listed(self, tokens: Draws, token: int) -> bool:
+        """Decide exactly whether a proposal from shells is accepted."""
+        nonce = FIRST_NONCE + 1 + 2 * int(tokens.doubts[token, 2])
+        return self._accepts(tokens, token, nonce)
 
-    def _is_accepted(self, token: Tokens, proposed: int, position: int, nonce: int) -> bool:
-        """Decide exactly whether a proposal is accepted, given the whole part of its position."""
+    def _accepts(self, tokens: Draws, token: int, nonce: int) -> bool:
+        """Decide exactly whether a proposal is accepted."""
         from lexveil.embeddings.exact_search import pair_distances
 
-        distance = min(
-            float(pair_distances(self.vectors, token.ids, np.array([proposed]))[0]),
-            float(token.gamma[0]),
-        )
-        exponent = (float(token.epsilon[0]) / 2, distance)
-        return is_accepted(exponent, position, self.bits, token.keys[0], nonce)
+        word = tokens.inputs[token : token + 1]
+        proposed = tokens.doubts[token, :1]
+        distance = float(pair_distances(self.vectors, word, proposed)[0])
+        return self.accepts(distance, tokens, token, nonce)
 
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
         """Return ε·d plus the bound on the effect of rounded distances."""
         return epsilon * distance + self.rounding(epsilon)
-
-    def rounding(self, epsilon: Floats) -> Floats:
-        """Return a bound on the increase of each token's loss through the rounding of distances, in
-        nats; shape (n,).
-
-        The differences of float32 coordinates are rounded once in float64, squares once, their sum
-        p - 1 times in any order, the root once: d has a relative error of at most (p + 4)·2^-53. An
-        error r of all scores min(d, γ) changes weights and their sum by exp(ε·r/2) each, for both
-        words: 2·ε·r, where r <= γ·(p + 4)·2^-53.
-        """
-        return distance_rounding(epsilon, self.gamma(epsilon), self.vectors.shape[1])
 
     def plain(self, ids: Ids, epsilon: Floats) -> Flags:
         """Return (n,) whether each token is drawn by uniform proposals. Word and ε decide this,
@@ -250,52 +208,6 @@ class Tem(EuclideanMechanism):
         )
 
 
-def is_accepted(
-    exponent: tuple[float, float], position: int, bits: int, key: Words, nonce: int
-) -> bool:
-    """Whether a real position in [position, position + 1) is below 2^bits·exp(-half·distance),
-    exactly.
-
-    Args:
-        exponent: half and distance.
-        key: (4,) of the stream whose bits continue the position.
-    """
-    from lexveil.mechanisms.noise.keystream import expand
-
-    half, distance = exponent
-    n_bytes = 0
-    while True:
-        n_bytes += 8
-        fraction = int.from_bytes(expand(key, n_bytes, nonce), "big")
-        with decimal.localcontext() as context:
-            context.prec = DIGITS + 3 * n_bytes
-            power = -Decimal(half) * Decimal(distance)
-            low = Decimal(position) + Decimal(fraction) / Decimal(2) ** (8 * n_bytes)
-            high = Decimal(position) + Decimal(fraction + 1) / Decimal(2) ** (8 * n_bytes)
-            limit = Decimal(2) ** bits * power.exp()
-            # far more than the rounding of the lines above
-            error = limit * Decimal(10) ** (10 - context.prec)
-            if high <= limit - error:
-                return True
-            if low >= limit + error:
-                return False
-            if not power:
-                return True  # at distance 0 the limit is 2^bits, which no position reaches
-
-
-def distance_rounding(epsilon: Floats, gamma: Floats, dimensions: int) -> Floats:
-    """Bound what the rounding of distances can add to the loss of a draw, in nats; see
-    ``Tem.rounding``.
-    """
-    bound: Floats = 2 * ((dimensions + 4) * 2.0**-53) * epsilon * gamma
-    return bound
-
-
-def take(tokens: Tokens, chosen: Ids) -> Tokens:
-    """Select some of the tokens."""
-    return type(tokens)._make(column[chosen] for column in tokens)
-
-
 def _typical_distances(vectors: Vectors, norms: Floats) -> Floats:
     """Return the root mean square of the distances from each word to all words, shape (V,)."""
     if not len(vectors):
@@ -308,13 +220,3 @@ def _typical_distances(vectors: Vectors, norms: Floats) -> Floats:
     squares = norms**2 - 2 * np.concatenate(parts) + (norms**2).mean()
     typical: Floats = np.sqrt(np.maximum(squares, 0.0))
     return typical
-
-
-def truncation(epsilon: Floats, beta: float, n_words: int) -> Floats:
-    """Return γ = (2/ε)·ln((1-β)(V-1)/β), Theorem 4.2; 0 where that is negative or V is 1."""
-    if n_words < 2:
-        return np.zeros(len(epsilon))
-    gamma: Floats = np.maximum(
-        0.0, 2 / epsilon * (np.log1p(-beta) + np.log(n_words - 1) - np.log(beta))
-    )
-    return gamma

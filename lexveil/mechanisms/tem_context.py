@@ -10,11 +10,12 @@ from pydantic import Field
 
 from lexveil.embeddings.bigrams import Bigrams
 from lexveil.errors import ParameterError
-from lexveil.mechanisms.base import check_epsilon, register
+from lexveil.mechanisms.base import register
 from lexveil.mechanisms.base_measure import MOST_KAPPA, BaseMeasure, base_measure
 from lexveil.mechanisms.causal_measure import CausalMeasure, CausalWords, Course
-from lexveil.mechanisms.rejection import DRAWN, FOLLOWS, KEPT, SKIPPED
-from lexveil.mechanisms.tem import FIRST_NONCE, MOST_HALVINGS, Tem, TemParameters
+from lexveil.mechanisms.rejection import DRAWN, FOLLOWS, KEPT, SKIPPED, Draws
+from lexveil.mechanisms.tem import MOST_HALVINGS, Tem, TemParameters
+from lexveil.mechanisms.truncated_exponential import FIRST_NONCE
 from lexveil.parameters import Section
 from lexveil.types import Flags, Floats, Ids, Vectors, Words
 
@@ -142,9 +143,8 @@ class TemContext(Tem):
         """
         from lexveil.embeddings.exact_search import distance_rows
 
-        check_epsilon(epsilon)
-        score = np.minimum(distance_rows(self.vectors, ids), self.gamma(epsilon)[:, None])
-        log_weight: Floats = np.log(self.mass.of(before)) - epsilon[:, None] / 2 * score
+        log_weight = self.log_weights(distance_rows(self.vectors, ids), epsilon)
+        log_weight += np.log(self.mass.of(before))
         log_weight -= np.logaddexp.reduce(log_weight, axis=1, keepdims=True)
         return log_weight
 
@@ -221,18 +221,17 @@ class TemContext(Tem):
         start = 0
         while (start := sampler.walk_on(space, sums, walk, drawn, near, start, doubt)) < n:
             token = texts.about[start]
-            proposed, position, number = doubt.tolist()
+            proposed, _, number = doubt.tolist()
             one = slice(token, token + 1)
-            none = np.zeros(1, dtype=np.int64)
-            alone = tem_sampler.Tokens(
+            undecided = Draws(
                 drawn.ids[one],
                 drawn.epsilon[one],
                 drawn.gamma[one],
                 drawn.keys[one],
-                none,
-                none[None],
+                drawn.refused[one],
+                doubt[None],
             )
-            if self._is_accepted(alone, proposed, position, FIRST_NONCE + number):
+            if self._accepts(undecided, 0, FIRST_NONCE + number):
                 walk.drawn[start] = proposed
             drawn.refused[token] = number + 1
         return walk.drawn

@@ -6,7 +6,7 @@ import numpy as np
 
 from lexveil.mechanisms.base import check_epsilon
 from lexveil.mechanisms.diffractor_tem import DiffractorTem
-from lexveil.mechanisms.tem import truncation
+from lexveil.mechanisms.truncated_exponential import truncation
 from lexveil.mechanisms.word_lists import OnLists
 from lexveil.recovery.adversary import Adversary, Candidates
 from lexveil.types import Floats, Ids

@@ -24,8 +24,9 @@ from lexveil.mechanisms.diffractor_tem import DiffractorTem
 from lexveil.mechanisms.kernels import diffractor as list_kernels
 from lexveil.mechanisms.kernels import tem as kernels
 from lexveil.mechanisms.noise import keystream
-from lexveil.mechanisms.rejection import PENDING, UNDECIDED
-from lexveil.mechanisms.tem import FIRST_NONCE, Tem, truncation
+from lexveil.mechanisms.rejection import PENDING, UNDECIDED, Draws
+from lexveil.mechanisms.tem import Tem
+from lexveil.mechanisms.truncated_exponential import FIRST_NONCE, truncation
 from lexveil.mechanisms.word_lists import OnLists
 from tests.mechanisms.toys import draw, vectors
 
@@ -177,7 +178,8 @@ def accepted(
                 patch.setattr(
                     keystream, "expand", lambda _key, n_bytes, _nonce=0, tail=tail: tail[:n_bytes]
                 )
-                ends.append(tem._is_accepted(token, proposed, position, FIRST_NONCE))
+                token.doubts[0, :2] = proposed, position
+                ends.append(tem._accepts(token, 0, FIRST_NONCE))
             low[proposed] += Decimal(all(ends)) / parts
             open_parts[proposed] += Decimal(ends[0] != ends[1]) / parts
     return {x: (low[x], low[x] + open_parts[x]) for x in range(tem.size)}
@@ -194,7 +196,7 @@ def tem_intervals(
     space = kernels.Space(tem.vectors, tem.halvings, tem.sketch.rows, tem.sketch.step)
     points = list[int]()
     total = [1]
-    token = kernels.Tokens(
+    token = Draws(
         np.array([word]),
         budgets,
         tem.gamma(budgets),
@@ -220,7 +222,7 @@ def tem_intervals(
                 if way == "plain":
                     out = int(kernels.draw_uniformly.py_func(space, token, 2, tem.bits)[0])
                 else:
-                    ((_, table, places),) = tem.near.tables(token.ids)
+                    ((_, table, places),) = tem.near.tables(token.inputs)
                     lists = table.ids, table.distances, tem.shells, places
                     out = int(kernels.draw_from_lists.py_func(space, token, *lists, tem.bits)[0])
             yield out, token.doubts[0].tolist()
@@ -265,8 +267,8 @@ TEM_CASES = [
         for epsilon, bits in ((0.3, 7), (2.0, 9), (9.0, 9))
     ),
     ("list", 2.0, 12, [1], _short_envelope),
-    ("list", 2.0, 8, [1], lambda patch: patch.setattr(Tem, "_is_accepted", lambda *_: True)),
-    ("list", 2.0, 8, [1], lambda patch: patch.setattr(Tem, "_is_accepted", lambda *_: False)),
+    ("list", 2.0, 8, [1], lambda patch: patch.setattr(Tem, "_accepts", lambda *_: True)),
+    ("list", 2.0, 8, [1], lambda patch: patch.setattr(Tem, "_accepts", lambda *_: False)),
 ]
 
 

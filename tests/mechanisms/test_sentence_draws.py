@@ -17,8 +17,8 @@ from lexveil.mechanisms.kernels import tem as tem_kernels
 from lexveil.mechanisms.noise import keystream
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.mechanisms.rejection import PENDING, UNDECIDED
-from lexveil.mechanisms.sentence_draws import FIRST_NONCE, SentenceDraws, distances_to
-from lexveil.mechanisms.tem import is_accepted
+from lexveil.mechanisms.sentence_draws import SentenceDraws, distances_to
+from lexveil.mechanisms.truncated_exponential import FIRST_NONCE, is_accepted
 from tests.mechanisms.toys import SAMPLES, fits
 
 P = 5

@@ -28,6 +28,7 @@ from lexveil.mechanisms.rejection import (
     ROUNDING,
     SKIPPED,
     UNDECIDED,
+    Draws,
 )
 from lexveil.mechanisms.tem_context import TemContext, TextTokens
 from tests.mechanisms.test_every_bit_string import DIGITS, Refused, accepted, tem_law, within
@@ -171,7 +172,7 @@ def intervals(
     space = tem_kernels.Space(
         mechanism.vectors, mechanism.halvings, mechanism.sketch.rows, mechanism.sketch.step
     )
-    token = tem_kernels.Tokens(
+    token = Draws(
         drawn.ids, budgets, drawn.gamma, drawn.keys, drawn.refused, np.zeros((1, 3), np.int64)
     )
     near = (lists.ids, lists.distances, np.arange(mechanism.size))
@@ -212,7 +213,7 @@ def _context_of_none(patch: pytest.MonkeyPatch) -> None:
         (0.5, 1, 11, None),
         (0.5, 1, 11, _short_envelope),
         (4.0, 1, 4, _context_of_none),
-        (4.0, 1, 4, lambda patch: patch.setattr(TemContext, "_is_accepted", lambda *_: True)),
+        (4.0, 1, 4, lambda patch: patch.setattr(TemContext, "_accepts", lambda *_: True)),
     ],
 )
 def test_every_point_gives_the_exact_distribution(

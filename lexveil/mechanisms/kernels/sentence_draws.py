@@ -16,8 +16,8 @@ import numpy.typing as npt
 from lexveil.compiled import kernel
 from lexveil.mechanisms.kernels.keystream import WORDS, open_stream
 from lexveil.mechanisms.kernels.tem import ACCEPT, REFUSE, decide, least_mask, next_point
-from lexveil.mechanisms.rejection import PENDING, UNDECIDED
-from lexveil.types import Floats, Ids, Int32, Int64, Vectors, Words
+from lexveil.mechanisms.rejection import PENDING, UNDECIDED, Draws
+from lexveil.types import Ids, Int32, Int64, Vectors
 
 NOWHERE = (0.0, np.inf)  # bounds that decide nothing, so that the distance is measured
 Table = npt.NDArray[np.int64]
@@ -35,26 +35,6 @@ class Bank(NamedTuple):
     vectors: Vectors
     whole: Vectors
     squares: Int32
-
-
-class Draws(NamedTuple):
-    """Draws to be made.
-
-    Attributes:
-        query: (n,) number of the query of each.
-        epsilon, gamma: (n,).
-        keys: (n, 4) of their streams.
-        refused: (n,) proposals of each that are refused already.
-        doubts: (n, 3) written for an undecided draw: the proposed sentence, its position, the
-            number of the proposal.
-    """
-
-    query: Ids
-    epsilon: Floats
-    gamma: Floats
-    keys: Words
-    refused: Ids
-    doubts: Ids
 
 
 @kernel()
@@ -121,12 +101,12 @@ def draw(
     Returns:
         (n,) rows of the bank; UNDECIDED.
     """
-    out = np.full(len(draws.query), PENDING)
+    out = np.full(len(draws.inputs), PENDING)
     state = np.empty(16, dtype=np.uint32)
     stream = np.empty(WORDS, dtype=np.uint64)
     pair = np.empty((2, bank.vectors.shape[1]), dtype=np.float32)
     for number in range(len(out)):
-        query = draws.query[number]
+        query = draws.inputs[number]
         table = table_of[query]
         square = queries.squares[query]
         half = draws.epsilon[number] / 2

@@ -22,7 +22,7 @@ from lexveil.compiled import kernel
 from lexveil.embeddings.kernels.search import squared_distance
 from lexveil.embeddings.kernels.sketch import prefetch, sketch_bounds
 from lexveil.mechanisms.kernels.keystream import WORDS, State, next_words, open_stream
-from lexveil.mechanisms.rejection import MARGIN, PENDING, ROUNDING, UNDECIDED
+from lexveil.mechanisms.rejection import MARGIN, PENDING, ROUNDING, UNDECIDED, Draws
 from lexveil.types import Floats, Ids, Steps, Vectors, Words
 
 Members = npt.NDArray[np.int32]
@@ -47,28 +47,9 @@ class Space(NamedTuple):
     step: float
 
 
-class Tokens(NamedTuple):
-    """Tokens to be replaced.
-
-    Attributes:
-        ids, epsilon, gamma: (n,).
-        keys: (n, 4) keys of their streams.
-        refused: (n,) number of proposals already refused.
-        doubts: (n, 3) written for an undecided token: the proposed word, its position q, the number
-            of the proposal.
-    """
-
-    ids: Ids
-    epsilon: Floats
-    gamma: Floats
-    keys: Words
-    refused: Ids
-    doubts: Ids
-
-
 @kernel(error_model="numpy")
 def draw_uniformly(
-    space: Space, tokens: Tokens, attempts: int, bits: int
+    space: Space, tokens: Draws, attempts: int, bits: int
 ) -> Ids:  # pragma: no cover - compiled
     """Draw words by uniform proposals.
 
@@ -119,7 +100,7 @@ def draw_uniformly(
 @kernel(error_model="numpy")
 def draw_from_lists(
     space: Space,
-    tokens: Tokens,
+    tokens: Draws,
     near_ids: Members,
     near_distances: Floats,
     shells: Ids,
