@@ -100,10 +100,9 @@ FEW = (
     KEPT_CONTEXT,
     COMMON,
     KEPT_COMMON,
-    *(each._replace(purpose="emergency") for each in (TEM, TEM_CONTEXT)),
 )
 ROWS = (
-    *FEW[:6],
+    *FEW,
     *(each._replace(strategy="S3") for each in (TEM, TEM_CONTEXT)),
     *(Rewriting(name, "S1", purpose) for name in NOISY for purpose in ("", "sentiment")),
     Rewriting("diffractor_geometric"),
@@ -117,8 +116,6 @@ AGAINST = {  # a rewriting, and the one that it would replace
     "`tem_context`, sentiment kept, for `tem`": (KEPT_CONTEXT, TEM),
     "500 words for `tem`": (COMMON, TEM),
     "500 words, sentiment kept with weight 8, for `tem`": (KEPT_COMMON, TEM),
-    "emergency kept, `tem`": (FEW[6], TEM),
-    "emergency kept, `tem_context`": (FEW[7], TEM_CONTEXT),
 }
 
 

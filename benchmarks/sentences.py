@@ -67,7 +67,6 @@ PRIOR = 2_000  # other texts that the reader of words thinks of
 FILMS = "imdb.parquet"
 PLACES = "yelp.parquet"
 READERS = ("structure", "naive", "likelihood")
-PURPOSE = {"Tweets": "emergency"}  # of the data sets whose task is another than sentiment
 COLUMNS = {
     "problem": "texts",
     "name": "rewriting",
@@ -150,8 +149,7 @@ class Rewriter:
     @cache  # noqa: B019
     def sentences(self, rewriting: Rewriting) -> SentenceEngine:
         """Return the engine that writes sentences."""
-        purpose = PURPOSE.get(self.problem.name, "sentiment")
-        name = f"en+{purpose}={rewriting.weight:g}" if rewriting.weight else "en"
+        name = f"en+sentiment={rewriting.weight:g}" if rewriting.weight else "en"
         unit = Sentences(str(self.bank), rewriting.unit, rewriting.per_text)
         settings = Settings(
             mechanism="tem",

@@ -244,8 +244,8 @@ purpose = actions(
     """Public scales of words that keep more utility for one purpose, at the same recovery.
 
     A purpose is a public scale, such as sentiment: a word is more often replaced by words on the
-    same side. What a text says on the scale is hidden less; the record says how much less. Two
-    scales ship with Lexveil: sentiment, and emergency (reports of danger against everyday life).
+    same side. What a text says on the scale is hidden less; the record says how much less. The
+    scale of sentiment ships with Lexveil.
 
         lexveil purpose list
         lexveil purpose show sentiment

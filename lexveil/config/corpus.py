@@ -141,9 +141,8 @@ class EmbeddingParams(Documented):
     """public CSV of columns word and factor, as FILE@HASH: its words' lengths are multiplied by
     these; 0: always taken for each other; null: none"""
     purposes: dict[str, Annotated[float, Field(ge=0.01, le=10)]] = {}
-    """public scales of words that the metric keeps, with their weights: sentiment and emergency,
-    which ship, or FILE.tsv@HASH of `lexveil purpose build`; what texts say on them is hidden
-    less"""
+    """public scales of words that the metric keeps, with their weights: sentiment, which ships,
+    or FILE.tsv@HASH of `lexveil purpose build`; what texts say on them is hidden less"""
 
 
 class NeighborhoodParams(Documented):

@@ -121,7 +121,7 @@ def test_a_scale_that_is_not_said_to_be_public_is_for_experiments(scale: Path) -
 @pytest.mark.parametrize(
     ("model", "said"),
     [
-        ("toy+other", "there is no purpose other; there are emergency, sentiment"),
+        ("toy+other", "there is no purpose other; there are sentiment"),
         ("toy+toy.tsv=0", "its weight is 0; it must be a number from 0.01 to 10"),
         ("toy+toy.tsv=nan", "its weight is nan"),
         ("toy+toy.tsv+toy.tsv=2", "a purpose is given twice"),
