@@ -46,9 +46,7 @@ class DeploymentEntry(BaseModel, extra="forbid"):
     """One entry of prefect.yaml. ``work_pool`` is for `prefect deploy`."""
 
     name: str
-    entrypoint: Literal[
-        "flows.build.build", "flows.audit.audit", "flows.release.release", "flows.searches.searches"
-    ]
+    entrypoint: Literal["flows.build.build", "flows.audit.audit", "flows.release.release"]
     description: str | None = None
     tags: list[str] = []
     parameters: dict[str, object] = {}

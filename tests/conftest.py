@@ -51,7 +51,7 @@ ROOT = Path(__file__).parents[1]
 SEGMENTATIONS = ("word", "gst", "mst")
 
 # No test judges by the clock, and none leaves a database of examples behind. The nightly searches
-# try more of them: `pytest -m "nightly or hypothesis" --hypothesis-profile=nightly`.
+# try more of them (.ci/nightly).
 settings.register_profile("project", deadline=None, database=None, max_examples=50)
 settings.register_profile("nightly", settings.get_profile("project"), max_examples=1000)
 settings.load_profile("project")
