@@ -33,6 +33,8 @@ DATA_DOCS = ARTIFACTS / "data_docs"
 REPORT = ARTIFACTS / "report"
 RUNS = ARTIFACTS / "runs"  # figures of each run, for `dvc metrics`
 PACKAGED = ARTIFACTS / "model"  # a project's run, packaged as a model for other machines
+SENTENCES = ARTIFACTS / "sentences.parquet"  # of the corpus, that a bank may have
+BANK = ARTIFACTS / "bank"  # the sentences, with vectors; empty where there are too few
 AUDITS = Path(".lexveil/audit")  # one JSON file per audit of the weekly flow: the latest result
 # cache of the recovery that is expected of adversaries
 RECOVERY = Path(".lexveil/recovery")

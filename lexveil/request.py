@@ -153,7 +153,8 @@ class Request(Options):
     collocations, greedy; S4 (mst): collocations by score; S5 (sentence): sentences of a public bank
     in the place of texts, each on the whole epsilon (docs/how-to/sentences.md)"""
     bank: Annotated[str | None, OptionHelp("sentences", "BANK")] = None
-    """the bank of S5: a folder that `lexveil sentences build` made of public texts"""
+    """the bank of S5: a folder that `lexveil sentences build` made of public texts (default: that
+    of the project's run)"""
     unit: Annotated[Literal["text", "sentence"] | None, OptionHelp("sentences")] = None
     """what S5 replaces: text (the default), so that nothing of the shape of a text is disclosed; or
     each sentence by one, so that the number of sentences is"""
@@ -323,12 +324,6 @@ class Request(Options):
                     f"{option(name)}: no word of a text is kept, cut or looked for in strategy "
                     f"{SENTENCES}; leave {option(name)} out"
                 )
-        if self.bank is None:
-            raise ValueError(
-                f"{option('strategy')} {SENTENCES} writes sentences of a public bank; make one "
-                "with `lexveil sentences build PUBLIC.jsonl -o BANK --public`, and say "
-                f"{option('bank')} BANK"
-            )
         if self.epsilon is None:
             raise ValueError(
                 f"{option('strategy')} {SENTENCES} needs the epsilon of a sentence, such as "

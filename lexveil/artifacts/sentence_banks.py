@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
+from lexveil import paths
 from lexveil.accounting.results import Result, Sha256
 from lexveil.artifacts.embeddings import write_arrays
 from lexveil.artifacts.model import Model
@@ -137,7 +138,7 @@ def write_bank(folder: Path, table: pa.Table, model: Model, about: dict[str, Any
     }
     with atomic_directory(folder) as partial:
         write_arrays(partial, arrays)
-        pq.write_table(table, partial / TABLE, **PARQUET)
+        pq.write_table(table.select(["text", "n_words"]), partial / TABLE, **PARQUET)
         card = BankCard(
             **about,
             format=FORMAT,
@@ -177,6 +178,27 @@ def read_card(folder: Path) -> BankCard:
             "Build the bank again"
         )
     return card
+
+
+def bank_of(model: Model) -> Path:
+    """The folder of the bank that goes with a model: that of its project's run.
+
+    Raises:
+        RequestError: if there is none.
+    """
+    folder = model.path(paths.BANK)
+    if model.packaged is None and (folder / CARD).is_file():
+        return folder
+    why = ""
+    if model.packaged is None:
+        why = (
+            f" ({folder} has none: the corpus of the run has fewer than {FEWEST:,} sentences that "
+            "are fit, or `lexveil run` has not made it)"
+        )
+    raise RequestError(
+        f"{option('strategy')} S5 writes sentences of a public bank{why}; make one with `lexveil "
+        f"sentences build PUBLIC.jsonl -o BANK --public`, and say {option('bank')} BANK"
+    )
 
 
 def open_bank(folder: Path, model: Model) -> SentenceBank:

@@ -100,6 +100,13 @@ def at_least_one(what: str, column: str | None = None, way_out: str | None = Non
     )
 
 
+def at_most(limit: int, what: str) -> Rule:
+    """Rule: the frame has no more rows than ``limit``."""
+    says = f"There are at most {limit:,} {what}s"
+    fault = f"there are more than {limit:,} {what}s"
+    return Rule(ExpectTableRowCountToBeBetween, {"max_value": limit}, says, fault, None)
+
+
 def suite_of(
     name: str, rows: str, rules: Sequence[Rule], way_out: str, subject: str | None = None
 ) -> gx.ExpectationSuite:

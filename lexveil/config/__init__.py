@@ -19,6 +19,7 @@ from lexveil.config.corpus import (
     ModelParams,
     NeighborhoodParams,
     SampleParams,
+    SentenceParams,
     WordOrderParams,
 )
 from lexveil.config.operation import GateParams as GateParams
@@ -66,6 +67,7 @@ class Params(Section):
     embeddings: EmbeddingParams = Field(default_factory=EmbeddingParams)
     neighborhoods: NeighborhoodParams = Field(default_factory=NeighborhoodParams)
     word_orders: WordOrderParams = Field(default_factory=WordOrderParams)
+    sentences: SentenceParams = Field(default_factory=SentenceParams)
     policy: PolicyParams = Field(default_factory=PolicyParams)
     mechanisms: MechanismParams = Field(default_factory=every_mechanism)
     grid: GridParams = Field(default_factory=GridParams)
@@ -132,7 +134,7 @@ class Params(Section):
 
 
 # A file that lacks another section is probably truncated, so it must not run with the defaults.
-MAY_BE_ABSENT = ("operation", "ledger", "release", "inbox", "report", "model")
+MAY_BE_ABSENT = ("operation", "ledger", "release", "inbox", "sentences", "report", "model")
 
 # The loader of libyaml, if PyYAML was built with it, is ten times as fast, and every command reads
 # the file.

@@ -169,6 +169,19 @@ class WordOrderParams(Documented):
     """or pynndescent: approximate, for more than about 60,000 words"""
 
 
+class SentenceParams(Documented):
+    """The bank of sentences of the sampled corpus, which strategy S5 puts in the place of texts."""
+
+    size: int = Field(100_000, ge=1_000, le=10**7)
+    """sentences at most, chosen by hash and by sample.weights; the corpus may have fewer, and of
+    fewer than 1,000 no bank is made"""
+    max_words: int = Field(30, ge=3, le=100)
+    """of a sentence; shorter ones suit more texts"""
+    public: bool = False
+    """whether no private text is in the corpus: a release refuses a bank that is not said to be
+    public"""
+
+
 class SourceParams(Documented):
     """Licence and origin of one source of the corpus."""
 

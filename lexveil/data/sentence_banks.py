@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
 from lexveil.accounting.results import Result
 from lexveil.artifacts.model import Model
-from lexveil.artifacts.screened_words import screened_words
 from lexveil.artifacts.sentence_banks import (
     FEWEST,
     STRATEGY,
@@ -22,6 +20,15 @@ from lexveil.artifacts.sentence_banks import (
     units_of_texts,
     write_bank,
 )
+from lexveil.data.public_sentences import PublicTexts, choose
+from lexveil.data.sentence_choice import (
+    LEAST_KNOWN,
+    LEAST_WORDS,
+    MOST_WORDS,
+    SEED,
+    SIZE,
+    Choice,
+)
 from lexveil.embeddings.exact_search import ExactSearch
 from lexveil.errors import RequestError, option
 from lexveil.formats.messages import shown
@@ -30,21 +37,8 @@ from lexveil.formats.registry import as_source, known_endings
 from lexveil.formats.values import text_value
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.hashes import sha256
-from lexveil.text.encode import Lexicon, TokenClass, encode
 
-LEAST_WORDS = 3
-MOST_WORDS = 25
-LEAST_KNOWN = 0.95
 CHARACTERS = 2**20  # of documents that are cut at a time
-SEED = 1  # of the choice, unless another is given
-CANDIDATES = pa.schema(
-    [
-        ("text", pa.string()),
-        ("n_words", pa.int32()),
-        ("n_known", pa.int32()),
-        ("is_screened", pa.bool_()),
-    ]
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +52,7 @@ class BankOptions:
 
     model: str | None = None
     text_column: str = "text"
-    size: int = 100_000
+    size: int = SIZE
     seed: int = SEED
     is_public: bool = False
 
@@ -80,22 +74,11 @@ def build(sources: Sequence[Path], output: Path, options: BankOptions) -> BankCa
     if output.exists():
         raise RequestError(f"{shown(output)}: exists already; remove it or choose another output")
     model = Model.load(name=options.model)
-    lexicon = model.lexicon(STRATEGY)
     files = _files(sources)
+    choice = Choice(size=options.size, seed=options.seed)
     with duckdb_session.session(model.params.machine) as con:
-        batches = (
-            _candidates(documents, lexicon) for documents in _documents(files, options.text_column)
-        )
-        con.register("candidates", pa.RecordBatchReader.from_batches(CANDIDATES, batches))
-        chosen = {
-            "least_words": LEAST_WORDS,
-            "most_words": MOST_WORDS,
-            "least_known": LEAST_KNOWN,
-            "seed": options.seed,
-            "size": options.size,
-        }
-        query = duckdb_session.text("sentences/bank")
-        table = con.sql(query, params=chosen).to_arrow_table()
+        texts = _documents(files, options.text_column)
+        table = choose(con, texts, model.lexicon(STRATEGY), choice)
     if len(table) < FEWEST:
         raise RequestError(
             f"{len(table):,} sentences of the sources are fit for a bank, which needs "
@@ -103,15 +86,8 @@ def build(sources: Sequence[Path], output: Path, options: BankOptions) -> BankCa
             f"model {model.name}, no numbers and addresses. Give more texts, or a model of their "
             f"language by {option('model')}"
         )
-    about = {
-        "public": options.is_public,
-        "seed": options.seed,
-        "least_words": LEAST_WORDS,
-        "most_words": MOST_WORDS,
-        "least_known": LEAST_KNOWN,
-        "screen": screened_words().sha256,
-        "sources": [BankSource(name=file.name, sha256=sha256(file)) for file in files],
-    }
+    named = [BankSource(name=file.name, sha256=sha256(file)) for file in files]
+    about = choice.described() | {"public": options.is_public, "sources": named}
     return write_bank(output, table, model, about)
 
 
@@ -151,8 +127,8 @@ def _files(sources: Sequence[Path]) -> list[Path]:
     return files
 
 
-def _documents(files: Sequence[Path], column: str) -> Iterator[list[str]]:
-    """The texts of files, about ``CHARACTERS`` at a time."""
+def _documents(files: Sequence[Path], column: str) -> Iterator[PublicTexts]:
+    """The texts of files, about ``CHARACTERS`` at a time; all weigh the same."""
     waiting = list[str]()
     size = 0
     for file in files:
@@ -166,39 +142,7 @@ def _documents(files: Sequence[Path], column: str) -> Iterator[list[str]]:
                     waiting.append(text)
                     size += len(text)
                 if size >= CHARACTERS:
-                    yield waiting
+                    yield PublicTexts(waiting, [1.0] * len(waiting))
                     waiting = list[str]()
                     size = 0
-    yield waiting
-
-
-def _candidates(documents: Sequence[str], lexicon: Lexicon) -> pa.RecordBatch:
-    """The sentences of some documents, as sql/sentences/bank.sql reads them."""
-    encoded = encode(documents, lexicon)
-    starts = encoded.sentence_offsets
-    n = len(starts) - 1
-    first_of = encoded.spans[starts[:-1], 0]
-    last_of = encoded.spans[starts[1:] - 1, 1]
-    word_starts = np.searchsorted(encoded.first_word, starts[:-1])
-    text_of = encoded.text_of[word_starts] if n else np.zeros(0, dtype=np.int32)
-    sentences = [
-        " ".join(documents[text][first:last].split())
-        for text, first, last in zip(
-            text_of.tolist(), first_of.tolist(), last_of.tolist(), strict=True
-        )
-    ]
-    is_word = encoded.kind != TokenClass.PUNCTUATION.value
-    words = encoded.n_words * is_word
-    sentence_of = encoded.sentence_of
-    n_words = np.bincount(sentence_of, weights=words, minlength=n)
-    n_known = np.bincount(sentence_of, weights=words * (encoded.rows >= 0), minlength=n)
-    listed = screened_words().words
-    on_list = np.array([form in listed for form in encoded.forms], dtype=bool)
-    before = np.concatenate([[0], np.cumsum(on_list[encoded.word])])
-    columns = [
-        pa.array(sentences, pa.string()),
-        pa.array(n_words.astype(np.int32)),
-        pa.array(n_known.astype(np.int32)),
-        pa.array(before[starts[1:]] > before[starts[:-1]]),
-    ]
-    return pa.record_batch(columns, CANDIDATES)
+    yield PublicTexts(waiting, [1.0] * len(waiting))

@@ -58,12 +58,12 @@ class Sentences:
     """The settings of sentences of a bank that take the place of texts.
 
     Attributes:
-        bank: the folder of the bank.
+        bank: the folder of the bank; None is that of the project's run.
         unit: the unit that has a vector: a text, or each sentence of it.
         per_text: how many are written for a text; None where there is one for each sentence.
     """
 
-    bank: str
+    bank: str | None
     unit: Literal["text", "sentence"]
     per_text: int | None
 
@@ -451,7 +451,6 @@ def _of_sentences(request: Request, params: Params, *, without_guarantee: bool) 
     Raises:
         RequestError: if params.yaml asks for what sentences do not have.
     """
-    assert request.bank is not None
     found = params.policy.detector is not None or params.policy.protect is not None
     if found and request.detector != "none":
         raise RequestError(

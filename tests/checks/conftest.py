@@ -66,7 +66,7 @@ def first_fault(suite: Any, frame: pd.DataFrame) -> Fault | None:
         high = getattr(rule, "max_value", None)
         if "row_count" in rule.expectation_type or "sum" in rule.expectation_type:
             total = frame[columns[0]].sum() if columns else len(frame)
-            if total < low:
+            if not (-inf if low is None else low) <= total <= (inf if high is None else high):
                 return ",".join(columns) or "rows", 1, total
         elif "unique" in rule.expectation_type:
             if n_repeated := int(frame.duplicated(columns, keep=False).sum()):

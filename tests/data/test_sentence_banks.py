@@ -11,34 +11,29 @@ from asking import command
 
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.sentence_banks import FEWEST, open_bank, read_card, units_of_texts
-from lexveil.data.sentence_banks import (
-    LEAST_KNOWN,
-    LEAST_WORDS,
-    MOST_WORDS,
-    BankOptions,
-    build,
-    neighbours,
-)
+from lexveil.data.sentence_banks import BankOptions, build, neighbours
+from lexveil.data.sentence_choice import Choice
 from lexveil.errors import RequestError
 from lexveil.runtime import duckdb_session
 from tests.privatization.sentence_banks import SENTENCES, build_bank, write_texts
 
-PARTS = {"least_words": LEAST_WORDS, "most_words": MOST_WORDS, "least_known": LEAST_KNOWN}
+Row = tuple[str, float, int, int, bool]
 
 
-def chosen(*rows: tuple[str, int, int, bool], size: int = 100, seed: int = 1) -> list[str]:
+def chosen(*rows: Row, size: int = 100, seed: int = 1) -> list[str]:
     """The sentences that the query takes."""
-    names = ("text", "n_words", "n_known", "is_screened")
+    names = ("text", "weight", "n_words", "n_known", "is_screened")
     candidates = pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
     with duckdb_session.session() as con:
         con.register("candidates", candidates)
-        found = duckdb_session.run(con, "sentences/bank", **PARTS, seed=seed, size=size)
-        return [text for text, _ in found.fetchall()]
+        limits = Choice().limits()
+        found = duckdb_session.run(con, "sentences/bank", **limits, seed=seed, size=size)
+        return [text for text, *_ in found.fetchall()]
 
 
-def row(text: str, known: int | None = None, screened: bool = False) -> tuple[str, int, int, bool]:
+def row(text: str, known: int | None = None, screened: bool = False, weight: float = 1.0) -> Row:
     n = len(text.split())
-    return text, n, n if known is None else known, screened
+    return text, weight, n, n if known is None else known, screened
 
 
 def test_takes_distinct_sentences_within_the_limits() -> None:
@@ -83,6 +78,15 @@ def test_the_choice_goes_by_hash() -> None:
     assert len(some) == 50 and chosen(*rows, size=80)[:50] == some
     assert chosen(*rows[::-1], *rows, size=50) == some
     assert chosen(*rows, size=50, seed=2) != some
+
+
+def test_a_source_of_a_larger_weight_gives_more() -> None:
+    """Of 400 sentences of which every other weighs four times as much, 100 are drawn: about 77 of
+    these are heavy.
+    """
+    rows = [row(text, weight=1.0 + 3 * (n % 2)) for n, text in enumerate(SENTENCES[:400])]
+    heavy = {text for text, weight, *_ in rows if weight > 1}
+    assert 65 <= len(heavy & {*chosen(*rows)}) <= 92
 
 
 @pytest.fixture(scope="module")

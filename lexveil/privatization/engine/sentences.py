@@ -24,7 +24,7 @@ from lexveil.accounting.record import Guarantee, SentencesRecord
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts.mechanisms import Prepared
 from lexveil.artifacts.model import Model
-from lexveil.artifacts.sentence_banks import CARD, SentenceBank, open_bank
+from lexveil.artifacts.sentence_banks import CARD, SentenceBank, bank_of, open_bank
 from lexveil.embeddings.sentences import SentenceSpace, Units
 from lexveil.errors import RequestError, option
 from lexveil.mechanisms.sentence_draws import SentenceDraws
@@ -55,13 +55,14 @@ class SentenceEngine(Engine):
         self.shares = None
         self.wanted: Sentences = settings.sentences
         self.lexicon = model.lexicon(settings.of_words)
-        self.bank = open_bank(Path(self.wanted.bank), model)
+        named = self.wanted.bank
+        self.bank = open_bank(bank_of(model) if named is None else Path(named), model)
         if settings.mode == "release" and not self.bank.card.public:
             raise RequestError(
-                f"nothing is released: the bank {self.wanted.bank} is not said to be public, and "
+                f"nothing is released: the bank {self.bank.folder} is not said to be public, and "
                 "what follows from private texts must not shape what comes out; build it of "
-                "public ones by `lexveil sentences build --public`, or say "
-                f"{option('mode')} experiment"
+                "public ones by `lexveil sentences build --public`, or with params.yaml: "
+                f"sentences.public: true, or say {option('mode')} experiment"
             )
         beta = model.params.mechanisms.tem.beta
         space = self.bank.space

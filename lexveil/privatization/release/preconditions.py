@@ -114,7 +114,7 @@ def require_public_purposes(settings: Settings, model: Model) -> None:
         RequestError: naming the first scale that is not.
         ParameterError: if what the vectors were made with is not what params.yaml names.
     """
-    kept = model.kept_purposes(settings.strategy)
+    kept = model.kept_purposes(settings.of_words)
     private = [purpose.name for purpose in kept if not purpose.is_public]
     if private and settings.mode == "release":
         raise RequestError(

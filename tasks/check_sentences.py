@@ -1,0 +1,46 @@
+"""Check the sentences of the bank, or stop: sentences.parquet -> checks/sentences.json."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lexveil import paths
+from lexveil.checks.data_docs import DataDocs
+from lexveil.config import Params, load_params
+from lexveil.data.sentence_choice import choice_of
+from lexveil.runtime import duckdb_session
+from lexveil.runtime.stage import stage_main
+from lexveil.runtime.tables import require, write_json
+
+
+def run(params: Params, sentences: Path, out: Path, docs: DataDocs) -> dict[str, int]:
+    """Write the record and return its totals. A corpus may have no sentence that is fit.
+
+    Raises:
+        CheckFailed: if an expectation does not hold; ``out`` then does not exist.
+    """
+    # Great Expectations takes seconds to import; importing this module does not need it.
+    from lexveil.checks.sentence_suite import sentence_suite
+    from lexveil.checks.validation import validate
+
+    out.unlink(missing_ok=True)
+    with duckdb_session.session(params.machine) as con:
+        duckdb_session.view(con, "sentences", require(sentences, "collect_sentences"))
+        frame = duckdb_session.run(con, "checks/bank_sentences").df()
+    choice = choice_of(params.sentences, params.seed)
+    suite = sentence_suite(choice.size, **choice.limits())
+    verdict = validate("sentences", suite, frame, docs)
+    summary = {"n_sentences": len(frame), "n_words": int(frame["n_words"].sum())}
+    write_json(verdict.record(summary), out)
+    return summary
+
+
+def main() -> None:
+    """Run the stage."""
+    docs = DataDocs(paths.DATA_DOCS)
+    summary = run(load_params(), paths.SENTENCES, paths.CHECKS / "sentences.json", docs)
+    print(f"the sentences hold: {summary['n_sentences']:,} of {summary['n_words']:,} words")
+
+
+if __name__ == "__main__":
+    stage_main(main)

@@ -1,0 +1,53 @@
+"""Collect the sentences of the sampled corpus that a bank may have: corpus/sample.parquet, the
+words of the gst embedding -> sentences.parquet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from lexveil import paths
+from lexveil.artifacts.lexicons import load_lexicon
+from lexveil.config import Params, load_params
+from lexveil.data.public_sentences import NONE, PublicTexts, choose
+from lexveil.data.sentence_choice import choice_of
+from lexveil.runtime import duckdb_session
+from lexveil.runtime.stage import stage_main
+from lexveil.runtime.tables import require, write_table
+
+SEGMENTATION = "gst"
+DOCUMENTS = 1_000  # that are cut at a time
+
+
+def sampled(sample: Path, weights: Mapping[str, float]) -> Iterator[PublicTexts]:
+    """The documents of the sample, by the weights of their sources."""
+    file = pq.ParquetFile(sample)
+    for batch in file.iter_batches(DOCUMENTS, columns=["text", "source"]):
+        of_source = [weights.get(source, 1.0) for source in batch.column("source").to_pylist()]
+        yield PublicTexts(batch.column("text").to_pylist(), of_source)
+
+
+def run(params: Params, out: Path) -> int:
+    """Write the sentences and return their number: none without a gst embedding."""
+    sentences = NONE
+    if SEGMENTATION in params.grid.segmentations:
+        lexicon = load_lexicon(SEGMENTATION, Path(), params.model.language)
+        choice = choice_of(params.sentences, params.seed)
+        texts = sampled(require(paths.SAMPLE, "sample_corpus"), params.sample.weights)
+        with duckdb_session.session(params.machine) as con:
+            sentences = choose(con, texts, lexicon, choice)
+    write_table(sentences, out)
+    return len(sentences)
+
+
+def main() -> None:
+    """Run the stage."""
+    n_sentences = run(load_params(), paths.SENTENCES)
+    print(f"collected {n_sentences:,} sentences")
+
+
+if __name__ == "__main__":
+    stage_main(main, pandas=False)

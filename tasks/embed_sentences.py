@@ -1,0 +1,49 @@
+"""Make the bank of the project's sentences: sentences.parquet, the gst embedding -> bank/.
+
+Fewer sentences than a bank needs make none: the folder is empty then.
+"""
+
+from __future__ import annotations
+
+import lexveil.runtime.blas  # isort: skip - before NumPy  # noqa: F401
+
+from pathlib import Path
+
+from lexveil import paths
+from lexveil.artifacts.model import Model
+from lexveil.artifacts.model_store import OWN
+from lexveil.artifacts.sentence_banks import FEWEST, BankSource, write_bank
+from lexveil.config import Params, load_params
+from lexveil.data.sentence_choice import choice_of
+from lexveil.runtime.hashes import sha256
+from lexveil.runtime.stage import stage_main
+from lexveil.runtime.tables import atomic_directory, read_table, require
+
+
+def run(params: Params, out: Path) -> int:
+    """Write the bank and return the number of its sentences; 0 where there are too few."""
+    table = read_table(paths.SENTENCES, "collect_sentences")
+    if len(table) < FEWEST:
+        with atomic_directory(out):
+            return 0
+    wanted = params.sentences
+    corpus = BankSource(
+        name=str(paths.SAMPLE), sha256=sha256(require(paths.SAMPLE, "sample_corpus"))
+    )
+    about = choice_of(wanted, params.seed).described()
+    about |= {"public": wanted.public, "sources": [corpus]}
+    return write_bank(out, table, Model.load(Path(), OWN), about).sentences
+
+
+def main() -> None:
+    """Run the stage."""
+    n_sentences = run(load_params(), paths.BANK)
+    print(
+        f"a bank of {n_sentences:,} sentences"
+        if n_sentences
+        else f"no bank: it needs {FEWEST:,} sentences, and the corpus has fewer that are fit"
+    )
+
+
+if __name__ == "__main__":
+    stage_main(main, pandas=False)

@@ -1,0 +1,96 @@
+"""The bank of a project: which sentences of the corpus it has, and what is said without one."""
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from lexveil import Model, RequestError, paths
+from lexveil.artifacts import sentence_banks
+from lexveil.artifacts.sentence_banks import bank_of, open_bank, read_card
+from lexveil.data.sentence_banks import neighbours
+from lexveil.runtime.tables import write_json
+from tasks import collect_sentences, embed_sentences
+from tests.conftest import run_stage
+from tests.tasks.changing import change_params
+
+pytestmark = pytest.mark.slow
+FEW = 20  # sentences are enough here
+
+
+@pytest.fixture
+def with_bank(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project whose bank is made, of fewer sentences than banks have elsewhere."""
+    for module in (embed_sentences, sentence_banks):
+        monkeypatch.setattr(module, "FEWEST", FEW)
+    run_stage("collect_sentences")
+    run_stage("embed_sentences")
+    return project
+
+
+def test_a_bank_is_of_the_sentences_of_the_sample(with_bank: Path) -> None:
+    corpus = " ".join(pq.read_table(paths.SAMPLE).column("text").to_pylist())
+    folded = " ".join(corpus.split())
+    model = Model.load(Path(), "own")
+    bank = open_bank(bank_of(model), model)
+    assert len(bank) > FEW and all(sentence in folded for sentence in bank.texts)
+    assert bank.card.sentences == len(pq.read_table(paths.SENTENCES))
+    assert [source.name for source in bank.card.sources] == ["artifacts/corpus/sample.parquet"]
+    assert bank.vectors.shape[1] == model.embedding("S3").vectors.shape[1]
+    assert neighbours(paths.BANK, bank.texts[3], 1, "own")[0].sentence == bank.texts[3]
+
+
+def test_the_stages_give_the_same_bytes_twice(with_bank: Path) -> None:
+    before = read_card(paths.BANK)
+    run_stage("collect_sentences")
+    run_stage("embed_sentences")
+    assert read_card(paths.BANK) == before
+
+
+def test_params_say_how_many_and_how_long(with_bank: Path) -> None:
+    change_params(sentences={"size": 1000, "max_words": 8, "public": True})
+    run_stage("collect_sentences")
+    assert max(pq.read_table(paths.SENTENCES).column("n_words").to_pylist()) == 8
+    run_stage("embed_sentences")
+    card = read_card(paths.BANK)
+    assert (card.most_words, card.public) == (8, True)
+
+
+def test_weights_are_those_of_the_sample(project: Path) -> None:
+    sample = pq.read_table(paths.SAMPLE)
+    parts = [*collect_sentences.sampled(paths.SAMPLE, {"": 5.0})]
+    assert [text for part in parts for text in part.texts] == sample.column("text").to_pylist()
+    assert {weight for part in parts for weight in part.weights} == {5.0}
+
+
+def test_too_few_sentences_make_no_bank(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    change_params(sentences={"max_words": 3})
+    run_stage("collect_sentences")
+    run_stage("embed_sentences")
+    assert "no bank: it needs 1,000" in capsys.readouterr().out
+    assert not [*paths.BANK.iterdir()]
+    with pytest.raises(RequestError, match=r"fewer than 1,000 sentences .* --bank|bank"):
+        bank_of(Model.load(Path(), "own"))
+
+
+def test_without_an_embedding_of_collocations_there_is_none(project: Path) -> None:
+    change_params(grid={"strategies": ["S1"], "segmentations": ["word"]})
+    run_stage("collect_sentences")
+    run_stage("embed_sentences")
+    assert not [*paths.BANK.iterdir()]
+
+
+def test_a_release_takes_the_bank_of_the_project_if_it_is_public(with_bank: Path) -> None:
+    import lexveil
+
+    how = {"strategy": "S5", "epsilon": 5.0, "model": "own"}
+    texts = ["it was a good day", ""]
+    with pytest.raises(RequestError, match=r"sentences\.public: true"):
+        lexveil.privatize(texts, **how)
+    change_params(sentences={"public": True})
+    run_stage("embed_sentences")
+    for check in ("corpus", "collocations", "coverage"):
+        write_json({"success": True}, paths.CHECKS / f"{check}.json")
+    done = lexveil.privatize(texts, **how)
+    assert all(text for text in done.texts)
+    assert done.record.sentences.bank_sentences == read_card(paths.BANK).sentences
