@@ -9,13 +9,15 @@ The bank has 100,000 sentences, half of reviews (films and places, `imdb.parquet
 and half of the open texts (JSON lines, compressed); that for the films' reviews has none of them.
 Texts of five data sets are cut to 40 words and rewritten: words by `tem` and `tem_context` at
 levels of protection, and sentences with the text and with the sentence as unit, at several epsilon,
-numbers of sentences and weights of a purpose. A linear classifier learns from rewritten texts and
-predicts held-out ones: what is utility where the texts are for that, or an attack where it is who
-wrote them. Three readers look for the source of each output among texts of the data set
-(lexveil/recovery/linkage.py); a fourth names words of the source, with other texts of the data set
-as candidates and by the exact channel. Noise is seeded: this protects nothing. Markdown; what the
-file of rows has is not measured again. `--speed` draws from banks of random vectors of these sizes,
-and says how much of the time the product of queries and bank takes by itself.
+numbers of sentences and weights of a purpose; where the task is another than sentiment also with a
+scale that is trained for it, from texts of the data set that are not measured. A linear classifier
+learns from rewritten texts and predicts held-out ones: what is utility where the texts are for
+that, or an attack where it is who wrote them. Three readers look for the source of each output
+among texts of the data set (lexveil/recovery/linkage.py); a fourth names words of the source, with
+other texts of the data set as candidates and by the exact channel. Noise is seeded: this protects
+nothing. Markdown; what the file of rows has is not measured again. `--speed` draws from banks of
+random vectors of these sizes, and says how much of the time the product of queries and bank takes
+by itself.
 """
 
 from __future__ import annotations
@@ -43,6 +45,7 @@ from lexveil.artifacts.sentence_banks import open_bank
 from lexveil.data.sentence_banks import BankOptions, build
 from lexveil.embeddings.sentences import UNIT
 from lexveil.mechanisms.sentence_draws import PRODUCT, QUERIES, SentenceDraws
+from lexveil.modelling.scales import build as build_scale
 from lexveil.privatization.engine.batch import Batch, Rewritten
 from lexveil.privatization.engine.sentences import SentenceEngine, cut
 from lexveil.privatization.settings import NOTHING_KEPT, Sentences, Settings, document_budget
@@ -67,6 +70,9 @@ PRIOR = 2_000  # other texts that the reader of words thinks of
 FILMS = "imdb.parquet"
 PLACES = "yelp.parquet"
 READERS = ("structure", "naive", "likelihood")
+# data sets with a task that is not sentiment, and the column of it
+TASK = {"IMDb": "another task", "Tweets": "utility"}
+ALL = Sizes(train=10**6, test=10**6, words=40, read=0)
 COLUMNS = {
     "problem": "texts",
     "name": "rewriting",
@@ -97,6 +103,7 @@ class Rewriting(NamedTuple):
         strategy: S5 writes sentences.
         level: of words.
         unit, per_text, epsilon, weight: of sentences.
+        task_weight: weight of a purpose that was trained for the task of the data set.
     """
 
     mechanism: str = "tem"
@@ -106,6 +113,7 @@ class Rewriting(NamedTuple):
     per_text: int | None = 4
     epsilon: float = 0.0
     weight: float = 0.0
+    task_weight: float = 0.0
 
     def __str__(self) -> str:
         if self == CLEAN:
@@ -114,7 +122,8 @@ class Rewriting(NamedTuple):
             return f"`{self.mechanism}` {self.strategy} {self.level}"
         what = f"{self.per_text} of the text" if self.per_text else "each sentence"
         weight = f", w = {self.weight:g}" if self.weight else ""
-        return f"S5, {what}{weight}, ε = {self.epsilon:g}"
+        task = f", task {self.task_weight:g}" if self.task_weight else ""
+        return f"S5, {what}{weight}{task}, ε = {self.epsilon:g}"
 
 
 CLEAN = Rewriting("clean", "")
@@ -129,6 +138,9 @@ ROWS = (
     Rewriting(per_text=4, epsilon=10, weight=3),
     Rewriting(per_text=8, epsilon=2.5, weight=3),
     Rewriting(per_text=8, epsilon=5, weight=3),
+    Rewriting(per_text=8, epsilon=2.5, task_weight=3),
+    Rewriting(per_text=8, epsilon=5, task_weight=3),
+    Rewriting(per_text=8, epsilon=5, weight=3, task_weight=3),
     Rewriting(unit="sentence", per_text=None, epsilon=10, weight=3),
     Rewriting(unit="sentence", per_text=None, epsilon=20, weight=3),
 )
@@ -140,6 +152,7 @@ class Rewriter:
 
     problem: Problem
     bank: Path
+    scale: Path | None = None
 
     @cache  # noqa: B019
     def words(self, mechanism: str, strategy: str) -> Measuring:
@@ -149,7 +162,8 @@ class Rewriter:
     @cache  # noqa: B019
     def sentences(self, rewriting: Rewriting) -> SentenceEngine:
         """Return the engine that writes sentences."""
-        name = f"en+sentiment={rewriting.weight:g}" if rewriting.weight else "en"
+        purposes = {"sentiment": rewriting.weight, str(self.scale): rewriting.task_weight}
+        chosen = [f"+{name}={weight:g}" for name, weight in purposes.items() if weight]
         unit = Sentences(str(self.bank), rewriting.unit, rewriting.per_text)
         settings = Settings(
             mechanism="tem",
@@ -161,7 +175,7 @@ class Rewriter:
             keep_layout=False,
             sentences=unit,
         )
-        return SentenceEngine(settings, Model.load(name=name))
+        return SentenceEngine(settings, Model.load(name="en" + "".join(chosen)))
 
     def rewritten(self, rewriting: Rewriting, texts: Sequence[str]) -> Rewritten:
         """Texts as sentences."""
@@ -335,6 +349,24 @@ def mixed_bank(folder: Path, parts: Sequence[Sequence[Path]]) -> Path:
     return folder
 
 
+def task_scale(problem: Problem, drawn: Problem, data: Path, work: Path) -> Path | None:
+    """Train a scale for the task of a data set, from those of its texts that are not measured."""
+    if problem.name not in TASK:
+        return None
+    scale = work / f"{problem.file}_task.tsv"
+    if not scale.exists():
+        every = problem.drawn(data, ALL)
+        place = [*problem.columns].index(TASK[problem.name])
+        measured = {*drawn.texts}
+        labelled = work / f"{problem.file}_task.jsonl"
+        with labelled.open("w", encoding="utf-8") as out:
+            for text, classes in zip(every.texts, every.classes, strict=True):
+                if text not in measured:
+                    out.write(json.dumps({"text": text, "label": classes[place]}) + "\n")
+        build_scale(labelled, scale, "en", is_public=True)
+    return scale
+
+
 def measure(options: argparse.Namespace) -> Iterator[Row]:
     """All rows, data set by data set; those that were measured before first."""
     kept = json.loads(options.json.read_text()) if options.json.exists() else []
@@ -349,9 +381,10 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
         name = "without-films" if is_films else "bank"
         bank = mixed_bank(options.work / name, [reviews[:1] if is_films else reviews, options.open])
         drawn = problem.drawn(options.data, SIZES)
-        rewriter = Rewriter(drawn, bank)
+        rewriter = Rewriter(drawn, bank, task_scale(problem, drawn, options.data, options.work))
         for rewriting in ROWS:
-            if (problem.name, str(rewriting)) in there:
+            has_task = rewriter.scale is not None or not rewriting.task_weight
+            if not has_task or (problem.name, str(rewriting)) in there:
                 continue
             row = rewriter.row(rewriting)
             row |= {"problem": problem.name, "name": str(rewriting)}
