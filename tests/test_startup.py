@@ -61,7 +61,7 @@ from lexveil.cli.main import main
 assert main(["model", "build", "mine", "--corpus", "in.jsonl"]) == 2
 assert main(["init", "demo"]) == 0
 os.chdir("demo")
-for verb in ("run", "ui", "schedule", "gc", "release"):
+for verb in ("run", "ui", "schedule", "release"):
     assert main([verb]) == 2, verb
 """
 
@@ -124,7 +124,6 @@ def test_what_needs_the_extra_says_so_in_one_line(outside: Path) -> None:
         "run",
         "ui",
         "schedule",
-        "gc",
         "release",
     ]
     assert all("which is not installed; `pip install 'lexveil[graph]'`" in line for line in said)

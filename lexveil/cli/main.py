@@ -48,7 +48,7 @@ VERBS = {
     "service": "service",
     "model": "model purpose",
     "sentences": "sentences",
-    "project": "init run report collocations recommend lineage release schedule ui gc",
+    "project": "init run report collocations recommend lineage release schedule ui",
     "data": "data embeddings",
 }
 

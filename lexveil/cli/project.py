@@ -243,37 +243,6 @@ def schedule(*, port: Port = 4200) -> int:
         return deployments.serve(url, server, served)
 
 
-ACTION = exclusive()
-
-
-def gc(
-    *,
-    dry_run: Annotated[bool, Parameter(group=ACTION)] = False,  # noqa: ARG001
-    remove: Annotated[bool, Parameter(group=ACTION)] = False,
-    wait: Wait = False,
-    json: Json = False,
-) -> None:
-    """List or remove unreferenced results in DVC's cache.
-
-    Lists objects of DVC's cache that belong neither to the work tree nor to any commit, tag or
-    release, and their size; --remove deletes them. A release is a record that `lexveil privatize`
-    wrote in release mode inside the project. Remotes are not touched.
-
-        lexveil gc
-        lexveil gc --remove
-
-    Args:
-        dry_run: only list (the default)
-        remove: delete them
-    """
-    root = in_project()
-    from lexveil.lineage.gc import as_text, collect
-
-    with build_lock(wait):
-        garbage = collect(root, remove)
-    show(garbage, json, as_text)
-
-
 def release(*, dry_run: bool = False, wait: Wait = False, json: Json = False) -> None:
     """Release what is new in an inbox folder or a database.
 

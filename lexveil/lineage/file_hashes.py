@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -167,12 +167,6 @@ class Files:
         argv = ["git", "log", "-1", "--format=%H", commit, "--", path]
         done = subprocess.run(argv, cwd=self._root, capture_output=True, text=True, check=False)
         return done.stdout.strip() or None
-
-    def cached(self) -> Iterator[tuple[str, Path]]:
-        """Yield every file in DVC's cache with its hash."""
-        for md5 in self._cache.all():
-            if not md5.endswith(".dir"):
-                yield str(md5), Path(self._cache.oid_to_path(md5))
 
     def content(self, path: str, md5: str) -> Path | None:
         """Return a file whose content has this hash: the file at ``path``, or DVC's copy; None if

@@ -83,14 +83,6 @@ class Search:
                     break
         return matches
 
-    def in_cache(self, wanted: set[str]) -> dict[str, str]:
-        """Return the md5, by sha256, of those files that DVC's cache holds, whether a dvc.lock
-        names them or not.
-        """
-        return {
-            hashed: md5 for md5, file in self.files.cached() if (hashed := sha256(file)) in wanted
-        }
-
     def _files_called(self, name: str, outs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         for out, md5 in outs.items():
             listing = within(out, self.files.recorded(out, md5) or {})

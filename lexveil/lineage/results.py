@@ -195,30 +195,3 @@ class ChainVerification(TypedDict):
     at: str | None
     holds: bool
     findings: list[Finding]
-
-
-class ReleaseArtifacts(TypedDict):
-    """Record of a release, and the names of its artifacts that DVC's cache does not hold."""
-
-    file: str
-    missing: list[str]
-
-
-class Garbage(TypedDict):
-    """Objects of DVC's cache that nothing refers to.
-
-    Attributes:
-        removed: whether they were removed.
-        objects, bytes: number and size of the unreferenced objects.
-        kept_objects, kept_bytes: number and size of the other objects.
-        unlisted: number of folders that a record names and whose list of files is not in the cache.
-            The cache cannot restore them, and files that only they name do not count as referenced.
-    """
-
-    removed: bool
-    objects: int
-    bytes: int
-    kept_objects: int
-    kept_bytes: int
-    unlisted: int
-    releases: list[ReleaseArtifacts]
