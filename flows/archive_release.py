@@ -18,8 +18,8 @@ from lexveil.errors import LexveilError
 from lexveil.inbox.archive import CURRENT, CURRENT_WITHOUT, INDEX
 from lexveil.inbox.report import ReleaseReport
 from lexveil.inbox.run import release_inbox
+from lexveil.runtime import dvc_graph
 from lexveil.runtime.crash import hide_messages
-from lexveil.runtime.dvc_graph import open_repo
 
 
 def release(dry_run: bool = False) -> ReleaseReport:
@@ -48,18 +48,14 @@ def track(folder: Path) -> None:
     outputs += [
         folder / name for name in (CURRENT, CURRENT_WITHOUT, INDEX) if (folder / name).exists()
     ]
-    with open_repo() as repo:
-        from dvc.exceptions import DvcException
-
-        try:
-            if outputs:
-                repo.add([str(path) for path in outputs])
-        except DvcException as error:
-            raise LexveilError(
-                "the release is archived, but `dvc add` failed: "
-                f"{' '.join(str(error).split())[:200]}; put that right "
-                "and run `lexveil release` again, which does it"
-            ) from None
+    try:
+        if outputs:
+            dvc_graph.track(Path(), outputs)
+    except LexveilError as error:
+        raise LexveilError(
+            f"the release is archived, but {error}; put that right and run `lexveil release` "
+            "again, which does it"
+        ) from None
 
 
 def main() -> int:

@@ -30,7 +30,6 @@ from flows.notify import on_failure
 from flows.planning import plan, say_done
 from flows.prefect_records import FLOW_RUN, hand_over, note_run, show_table
 from flows.prefect_server import ServerLost
-from flows.recovery import settle_lock
 from flows.stages import TIME_IS_UP, Build
 from flows.supervision import deadline, timed_out
 from lexveil.config import load_params
@@ -38,7 +37,6 @@ from lexveil.errors import LexveilError, advised
 from lexveil.lineage import provenance
 from lexveil.lineage.openlineage import Events
 from lexveil.lineage.trace import code_state
-from lexveil.runtime.dvc_graph import open_repo
 from lexveil.runtime.project import build_lock, find_root, prepare
 from lexveil.runtime.run_events import StageResult
 
@@ -128,9 +126,7 @@ def _run(build: Build) -> State[Any]:
         with _signals(build):
             _schedule(build)
     finally:
-        with open_repo() as repo:
-            settle_lock(repo, build.graph)
-            provenance.settle()
+        provenance.settle()
         FLOW_RUN.unlink(missing_ok=True)
         if build.events is not None:
             build.events.end(*build.outcome())

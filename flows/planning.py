@@ -5,11 +5,11 @@ no stage is stale.
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 
+from flows import repro
 from flows.display import duration
-from flows.recovery import prune, repair, settle_lock
+from flows.recovery import forget_removed, prune, repair
 from lexveil import paths
 from lexveil.errors import LexveilError
 from lexveil.lineage.file_hashes import file_md5
@@ -30,21 +30,17 @@ REPORT = paths.REPORT / "index.html"
 
 
 def plan(say: Callable[[str], None]) -> StageGraph:
-    """Repair the remains of earlier runs, then ask DVC for the graph and its stale stages."""
+    """Clean up what earlier runs left, then ask DVC for the graph and its stale stages."""
     from dvc.repo import lock_repo
 
     with open_repo() as repo:
         repair(repo, say)
     if CODE.name in DVC_YAML.read_text(encoding="utf-8") and (refresh_code() or _is_new_code()):
-        done = subprocess.run(
-            repro(CODE_STAGE), capture_output=True, text=True, check=False, env=stage_environment()
-        )
-        if done.returncode:
-            raise LexveilError(f"{CODE_STAGE}: {' '.join(done.stderr.split())[-300:]}")
+        _reproduce_code()
     with open_repo() as repo, lock_repo(repo):  # lock once: DVC then reads its files once
         graph = read_graph(repo)
         prune(graph, say)
-        for name in settle_lock(repo, graph):
+        for name in forget_removed(repo, graph):
             say(f"dropped {name} from dvc.lock: dvc.yaml has no such stage")
         return with_status(repo, graph)
 
@@ -55,13 +51,24 @@ def _is_new_code() -> bool:
     return [out["md5"] for out in outs] != [file_md5(CODE)]
 
 
-def repro(stage: str) -> list[str]:
-    """Return the command that brings one stage up to date.
+def _reproduce_code() -> None:
+    """Have DVC run the stage that writes code.json.
 
-    Without --wait-for-lock (before the subcommand) parallel stages fail, some after their command
-    has run.
+    Raises:
+        LexveilError: if it fails.
     """
-    return [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item", stage]
+    done = subprocess.run(
+        repro.command(CODE_STAGE),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        env=stage_environment(),
+    )
+    outcome = repro.outcome(CODE_STAGE)
+    if outcome.state == "failed":
+        last_line = done.stdout.strip().rpartition("\n")[2]
+        raise LexveilError(f"{CODE_STAGE}: {outcome.failure(last_line, CODE_STAGE)[0]}")
 
 
 def say_done(

@@ -1,14 +1,12 @@
-"""Clean-up before a run: remains of killed runs and of removed stages, and a half-written lock
-file.
+"""Clean-up before a run: half-written files of a killed DVC, and remains of killed and of removed
+stages.
 
 DVC hashes directory dependencies as a whole, so a file that no stage owns would change the input of
-a stage and the hash in dvc.lock. After a run, dvc.lock has the order of a fresh serial `dvc repro`,
-whatever the order in which stages ended.
+a stage and the hash in dvc.lock.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import time
@@ -17,11 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lexveil import paths
-from lexveil.errors import RequestError
-from lexveil.lineage.file_hashes import Files, file_md5
-from lexveil.lineage.provenance import entries_with, own_entries
-from lexveil.runtime.dvc_graph import CODE_STAGE, LOCKFILE, Stage, StageGraph, open_repo
+from lexveil.lineage.provenance import own_entries
+from lexveil.runtime.dvc_graph import CODE_STAGE, LOCKFILE, StageGraph
 from lexveil.runtime.project import SCRATCH, STATE
+from lexveil.runtime.tables import read_object
 
 if TYPE_CHECKING:
     from dvc.repo import Repo
@@ -33,11 +30,10 @@ Say = Callable[[str], None]
 
 
 def repair(repo: Repo, say: Say) -> None:
-    """Repair the damage that SIGKILL can do to DVC's own files: entries of dead processes, a
-    truncated dvc.lock.
+    """Take away what a killed DVC wrote half, where DVC itself fails on it: dvc.lock, its file of
+    locks, and entries of its run cache.
 
-    Raises:
-        RequestError: if another DVC command is running in this project.
+    DVC needs no other help after a kill. It frees the locks of dead processes itself.
     """
     from dvc.dvcfile import Lockfile
     from dvc.exceptions import DvcException
@@ -46,13 +42,11 @@ def repair(repo: Repo, say: Say) -> None:
     shutil.rmtree(SCRATCH, ignore_errors=True)
     with lock_repo(repo):
         rwlock = Path(repo.tmp_dir or ".dvc/tmp") / "rwlock"
-        for pid, command in _dvc_at_work(rwlock):
-            raise RequestError(
-                f"another DVC command is at work in this project (process {pid}: {command}); "
-                "wait until it ends"
-            )
-        rwlock.unlink(missing_ok=True)
-        _mend_cache(repo, say)
+        if not read_object(rwlock):
+            rwlock.unlink(missing_ok=True)
+        runs = Path(repo.stage_cache.cache_dir)
+        if runs.is_relative_to(repo.dvc_dir or ".dvc"):  # another project may use a shared cache
+            _mend_run_cache(runs)
         try:
             Lockfile(repo, str(Path(repo.root_dir) / LOCKFILE)).load()
         except DvcException:
@@ -66,68 +60,13 @@ def repair(repo: Repo, say: Say) -> None:
             )
 
 
-def _mend_cache(repo: Repo, say: Say) -> None:
-    """Delete unfinished copies, empty folders of runs and damaged folder lists from DVC's cache.
-
-    DVC trusts a folder list and takes the folder that it describes as the result. Damaged files are
-    found when they are restored, because there are more of them and they are larger.
-    """
-    cache = Path(repo.cache.local.path)
-    dvc_folder = Path(repo.dvc_dir or ".dvc")
-    for listing in cache.rglob("*.dir"):
-        if file_md5(listing) != listing.parent.name + listing.stem:
-            listing.unlink()
-            say(f"removed {listing.name} from DVC's cache: it was damaged")
-    if cache.is_relative_to(dvc_folder):  # another project may be using a shared cache
-        runs = Path(repo.stage_cache.cache_dir)
-        for top in (cache, runs):
-            # unfinished copies of a killed DVC or a full disk
-            for left in top.rglob(".*.tmp"):
-                left.unlink(missing_ok=True)
-        for folder in runs.glob("*/*"):
-            # DVC fails if a folder of runs is empty
-            if folder.is_dir() and not any(folder.iterdir()):
-                folder.rmdir()
-
-
-def _dvc_at_work(rwlock: Path) -> Iterator[tuple[int, str]]:
-    """Yield the living DVC processes that hold paths of this project."""
-    import psutil
-
-    try:
-        held = json.loads(rwlock.read_text(encoding="utf-8"))
-        infos = [
-            *held.get("write", {}).values(),
-            *(info for infos in held.get("read", {}).values() for info in infos),
-        ]
-        entries = [(int(info["pid"]), str(info["cmd"])) for info in infos]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return  # absent, or truncated by SIGKILL
-    for pid, command in entries:
-        try:
-            # Process ids are reused: count only processes that are DVC.
-            if any("dvc" in part for part in psutil.Process(pid).cmdline()):
-                yield pid, command
-        except psutil.Error:
-            continue
-
-
-def forget_damaged(stage: Stage) -> int:
-    """Delete damaged objects that DVC has just restored as outputs of a stage, and those outputs.
-
-    Returns:
-        Number of damaged objects. DVC makes the outputs again, because neither they nor their
-            objects exist.
-    """
-    entry = entries_with([stage.name]).get(stage.name)
-    with open_repo() as repo:
-        files = Files(repo)
-        damaged = sum(
-            files.drop_damaged(out["md5"]) for out in (entry.get("outs", ()) if entry else ())
-        )
-    for out in stage.outs if damaged else ():
-        remove(out)
-    return damaged
+def _mend_run_cache(runs: Path) -> None:
+    """Remove half-written entries, which DVC takes for whole ones, and folders without entries."""
+    for folder in runs.glob("*/*"):
+        for left in folder.glob(".*.tmp"):
+            left.unlink()
+        if not any(folder.iterdir()):
+            folder.rmdir()
 
 
 def remove(path: Path) -> None:
@@ -183,21 +122,17 @@ def _orphans(folder: Path, owned: set[Path], recorded: set[Path]) -> Iterator[Pa
             yield path
 
 
-def settle_lock(repo: Repo, graph: StageGraph) -> list[str]:
-    """Bring dvc.lock into the order of a serial build, with DVC's own writer; return the dropped
-    entries.
-    """
+def forget_removed(repo: Repo, graph: StageGraph) -> list[str]:
+    """Remove the entries of removed stages from dvc.lock, and return their names."""
     from dvc.repo import lock_repo
     from dvc.utils.serialize import modify_yaml
 
     with lock_repo(repo):
-        present = list(own_entries())
-        stages = [CODE_STAGE, *(name for name, stage in graph.stages.items() if stage.locked)]
-        wanted = [name for name in stages if name in present]
-        if present != wanted:
-            partial = LOCKFILE.with_name(f".{LOCKFILE.name}.partial.yaml")
-            shutil.copyfile(LOCKFILE, partial)
-            with modify_yaml(str(partial)) as data:
-                data["stages"] = {name: data["stages"][name] for name in wanted}
-            os.replace(partial, LOCKFILE)
-    return [name for name in present if name not in wanted]
+        removed = [
+            name for name in own_entries() if name != CODE_STAGE and name not in graph.stages
+        ]
+        if removed:
+            with modify_yaml(LOCKFILE.name) as data:
+                for name in removed:
+                    del data["stages"][name]
+    return removed

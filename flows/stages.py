@@ -15,10 +15,8 @@ from uuid import UUID
 from prefect import get_run_logger
 from prefect.context import TaskRunContext
 
-from flows.dvc_output import DvcOutputParser
-from flows.planning import repro
+from flows import repro
 from flows.process import Command, interrupt
-from flows.recovery import forget_damaged
 from lexveil.lineage import provenance
 from lexveil.lineage.openlineage import Events
 from lexveil.runtime.dvc_graph import Stage, StageGraph
@@ -120,43 +118,38 @@ class Build:
         run = "" if context is None else str(context.task_run.id)
         if self.events is not None:
             self.events.stage_begins(stage, run)
-        result = self._repro(stage)
-        if result.state == "restored" and (damaged := forget_damaged(stage)):
-            self.watcher.say(f"{stage.name}: {damaged} damaged in DVC's cache; made again")
-            result = self._repro(stage)
+        result = self._repro(stage.name)
         if result.state == "ran" and self.origin is not None:
             provenance.keep(stage.name, self.origin, run)
         if self.events is not None:
             self.events.stage_ends(stage, run, result)
         return result
 
-    def _repro(self, stage: Stage) -> StageResult:
+    def _repro(self, stage: str) -> StageResult:
         logger = get_run_logger()
-        parser = DvcOutputParser(stage.name)
-        parser.log.parent.mkdir(parents=True, exist_ok=True)
         started = time.monotonic()
+        line = ""
         with self.lock:
             if self.stopped_by is not None:
-                return StageResult(stage.name, "stopped")
-            command = self.commands[stage.name] = Command(
-                repro(stage.name), stage_environment(self.workers)
-            )
-        self.watcher.start(stage.name)
+                return StageResult(stage, "stopped")
+            command = Command(repro.command(stage), stage_environment(self.workers))
+            self.commands[stage] = command
+        self.watcher.start(stage)
         try:
-            with parser.log.open("w", encoding="utf-8", buffering=1) as log:
+            with repro.log_of(stage).open("w", encoding="utf-8", buffering=1) as log:
                 for line in command.lines():
-                    if parser.read(line):
-                        log.write(line + "\n")
-                        logger.info(line)
-                        self.watcher.output(stage.name, line)
+                    log.write(line + "\n")
+                    logger.info(line)
+                    self.watcher.output(stage, line)
         finally:
             command.signal(signal.SIGKILL)  # only where an exception left the loop
-            code = command.wait()
+            command.wait()
             with self.lock:
-                del self.commands[stage.name]
+                del self.commands[stage]
         seconds = time.monotonic() - started
-        if code == 0:
-            return StageResult(stage.name, parser.state, seconds)
+        outcome = repro.outcome(stage)
+        if outcome.state != "failed":
+            return StageResult(stage, outcome.state, seconds)
         if self.stopped_by is not None:
-            return StageResult(stage.name, "stopped", seconds, "the run was stopped")
-        return StageResult(stage.name, "failed", seconds, *parser.failure(code))
+            return StageResult(stage, "stopped", seconds, "the run was stopped")
+        return StageResult(stage, "failed", seconds, *outcome.failure(line, stage))

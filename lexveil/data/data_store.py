@@ -9,11 +9,8 @@ never written to.
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -40,10 +37,11 @@ from lexveil.data.corpus_sampling import (
 )
 from lexveil.data.default import write_default_corpus, write_default_documents
 from lexveil.data.documents import DocumentSetReport, write_documents
-from lexveil.errors import LexveilError, RequestError, option
+from lexveil.errors import RequestError, option
 from lexveil.formats.compression import open_bytes
 from lexveil.formats.input_files import find_sources
 from lexveil.formats.messages import names, shown
+from lexveil.runtime import dvc_graph
 from lexveil.runtime.tables import atomic_file
 
 # Both are in a folder that .gitignore names, on the disk of data/.
@@ -392,15 +390,7 @@ def check_project(root: Path) -> None:
 def _tracked(root: Path) -> str:
     if _pointer(root) is None:
         return "no"
-    answer = _dvc(root, "status", "--json", "data.dvc")
-    if answer.returncode:
-        raise LexveilError(f"dvc status data.dvc failed: {_reason(answer.stderr)}")
-    changes = [
-        change
-        for change in json.loads(answer.stdout).get("data.dvc", [])
-        if isinstance(change, dict)
-    ]
-    states = {state for change in changes for state in change.get("changed outs", {}).values()}
+    states = dvc_graph.changes_of(root, root / "data.dvc")
     if not states:
         return "yes"
     return "unsaved" if states == {"not in cache"} and (root / "data").exists() else "changed"
@@ -414,7 +404,7 @@ def tracked_replacement(root: Path) -> Iterator[Path]:
     data = root / "data"
     _finish_swap(root)
     if (root / PREVIOUS).exists():  # a run was killed before `dvc add`: add now
-        _add(root)
+        dvc_graph.track(root, [root / "data"])
         shutil.rmtree(root / PREVIOUS)
     if data.exists() and any(data.rglob("*")) and (tracked := _tracked(root)) != "yes":
         why = (
@@ -429,7 +419,7 @@ def tracked_replacement(root: Path) -> Iterator[Path]:
     with _replacement(root) as partial:
         yield partial
     try:
-        _add(root)
+        dvc_graph.track(root, [root / "data"])
     except BaseException:
         _swap_back(root, before)
         raise
@@ -487,30 +477,3 @@ def _swap_back(root: Path, pointer: bytes | None) -> None:
         (root / "data.dvc").unlink(missing_ok=True)
     else:
         (root / "data.dvc").write_bytes(pointer)
-
-
-def _add(root: Path) -> None:
-    answer = _dvc(root, "add", "--quiet", "data")
-    if answer.returncode:
-        raise LexveilError(f"dvc add data failed, data.dvc is as it was: {_reason(answer.stderr)}")
-
-
-def _dvc(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"DVC_NO_ANALYTICS": "1", "DO_NOT_TRACK": "1"}
-    return subprocess.run(
-        [sys.executable, "-m", "dvc", *arguments],
-        cwd=root,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def _reason(output: str) -> str:
-    """Return DVC's error line, or the last line if there is none. The last line alone is often only
-    an offer of help.
-    """
-    lines = output.strip().split("\n")
-    return ([line for line in lines if line.startswith("ERROR")] or lines)[-1].strip()

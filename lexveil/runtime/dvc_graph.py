@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lexveil.errors import RequestError
+from lexveil.errors import LexveilError, RequestError
 from lexveil.parameters import nearest
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ class StageGraph:
 
 
 @contextlib.contextmanager
-def open_repo() -> Iterator[Repo]:
-    """Open the DVC project in the current folder.
+def open_repo(root: Path = Path()) -> Iterator[Repo]:
+    """Open the DVC project in a folder.
 
     Raises:
         RequestError: in one line, if the folder is not a DVC project, or dvc.yaml, dvc.lock or
@@ -77,11 +77,36 @@ def open_repo() -> Iterator[Repo]:
 
     logging.getLogger("dvc").setLevel(logging.ERROR)  # no progress bars, no hints
     try:
-        with Repo(_wait_for_lock=True) as repo:
+        with Repo(str(root), _wait_for_lock=True) as repo:
             yield repo
     except DvcException as error:
         line = " ".join(str(error).split())
         raise RequestError(f"DVC cannot read this project: {line[:300]}") from error
+
+
+def track(root: Path, paths: Sequence[Path]) -> None:
+    """Have DVC save files and folders, and describe them in .dvc files, as `dvc add` does.
+
+    Raises:
+        LexveilError: if DVC cannot.
+    """
+    with open_repo(root) as repo:
+        from dvc.exceptions import DvcException
+
+        try:
+            repo.add([str(path) for path in paths])
+        except (DvcException, OSError) as error:
+            line = " ".join(str(error).split())
+            raise LexveilError(f"`dvc add` failed: {line[:300]}") from None
+
+
+def changes_of(root: Path, pointer: Path) -> set[str]:
+    """Return the differences that DVC finds between a .dvc file and what it describes: "modified",
+    "deleted" or "not in cache"; empty if there are none.
+    """
+    with open_repo(root) as repo:
+        changes = [change for each in repo.status([str(pointer)]).values() for change in each]
+    return {state for change in changes for state in change.get("changed outs", {}).values()}
 
 
 def read_graph(repo: Repo) -> StageGraph:

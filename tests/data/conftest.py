@@ -1,13 +1,11 @@
 """A project to bring data into; DVC is played by a function, except where a test says otherwise."""
 
-import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from lexveil.data import data_store
+from lexveil.runtime import dvc_graph
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -18,14 +16,13 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "project"
     (folder / ".dvc").mkdir(parents=True)
     (folder / "dvc.yaml").write_text("stages: {}\n")
-    calls = folder / "calls"
 
-    def answer(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-        with calls.open("a") as log:
-            log.write(json.dumps(arguments) + "\n")
-        if arguments[0] == "add":
-            (root / "data.dvc").write_text("outs: []\n")
-        return subprocess.CompletedProcess(arguments, 0, stdout="{}", stderr="")
+    def track(root: Path, paths: list[Path]) -> None:
+        assert paths == [root / "data"]
+        with (folder / "tracked").open("a") as log:
+            log.write("data\n")
+        (root / "data.dvc").write_text("outs: []\n")
 
-    monkeypatch.setattr(data_store, "_dvc", answer)
+    monkeypatch.setattr(dvc_graph, "track", track)
+    monkeypatch.setattr(dvc_graph, "changes_of", lambda root, pointer: set())
     return folder

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import yaml
 from dvc import cli as dvc_cli
 
 from lexveil.errors import LexveilError
@@ -191,6 +192,10 @@ class Project:
 
     def lock(self) -> str:
         return (self.root / "dvc.lock").read_text()
+
+    def entries(self) -> dict[str, Any]:
+        """Return the entries of dvc.lock by stage."""
+        return dict(yaml.safe_load(self.lock())["stages"])
 
     def set_params(self, before: str, after: str) -> None:
         file = self.root / "params.yaml"

@@ -1,4 +1,4 @@
-"""Commands: their end, what is read out of their lines, and that nothing of them outlives it."""
+"""Commands: their end, the failures of stages, and that nothing of a command outlives it."""
 
 import os
 import sys
@@ -7,8 +7,8 @@ from contextlib import suppress
 import psutil
 import pytest
 
-from flows.dvc_output import DvcOutputParser
 from flows.process import Command, interrupt
+from flows.repro import Outcome
 
 
 @pytest.mark.parametrize("how", ["ends", "killed"])
@@ -41,41 +41,42 @@ def test_an_interrupted_command_cleans_up_and_a_deaf_one_is_killed() -> None:
     interrupt([deaf])  # a process already gone is no error
 
 
-ERROR = "ERROR: failed to reproduce 'check': failed to run: python -m tasks.check, exited with "
-
-
 @pytest.mark.parametrize(
-    ("lines", "message", "code"),
+    ("outcome", "line", "message", "code"),
     [
-        (["2 of 3", "CheckFailed: 2 of 3 hold", ERROR + "1"], "CheckFailed: 2 of 3 hold", 1),
-        (["RequestError: no such key", ERROR + "2"], "RequestError: no such key", 2),
-        (
-            ["2 of 3", ERROR + "137"],
-            "the stage was killed (signal 9), as when memory runs out; its output is in",
-            1,
+        pytest.param(
+            Outcome(code=1), "CheckFailed: 2 of 3 hold", "CheckFailed: 2 of 3 hold", 1, id="failed"
         ),
-        (["2 of 3", ERROR + "-9"], "the stage was killed (signal 9)", 1),
-        (
-            ["Running stage 'check':", "> python -m tasks.check", ERROR + "3"],
-            "the stage ended with code 3",
-            1,
+        pytest.param(
+            Outcome(code=2),
+            "RequestError: no such key",
+            "RequestError: no such key",
+            2,
+            id="refused",
         ),
-        (
-            ["OSError: [Errno 28] No space left on device", ERROR + "1"],
+        pytest.param(Outcome(code=137), "2 of 3", "was killed (signal 9), as when", 1, id="killed"),
+        pytest.param(Outcome(code=-9), "2 of 3", "was killed (signal 9), as when", 1, id="dead"),
+        pytest.param(Outcome(code=3), "", "the stage ended with code 3", 1, id="silent"),
+        pytest.param(
+            Outcome(code=1),
+            "OSError: [Errno 28] No space left on device",
             "free some space on that disk, and run",
             1,
+            id="full disk",
         ),
-        (
-            ["ERROR: failed to reproduce 'check': [Errno 30] Read-only file system"],
+        pytest.param(
+            Outcome(error="[Errno 30] Read-only file system"),
+            "",
             "make it writable",
             1,
+            id="read-only",
         ),
-        (["ERROR: Unable to acquire lock", "ERROR: another"], "Unable to acquire lock", 1),
-        ([], "DVC ended with code 255", 1),
+        pytest.param(
+            Outcome(error="Unable to acquire lock"), "2 of 3", "Unable to acquire lock", 1, id="dvc"
+        ),
+        pytest.param(Outcome(), "", "DVC ended without a result", 1, id="dvc killed"),
     ],
 )
-def test_failures(lines: list[str], message: str, code: int) -> None:
-    parser = DvcOutputParser("check")
-    assert all(parser.read(line) for line in lines)
-    said, exit_code = parser.failure(255)
+def test_failures(outcome: Outcome, line: str, message: str, code: int) -> None:
+    said, exit_code = outcome.failure(line, "check")
     assert message in said and exit_code == code

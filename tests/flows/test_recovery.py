@@ -79,7 +79,7 @@ def test_sigkill_leaves_nothing_running_and_the_last_run_gives_the_same_bytes(
     """A run is killed while sibling stages are working. Meanwhile other runs are refused, or wait
     and then continue.
     """
-    undisturbed = built.artifacts(), built.lock()
+    undisturbed = built.artifacts(), built.entries()
     project.set_params("count:\n  min_count: 2 ", "count:\n  min_count: 1 ")
     project.behave("count@a wait 600", "count@b wait 600")
     run = lexveil("run")
@@ -100,7 +100,7 @@ def test_sigkill_leaves_nothing_running_and_the_last_run_gives_the_same_bytes(
     code, out, err = finished(patient)
     assert (code, err) == (0, "")
     assert "was killed; this one continues there" in out
-    assert (project.artifacts(), project.lock()) == undisturbed
+    assert (project.artifacts(), project.entries()) == undisturbed
 
 
 @pytest.mark.parametrize(
