@@ -16,7 +16,6 @@ MODELS = LIBRARY / "models"
 PARAMS = Path("params.yaml")
 CORPUS = Path("data/corpus")
 DOCUMENTS = Path("data/documents")
-EMBEDDINGS = Path("data/embeddings")
 
 ARTIFACTS = Path("artifacts")
 SAMPLE = ARTIFACTS / "corpus/sample.parquet"
@@ -136,11 +135,6 @@ def evaluation(mechanism: str, strategy: str, epsilon: float) -> Path:
 def recovery(mechanism: str, strategy: str, epsilon: float) -> Path:
     """File of the recovery of one run: the shares of words that Bayes-optimal adversaries name."""
     return ARTIFACTS / "recovery" / mechanism / strategy / f"{epsilon}.json"
-
-
-def model(name: str) -> Path:
-    """Folder of an external word model: words.txt, vectors.npy, counts.npy, meta.json."""
-    return EMBEDDINGS / name
 
 
 def plan(mechanism: str, strategy: str, epsilon: float) -> Path:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 
 from lexveil import paths
-from lexveil.artifacts.external_embeddings import load_model
+from lexveil.artifacts.model_store import load_words_of
 from lexveil.artifacts.word_orders import write_word_orders
 from lexveil.config import load_params
 from lexveil.embeddings.list_sets import list_sets
@@ -37,7 +37,9 @@ def main() -> None:
         # Other models have no collocations, so in gst and mst the shared words would be single
         # words only.
         models = options.models if segmentation == "word" else ["own"]
-        spaces = {model: load_model(model, segmentation=segmentation) for model in models}
+        spaces = {
+            model: load_words_of(model, "word_orders.models", segmentation) for model in models
+        }
 
         def on_start(
             n_words: int,

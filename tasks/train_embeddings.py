@@ -1,7 +1,7 @@
 """Train the embedding of one segmentation: segmented/SEGMENTATION.txt -> embeddings/SEGMENTATION/.
 
 Training starts from the vectors of a packaged model if params.yaml: embeddings.base names one,
-whose other tokens are then added. An external model may replace the embedding of single words
+whose other tokens are then added. A packaged model may replace the embedding of single words
 (embeddings.word_model). An interrupted training resumes after its last finished epoch.
 """
 
@@ -18,7 +18,7 @@ from lexveil import paths
 from lexveil.artifacts.base_model import DIMENSIONS, about_base, base_space, find_base
 from lexveil.artifacts.embedding_benchmarks import embedding_metrics
 from lexveil.artifacts.embeddings import write_embedding
-from lexveil.artifacts.external_embeddings import load_model
+from lexveil.artifacts.model_store import load_words_of
 from lexveil.artifacts.purpose_files import purposes_of
 from lexveil.artifacts.training_checkpoints import FORMAT, resumed_training
 from lexveil.artifacts.user_lists import load_factors
@@ -45,7 +45,7 @@ def main() -> None:
     purposes_of(options.purposes)  # raise errors before the training
     if segmentation == "word" and options.word_model != "own":
         write(
-            load_model(options.word_model),
+            load_words_of(options.word_model, "embeddings.word_model"),
             segmentation,
             {"source": options.word_model},
             None,
@@ -113,7 +113,7 @@ def write(
     Args:
         raw: the embedding as it was trained.
         about: facts about the training for the record.
-        trained: the training of the embedding; None for an external model.
+        trained: the training of the embedding; None for a packaged model.
     """
     options = params.embeddings
     about["scale"] = options.scale

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 LINK = re.compile(r"(?<!!)\[[^]]*\]\(([^)\s]+)\)")
-GROUPS = ("data", "ledger", "embeddings", "model", "purpose", "sentences")  # verbs with actions
+GROUPS = ("data", "ledger", "model", "purpose", "sentences")  # verbs with actions
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 

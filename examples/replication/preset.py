@@ -242,8 +242,7 @@ def make_project(
         )
     changes = parameters(preset, request)
     if request.vectors is not None:
-        _lexveil("embeddings", "add", "words", request.vectors, cwd=project)
-        name = _imported(project)
+        name = _imported(request.vectors)
         changes = merged(changes, {"embeddings": {"word_model": name}})
         changes = merged(changes, {"word_orders": {"models": ["own", name]}})
     _write_params(project, changes)
@@ -317,17 +316,13 @@ def _drawn(file: Path, preset: Preset, request: ReplicationRequest, folder: Path
     return out
 
 
-def _imported(project: Path) -> str:
-    """Return NAME@HASH of the imported vectors."""
-    listed = subprocess.run(
-        [sys.executable, "-m", "lexveil.cli", "embeddings", "list", "--json"],
-        cwd=project,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    (name,) = json.loads(listed.stdout)
-    return str(name)
+def _imported(vectors: str) -> str:
+    """Make a model of word vectors in the user's data folder, and return its NAME@HASH."""
+    words = ["--name", "replication", "--license", "unknown", "--language", "en"]
+    argv = [sys.executable, "-m", "lexveil.cli", "model", "add", vectors, *words]
+    argv += ["--collocations", "none", "--force", "--json"]
+    added = subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True)
+    return str(json.loads(added.stdout)["model"])
 
 
 def _lexveil(*arguments: object, cwd: Path | None = None) -> None:

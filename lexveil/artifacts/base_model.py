@@ -7,10 +7,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from lexveil import paths
 from lexveil.artifacts.collocation_tables import WORD_COLUMNS
-from lexveil.artifacts.external_embeddings import DIGITS
-from lexveil.artifacts.model_store import installed
+from lexveil.artifacts.model_store import find_pinned
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.config import NO_BASE, EmbeddingParams
 from lexveil.embeddings.word_space import WordSpace
@@ -24,38 +22,16 @@ def find_base(settings: EmbeddingParams) -> PackagedModel | None:
     """Return the base model that params.yaml names; None for ``none``.
 
     Raises:
-        ParameterError: if there is no such model, its content does not match the hash, a model of
-            the user is named without a hash, or the dimensions of its vectors differ from
+        ParameterError: as of ``find_pinned``; or if the dimensions of its vectors differ from
             params.yaml.
     """
-    name, _, wanted = settings.base.partition("@")
-    if name == NO_BASE:
+    if settings.base == NO_BASE:
         return None
-    models = installed()
-    if name not in models:
-        raise ParameterError(
-            f"params.yaml: embeddings.base: there is no model {name} (there are: "
-            f"{', '.join(models) or 'none'}); "
-            f"import it by `lexveil model add FILE`, or write `base: {NO_BASE}`"
-        )
-    model = models[name]
-    named = f"{name}@{model.hash[:DIGITS]}"
-    if settings.base not in (named, name):
-        raise ParameterError(
-            f"params.yaml: embeddings.base is {settings.base}, but the installed model is "
-            f"{named}; write that, or "
-            "import the other one again"
-        )
-    if not wanted and model.folder.parent != paths.MODELS:
-        raise ParameterError(
-            f"params.yaml: embeddings.base: {name} does not ship with the library; write "
-            f"{named}, so that DVC sees "
-            "when it changes"
-        )
+    model = find_pinned(settings.base, "embeddings.base")
     if settings.dimensions not in (None, model.card.dimensions):
         raise ParameterError(
             f"params.yaml: embeddings.dimensions is {settings.dimensions}, but vectors of the "
-            f"base {name} have "
+            f"base {model.card.name} have "
             f"{model.card.dimensions}; write `dimensions: null`, or `base: {NO_BASE}`"
         )
     return model

@@ -9,8 +9,10 @@ from pathlib import Path
 
 from lexveil import paths
 from lexveil.artifacts import purpose_files
+from lexveil.artifacts.embeddings import load_embedding
 from lexveil.artifacts.packaged_model import CARD, PackagedModel
-from lexveil.errors import RequestError
+from lexveil.embeddings.word_space import WordSpace
+from lexveil.errors import ParameterError, RequestError
 
 OWN = "own"  # what a project's own run made; no packaged model has this name
 # endings of files of word vectors
@@ -49,6 +51,56 @@ def find(name: str) -> PackagedModel:
         there = ", ".join([*models, f"{OWN} (of a project that has run)"])
         raise RequestError(f"there is no model {name}; there are {there}")
     return models[name]
+
+
+def find_pinned(named: str, place: str) -> PackagedModel:
+    """Return the model that params.yaml names: NAME of a model that ships, or NAME@HASH.
+
+    A run that names the hash cannot silently get another model of the same name, and DVC, which
+    compares params.yaml, notices a change of the model.
+
+    Args:
+        named: the value in params.yaml.
+        place: its key, for messages.
+
+    Raises:
+        ParameterError: if there is no such model, its content does not match the hash, or a model
+            of the user is named without a hash.
+    """
+    name, _, wanted = named.partition("@")
+    models = installed()
+    if name not in models:
+        raise ParameterError(
+            f"params.yaml: {place}: there is no model {name} (there are: "
+            f"{', '.join(models) or 'none'}); import it by `lexveil model add FILE`"
+        )
+    model = models[name]
+    if named not in (model.pinned, name):
+        raise ParameterError(
+            f"params.yaml: {place} is {named}, but the installed model is {model.pinned}; write "
+            "that, or import the other one again"
+        )
+    if not wanted and model.folder.parent != paths.MODELS:
+        raise ParameterError(
+            f"params.yaml: {place}: {name} does not ship with the library; write {model.pinned}, "
+            "so that DVC sees when it changes"
+        )
+    return model
+
+
+def load_words_of(named: str, place: str, segmentation: str = "word") -> WordSpace:
+    """Return the embedding that params.yaml names: ``own`` (that of ``segmentation``), gst or mst
+    of this project; or the single words of a model by NAME@HASH.
+
+    Raises:
+        MissingArtifact: if the project has not trained the embedding.
+        ParameterError: as of ``find_pinned``.
+    """
+    if named == OWN:
+        return load_embedding(segmentation)
+    if "@" not in named:
+        return load_embedding(named)
+    return find_pinned(named, place).space("word", as_trained=True)
 
 
 def files_named(names: Iterable[str]) -> dict[str, Path]:

@@ -43,7 +43,7 @@ from lexveil.embeddings.scaling import Rule, scaled
 from lexveil.embeddings.word_orders import WordLists
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.parameters import MODEL_NAME
-from lexveil.runtime.hashes import sha256
+from lexveil.runtime.hashes import SHORT, sha256
 from lexveil.runtime.tables import atomic_directory, write_json
 from lexveil.text.collocation_index import MAX_WORDS, Collocations
 from lexveil.text.encode import Lexicon
@@ -273,6 +273,11 @@ class PackagedModel:
     def hash(self) -> str:
         """SHA-256 of the model card, which lists the hashes of all other files."""
         return sha256(self.folder / CARD)
+
+    @property
+    def pinned(self) -> str:
+        """NAME@HASH, by which params.yaml names this content of the model."""
+        return f"{self.card.name}@{self.hash[:SHORT]}"
 
     @cached_property
     def tokens(self) -> list[str]:

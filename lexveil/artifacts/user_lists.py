@@ -13,11 +13,10 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from lexveil.artifacts.external_embeddings import DIGITS
 from lexveil.detectors.detection import ANY
 from lexveil.detectors.lists import Phrases, entries
 from lexveil.errors import ParameterError, RequestError
-from lexveil.runtime.hashes import sha256
+from lexveil.runtime.hashes import SHORT, sha256
 from lexveil.text.normal_forms import token_of
 
 SCALE_LIST = "params.yaml: embeddings.scale_list"
@@ -106,7 +105,7 @@ def listed_file(named: str, key: str) -> Path:
         raise ParameterError(
             f"{key}: there is no file {name}; paths are relative to the project's folder"
         )
-    if (content := sha256(file)[:DIGITS]) != wanted:
+    if (content := sha256(file)[:SHORT]) != wanted:
         raise ParameterError(
             f"{key} is {named}, but the file is {name}@{content}; write that if its change is meant"
         )

@@ -1,4 +1,4 @@
-"""The verbs of data: the corpus, the documents, and external word vectors."""
+"""The verbs of data: the corpus and the documents."""
 
 from __future__ import annotations
 
@@ -189,51 +189,3 @@ def sources_of(corpus: Sequence[str]) -> Path | str | dict[str, Path | str] | No
             )
         sources[name] = _source(path)
     return sources
-
-
-embeddings = actions(
-    "embeddings",
-    """Import external word vectors: GloVe, word2vec, fastText.
-
-    Checks a file of word vectors, normalizes its words as the tokenizer does, and stores it in
-    data/embeddings/NAME, which data.dvc tracks. Prints NAME@HASH for params.yaml:
-    word_orders.models (for 1-Diffractor), embeddings.word_model (for S1).
-
-        lexveil embeddings add glove glove.6B.100d.txt --max-words 100000
-        lexveil embeddings list
-    """,
-)
-
-
-@embeddings.command
-def add(
-    name: Annotated[str, Parameter(name="NAME")],
-    file: Annotated[Path, Parameter(name="FILE")],
-    /,
-    *,
-    max_words: Count | None = None,
-    wait: Wait = False,
-    json: Json = False,
-) -> None:
-    """Import GloVe text, word2vec text or binary, or fastText .vec; gzipped or not.
-
-    Args:
-        name: its name in params.yaml; an existing one is replaced
-        file: file of the vectors
-        max_words: keep the first N usable words (files list frequent words first)
-    """
-    file = file.absolute()
-    root = in_project()
-    from lexveil.data import external_embeddings
-
-    with build_lock(wait):
-        show(external_embeddings.add(name, file, root, max_words), json)
-
-
-@embeddings.command(name="list")
-def list_models(*, json: Json = False) -> None:
-    """List the imported word vectors."""
-    root = in_project()
-    from lexveil.data import external_embeddings
-
-    show(external_embeddings.listed(root), json)

@@ -49,7 +49,7 @@ VERBS = {
     "model": "model purpose",
     "sentences": "sentences",
     "project": "init run report collocations recommend lineage release schedule ui",
-    "data": "data embeddings",
+    "data": "data",
 }
 
 APP = App(

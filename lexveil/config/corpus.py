@@ -26,7 +26,7 @@ Screen = Literal["patterns", "slurs", "names"]
 
 
 HASHED = "(the hash stands for the content, so that DVC sees when it changes)"
-OF_LIST = "as `lexveil embeddings list` shows it"
+OF_LIST = "as `lexveil model list` shows it"
 ListModel = Annotated[
     str, matching(MODEL, f"it must be own, gst, mst, or NAME@HASH {OF_LIST} {HASHED}")
 ]
@@ -133,7 +133,7 @@ class EmbeddingParams(Documented):
     workers: int = Field(1, ge=1, le=1024)
     """more than one is faster and not repeatable byte for byte"""
     word_model: WordModel = "own"
-    """of S1: own is trained here, or NAME@HASH of a model from `lexveil embeddings add`"""
+    """of S1: own is trained here, or NAME@HASH of a model, as `lexveil model list` shows it"""
     scale: Literal["none", "unit", "frequency"] = "frequency"
     """lengths of vectors: as trained (the papers'), all 1, or the shorter the rarer a word, which
     hides rare words among each other; the unit of every epsilon changes with it"""

@@ -23,7 +23,6 @@ import pyarrow.parquet as pq
 
 from lexveil import paths
 from lexveil.artifacts.base_model import find_base
-from lexveil.artifacts.external_embeddings import DIGITS
 from lexveil.artifacts.model_store import find
 from lexveil.config import load_params
 from lexveil.data.corpus import CorpusReport, write_corpus, write_no_corpus
@@ -238,7 +237,7 @@ def _base(model: str) -> str:
     Lexveil, name and hash for a model of the user.
     """
     package = find(model)
-    return model if package.folder.parent == paths.MODELS else f"{model}@{package.hash[:DIGITS]}"
+    return model if package.folder.parent == paths.MODELS else package.pinned
 
 
 def set_base(root: Path, base: str) -> bool:
@@ -317,7 +316,6 @@ def complete(root: Path, partial: Path) -> list[str]:
     defaults = {
         "documents": write_default_documents,
         "corpus": write_default_corpus,
-        "embeddings": None,
     }
     for name, write_default in defaults.items():
         old = root / "data" / name
@@ -326,7 +324,7 @@ def complete(root: Path, partial: Path) -> list[str]:
             continue
         if old.is_dir() and any(old.iterdir()):
             shutil.copytree(old, new, symlinks=True, copy_function=link_or_copy)
-        elif write_default is not None:
+        else:
             write_default(new)
             notes.append(
                 f"{name}: none was given and none was there, so the embedded default's is used"

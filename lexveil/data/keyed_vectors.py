@@ -1,8 +1,8 @@
-"""Reader for files of gensim's ``KeyedVectors.save``, which runs no code from the file.
+"""Words and vectors of gensim's ``KeyedVectors``: of an object in memory, or of a file.
 
-The file is a pickle, and a pickle may ask for a call of any function. This reader calls only
-functions that build NumPy arrays, and replaces the class of the vectors by a plain holder of
-attributes. It refuses a file that asks for anything else.
+A file of ``KeyedVectors.save`` is a pickle, and a pickle may ask for a call of any function. This
+reader calls only functions that build NumPy arrays, and replaces the class of the vectors by a
+plain holder of attributes. It refuses a file that asks for anything else.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import pickle  # only its parser, with a list of all allowed names
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,8 @@ OTHER_FORM = "write it anew by KeyedVectors.save_word2vec_format(FILE)"
 
 class _Holder:
     """Holder of the attributes of an object whose class is not instantiated."""
+
+    vectors: Any = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -60,11 +62,51 @@ def _numpy_function(name: str) -> Callable[..., Any]:
     return function
 
 
-def read_keyed_vectors(
-    file: Path,
-) -> tuple[list[str], npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-    """Return words (n), vectors (n, p) and counts (n,) of a gensim file; counts are 0 if the file
-    has none.
+class KeyedTable(NamedTuple):
+    """Words with their vectors.
+
+    Attributes:
+        words: n words.
+        vectors: (n, p).
+        counts: (n,) numbers of occurrences, 0 where they are not known.
+    """
+
+    words: list[str]
+    vectors: npt.NDArray[np.float32]
+    counts: npt.NDArray[np.int64]
+
+
+def table_of(held: Any, name: str, way_out: str) -> KeyedTable:
+    """Return words, vectors and counts of an object of gensim.
+
+    Args:
+        held: KeyedVectors, or an object with the attributes of one.
+        name: of the object, for messages.
+        way_out: advice for an object that holds no word vectors.
+
+    Raises:
+        RequestError: if it does not hold as many vectors as words.
+    """
+    words: Any = getattr(held, "index_to_key", None) or getattr(held, "index2word", None)
+    vectors: Any = getattr(held, "vectors", None)
+    is_sound = (
+        isinstance(words, list)
+        and all(isinstance(word, str) for word in words)
+        and isinstance(vectors, np.ndarray)
+        and vectors.ndim == 2
+        and vectors.dtype.kind == "f"
+        and len(vectors) == len(words)
+    )
+    if not is_sound:
+        raise RequestError(f"{name}: holds no words with a vector each; {way_out}")
+    counts = getattr(held, "expandos", {}).get("count")
+    if not isinstance(counts, np.ndarray) or counts.shape != (len(words),):
+        counts = np.zeros(len(words))
+    return KeyedTable(words, np.asarray(vectors, dtype=np.float32), counts.astype(np.int64))
+
+
+def read_keyed_vectors(file: Path) -> KeyedTable:
+    """Read a file of gensim.
 
     gensim stores arrays of more than some megabytes beside the file, in FILE.vectors.npy.
 
@@ -80,26 +122,11 @@ def read_keyed_vectors(
         ) from None
     except Exception:  # a damaged pickle raises anything
         raise RequestError(f"{shown(file)}: damaged, or no KeyedVectors; {OTHER_FORM}") from None
-    words: Any = getattr(held, "index_to_key", None) or getattr(held, "index2word", None)
-    vectors: Any = getattr(held, "vectors", None)
-    beside = file.with_name(f"{file.name}.vectors.npy")
-    if vectors is None and beside.is_file():
-        vectors = np.load(beside, mmap_mode="r", allow_pickle=False)
-    if vectors is None:
-        raise RequestError(f"{shown(file)}: its vectors lie in {shown(beside)}, which is not there")
-    is_sound = (
-        isinstance(words, list)
-        and all(isinstance(word, str) for word in words)
-        and isinstance(vectors, np.ndarray)
-        and vectors.ndim == 2
-        and vectors.dtype.kind == "f"
-        and len(vectors) == len(words)
-    )
-    if not is_sound:
-        raise RequestError(f"{shown(file)}: its words and vectors do not fit; {OTHER_FORM}")
-    counts = getattr(held, "expandos", {}).get("count")
-    if isinstance(counts, np.ndarray) and counts.shape == (len(words),):
-        known = counts.astype(np.int64)
-    else:
-        known = np.zeros(len(words), dtype=np.int64)
-    return words, np.asarray(vectors, dtype=np.float32), known
+    if isinstance(held, _Holder) and held.vectors is None:
+        beside = file.with_name(f"{file.name}.vectors.npy")
+        if not beside.is_file():
+            raise RequestError(
+                f"{shown(file)}: its vectors lie in {shown(beside)}, which is not there"
+            )
+        held.vectors = np.load(beside, mmap_mode="r", allow_pickle=False)
+    return table_of(held, shown(file), OTHER_FORM)

@@ -15,7 +15,6 @@ from tempfile import TemporaryDirectory
 from filelock import FileLock, Timeout
 
 from lexveil import paths
-from lexveil.artifacts.external_embeddings import DIGITS
 from lexveil.artifacts.model_store import DEFAULT, OWN, find, installed
 from lexveil.artifacts.packaged_model import CARD, PackagedModel
 from lexveil.data.imported_models import MAX_WORDS, Import, import_vectors
@@ -50,15 +49,9 @@ def model_of(name: str) -> PackagedModel:
     return PackagedModel(folder)
 
 
-def named(folder: Path) -> str:
-    """Return NAME@HASH of a model."""
-    model = PackagedModel(folder)
-    return f"{model.card.name}@{model.hash[:DIGITS]}"
-
-
 def listed() -> dict[str, object]:
     """Return NAME@HASH of every model with its facts, for `lexveil model list`."""
-    return {named(model.folder): _facts(model) for model in installed().values()}
+    return {model.pinned: _facts(model) for model in installed().values()}
 
 
 def _facts(model: PackagedModel) -> dict[str, object]:
@@ -100,7 +93,7 @@ def verify(what: str) -> dict[str, object]:
             raise RequestError(f"{shown(what)}: there is no such model, folder or file")
         card = verify_folder(folder, path)
         return {
-            "model": named(folder),
+            "model": PackagedModel(folder).pinned,
             "sound": True,
             "tokens": card.n_tokens,
             "license": card.license,
@@ -168,7 +161,8 @@ def add(source: Path, options: ImportOptions, force: bool) -> dict[str, object]:
         shutil.rmtree(target, ignore_errors=True)
         target.parent.mkdir(exist_ok=True)
         os.replace(folder, target)
-    return {"model": named(target), "replaced": replaced, **_facts(PackagedModel(target))}
+    made = PackagedModel(target)
+    return {"model": made.pinned, "replaced": replaced, **_facts(made)}
 
 
 def _is_zip(source: Path) -> bool:
@@ -274,7 +268,7 @@ def export(name: str, out: Path | None, force: bool) -> dict[str, object]:
     if out.exists() and not force:
         raise RequestError(f"{shown(out)} is there already; replace it with {option('force')}")
     write_archive(model.folder, card, out)
-    return {"file": str(out), "model": named(model.folder), "sha256": sha256(out)}
+    return {"file": str(out), "model": model.pinned, "sha256": sha256(out)}
 
 
 def remove(name: str) -> dict[str, object]:

@@ -6,14 +6,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lexveil.data import model_collection
 from lexveil.data.imported_models import MAX_WORDS
+from lexveil.data.keyed_vectors import table_of
 from lexveil.data.model_collection import ImportOptions
-from lexveil.errors import RequestError
+
+WAY_OUT = (
+    "give KeyedVectors of gensim (of a Word2Vec model its attribute wv), or the path of a file"
+)
 
 
 class Vectors(Protocol):
@@ -80,23 +83,6 @@ def add_model(
 
 
 def _table(vectors: Vectors) -> pa.Table:
-    """The words, vectors and counts as ``lexveil.data.word_vectors`` reads them.
-
-    Raises:
-        RequestError: if the object holds no word vectors.
-    """
-    try:
-        words = list(vectors.index_to_key)
-        rows = np.asarray(vectors.vectors, dtype=np.float32)
-    except (AttributeError, TypeError, ValueError):
-        raise RequestError(
-            f"vectors: a {type(vectors).__name__}; give KeyedVectors of gensim (of a Word2Vec "
-            "model its attribute wv), or the path of a file"
-        ) from None
-    if rows.ndim != 2 or len(words) != len(rows):
-        raise RequestError(f"vectors: {len(words):,} words, and vectors of shape {rows.shape}")
-    columns = {"word": pa.array(words, pa.string()), "vector": pa.array(list(rows))}
-    counts = getattr(vectors, "expandos", {}).get("count")
-    if counts is not None and len(counts) == len(words):
-        columns["count"] = pa.array(np.asarray(counts, dtype=np.int64))
-    return pa.table(columns)
+    """Return the words, vectors and counts as ``lexveil.data.word_vectors`` reads them."""
+    words, rows, counts = table_of(vectors, "vectors", WAY_OUT)
+    return pa.table({"word": words, "vector": list(rows), "count": counts})

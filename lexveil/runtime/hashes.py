@@ -10,6 +10,9 @@ from pathlib import Path
 
 from lexveil import paths
 
+# digits of a hash in NAME@HASH and FILE@HASH: enough to distinguish the files of a project
+SHORT = 12
+
 
 def sha256(file: Path) -> str:
     """Return the sha256 of a file, in hex."""

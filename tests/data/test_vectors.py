@@ -9,10 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gensim.models import KeyedVectors
-from intake_files import tree
 
-from lexveil.artifacts.embeddings import read_space
-from lexveil.data import data_store, external_embeddings
 from lexveil.data.word_vectors import read_model
 from lexveil.errors import RequestError
 
@@ -153,89 +150,3 @@ def test_faults_are_named_by_their_place(
 ) -> None:
     with pytest.raises(RequestError, match=said):
         read_model(file(content))
-
-
-def test_a_model_is_added_listed_replaced_and_kept(
-    root: Path, file: Callable[[bytes], Path]
-) -> None:
-    """The rest of data/ stays; `data use` and `data default` keep models."""
-    path = file(FORMS["word2vec binary, gensim"][1])
-    first = external_embeddings.add("mine", path, root)
-    assert (first["replaced"], first["words"], first["read"], first["left_out"]) == (
-        False,
-        5,
-        5,
-        {},
-    )
-    assert sorted(entry.name for entry in (root / "data").iterdir()) == [
-        "corpus",
-        "documents",
-        "embeddings",
-    ]
-    assert np.array_equal(read_space(root / "data/embeddings/mine").vectors, VECTORS)
-
-    others = {
-        name: content
-        for name, content in tree(root / "data").items()
-        if not name.startswith("embeddings")
-    }
-    path.write_bytes(rows(WORDS[:3], VECTORS[:3]))
-    second = external_embeddings.add("mine", path, root)
-    assert second["replaced"] and second["model"] != first["model"] and second["words"] == 3
-    external_embeddings.add("other", path, root, max_words=2)
-    listed = external_embeddings.listed(root)
-    assert [name.split("@")[0] for name in listed] == ["mine", "other"] and second[
-        "model"
-    ] in listed
-
-    kept = {
-        name: content
-        for name, content in tree(root / "data").items()
-        if name.startswith("embeddings")
-    }
-    data_store.use_default(root)
-    assert tree(root / "data") == others | kept
-    (root.parent / "c.txt").write_text("a b\n")
-    data_store.use(root.parent / "c.txt", [], "text", root)
-    assert {
-        name: one for name, one in tree(root / "data").items() if name.startswith("embeddings")
-    } == kept
-
-
-def test_the_same_file_is_the_same_model(root: Path, file: Callable[[bytes], Path]) -> None:
-    text, again = (
-        external_embeddings.add(name, file(FORMS["GloVe"][1]), root)["model"]
-        for name in ("one", "two")
-    )
-    assert text.split("@")[1] == again.split("@")[1]
-    # Another form of the same vectors, too.
-    assert (
-        external_embeddings.add("one", file(FORMS["word2vec binary, gensim"][1]), root)["model"]
-        == text
-    )
-
-
-def test_a_refused_file_changes_nothing(root: Path, file: Callable[[bytes], Path]) -> None:
-    external_embeddings.add("mine", file(FORMS["GloVe"][1]), root)
-    before = tree(root)
-    for name, content in [
-        ("mine", b"a 1 2\nb 1\n"),
-        ("Mine", rows()),
-        ("own", rows()),
-        ("../x", rows()),
-        ("", rows()),
-    ]:
-        with pytest.raises(RequestError):
-            external_embeddings.add(name, file(content), root)
-    with pytest.raises(RequestError, match="at least 2"):
-        external_embeddings.add("mine", file(rows()), root, max_words=1)
-    assert tree(root) == before
-
-
-def test_absent_data_that_dvc_knows_is_not_replaced_by_the_default(
-    root: Path, file: Callable[[bytes], Path]
-) -> None:
-    (root / "data.dvc").write_text("outs: []\n")
-    with pytest.raises(RequestError, match="dvc pull"):
-        external_embeddings.add("mine", file(rows()), root)
-    assert not (root / "data").exists()

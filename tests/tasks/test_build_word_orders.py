@@ -2,16 +2,17 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+import lexveil
 from lexveil import RequestError, paths
-from lexveil.artifacts.embeddings import load_embedding, load_words, write_embedding
-from lexveil.artifacts.external_embeddings import content_hash
+from lexveil.artifacts.embeddings import load_embedding, load_words
+from lexveil.artifacts.model_store import find
 from lexveil.artifacts.word_orders import load_word_orders
 from lexveil.embeddings.word_orders import greedy_orders
-from lexveil.embeddings.word_space import WordSpace
 from tests.conftest import run_stage
 from tests.tasks.changing import change_params
 
@@ -22,6 +23,19 @@ def files(folder: Path) -> dict[str, bytes]:
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty data folder of the user."""
+    monkeypatch.setenv("LEXVEIL_HOME", str(tmp_path / "home"))
+
+
+def add_mine(tokens: list[str], vectors: np.ndarray) -> str:
+    """Make a model of word vectors, and return its name with its hash."""
+    keyed = SimpleNamespace(index_to_key=tokens, vectors=vectors)
+    said = {"license": "CC0-1.0", "language": "en", "collocations": "none"}
+    return find(lexveil.add_model(keyed, name="mine", force=True, **said)).pinned
 
 
 def test_lists_of_one_model(project: Path) -> None:
@@ -49,12 +63,12 @@ def test_lists_of_one_model(project: Path) -> None:
 
 def test_lists_of_several_models_are_over_the_words_that_all_know(project: Path) -> None:
     known = load_words("word")
-    tokens = ["zzz-unknown", *known[50:400:2]]
-    vectors = np.random.default_rng(1).standard_normal((len(tokens), 5)).astype(np.float32)
-    write_embedding(
-        WordSpace(tokens, vectors, np.zeros(len(tokens), dtype=np.int64)), paths.model("mine")
-    )
-    name = f"mine@{content_hash(paths.model('mine'))}"
+    tokens = ["zzzunknown", *known[50:400:2]]
+    drawn = np.random.default_rng(1).standard_normal((len(tokens), 5)).astype(np.float32)
+    name = add_mine(tokens, drawn)
+    space = find("mine").space("word")
+    vectors = np.asarray(space.vectors)
+    tokens = list(space.tokens)
     change_params(word_orders={"models": ["own", "gst", name]})
     run_stage("build_word_orders")
     one, two, alone = (load_word_orders("word", name) for name in ("L0", "L1", "L2"))
@@ -75,20 +89,15 @@ def test_lists_of_several_models_are_over_the_words_that_all_know(project: Path)
     ].keys() == {"own"}
 
     # Another content under the same name is not what params.yaml names.
-    write_embedding(
-        WordSpace(tokens, vectors * 2, np.zeros(len(tokens), dtype=np.int64)), paths.model("mine")
-    )
-    with pytest.raises(RequestError, match="is mine@"):
+    add_mine(tokens, vectors * 2)
+    with pytest.raises(RequestError, match="the installed model is mine@"):
         run_stage("build_word_orders")
 
 
 def test_a_brought_model_takes_the_place_of_the_one_of_words(project: Path) -> None:
     tokens = ["one", "two", "three"]
-    write_embedding(
-        WordSpace(tokens, np.eye(3, 4, dtype=np.float32), np.zeros(3, dtype=np.int64)),
-        paths.model("mine"),
-    )
-    change_params(embeddings={"word_model": f"mine@{content_hash(paths.model('mine'))}"})
+    name = add_mine(tokens, np.eye(3, 4, dtype=np.float32))
+    change_params(embeddings={"word_model": name})
     before = files(paths.embedding("gst"))
     for segmentation in ("word", "gst"):
         run_stage("train_embeddings", segmentation)
