@@ -178,9 +178,20 @@ def operator_form() -> str:
 
 PARAMETERS = """# Parameters
 
-Every key of `params.yaml`: type, default, range and meaning. Written by `python .ci/reference.py
---write` from the models in `lexveil/config/` and `lexveil/mechanisms/`; do not edit. A key may be
-left out if it has a default.
+Every key of the two files of a project: type, default, range and meaning. Written by `python
+.ci/reference.py --write` from the models in `lexveil/config/` and `lexveil/mechanisms/`; do not
+edit. A key may be left out if it has a default.
+
+| file | content | what a change makes stale |
+| --- | --- | --- |
+| [`params.yaml`](#paramsyaml) | what results of an experiment depend on | the stages that read it |
+| [`lexveil.toml`](#lexveiltoml) | machine, releases, ledger, inbox, detectors, runs | nothing |
+
+A `params.yaml` of an earlier version, which had all of it, is refused; `lexveil init --upgrade`
+moves what belongs into `lexveil.toml`, with values and comments.
+"""
+TABLE = """| key | type | default | range | meaning |
+| --- | --- | --- | --- | --- |
 """
 NAMES = {
     int: "whole number",
@@ -192,27 +203,34 @@ NAMES = {
 
 
 def parameter_page() -> str:
-    """Every key of params.yaml, from the models: a table for each section."""
-    from lexveil.config import Params
+    """Every key of params.yaml and lexveil.toml, from the models: a table for each section."""
+    from lexveil.config import Configuration, Params
 
     parts = [PARAMETERS]
-    for title, section in _sections(Params, ""):
-        rows = [
-            _row(key, field)
-            for key, field in fields_of(section).items()
-            if section_of(field) is None
-        ]
-        if rows:
-            about = " ".join((section.__doc__ or "").replace("``", "`").split())
-            table = "\n".join(
-                [
-                    "| key | type | default | range | meaning |",
-                    "| --- | --- | --- | --- | --- |",
-                    *rows,
-                ]
-            )
-            parts.append(f"## {title or 'Top level'}\n\n{about}\n\n{table}\n")
+    for file, model in (("params.yaml", Params), ("lexveil.toml", Configuration)):
+        parts.append(f"## {file}\n\n{_about(model)}\n")
+        for title, section in _sections(model, ""):
+            rows = [
+                _row(key, field, model is Configuration)
+                for key, field in fields_of(section).items()
+                if section_of(field) is None
+            ]
+            if rows:
+                head = f"### {title}\n\n{_about(section)}\n\n" if title else ""
+                parts.append(f"{head}{TABLE}" + "\n".join(rows) + "\n")
     return "\n".join(parts)
+
+
+def _about(section: type[Section]) -> str:
+    return " ".join((section.__doc__ or "").replace("``", "`").split())
+
+
+def configuration_file() -> str:
+    """The lexveil.toml with all defaults, which `lexveil init` copies."""
+    from lexveil.config import Configuration
+    from lexveil.config.toml_text import as_toml
+
+    return as_toml(Configuration())
 
 
 def _sections(section: type[Section], prefix: str) -> Iterator[tuple[str, type[Section]]]:
@@ -222,13 +240,19 @@ def _sections(section: type[Section], prefix: str) -> Iterator[tuple[str, type[S
             yield from _sections(inner, f"{prefix}.{key}" if prefix else key)
 
 
-def _row(key: str, field: FieldInfo) -> str:
+def _row(key: str, field: FieldInfo, is_toml: bool) -> str:
+    from lexveil.config.toml_text import can_be_lifted
+
     default = field.get_default(call_default_factory=True)
     shown = "required" if default is PydanticUndefined else f"`{json.dumps(default)}`"
+    kind = _kind(field.annotation, field.metadata)
+    if is_toml:  # which has no null
+        kind = kind.replace(" or null", ' or `"none"`' if can_be_lifted(field) else "")
+        shown = "" if default is None else shown
     limits = limits_of(field).replace(" and ", " to ")
     cells = [
         f"`{key}`",
-        _kind(field.annotation, field.metadata),
+        kind,
         shown,
         limits,
         field.description or "",
@@ -276,6 +300,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/record.schema.json": record_form,
     "docs/operator.schema.json": operator_form,
     "docs/reference/parameters.md": parameter_page,
+    "lexveil.toml": configuration_file,
     "docs/reference/model-en.md": model_page,
 }
 

@@ -13,7 +13,7 @@ import json
 import sys
 from pathlib import Path
 
-from lexveil.config import load_params
+from lexveil.config import load_configuration
 from lexveil.errors import LexveilError
 from lexveil.inbox.archive import CURRENT, CURRENT_WITHOUT, INDEX
 from lexveil.inbox.report import ReleaseReport
@@ -32,7 +32,7 @@ def release(dry_run: bool = False) -> ReleaseReport:
     with contextlib.redirect_stdout(sys.stderr):  # standard output is the result
         report = release_inbox(dry_run)
         if not dry_run:
-            track(Path(load_params().inbox.archive))
+            track(Path(load_configuration().inbox.archive))
     return report
 
 

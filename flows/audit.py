@@ -22,7 +22,7 @@ from flows.supervision import exclusive, run_command, timed_out
 from lexveil.artifacts.calibrations import epsilon_of
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.model_store import OWN
-from lexveil.config import Params, load_params
+from lexveil.config import Configuration, Params, load_configuration, load_params
 from lexveil.levels import Level
 from lexveil.mechanisms.variants import base_of
 from lexveil.paths import AUDITS
@@ -57,11 +57,11 @@ def audit_command(combination: Combination, words: int, samples: int, out: Path)
     ]
 
 
-def released(params: Params) -> list[Combination]:
-    """Return the combination that the nightly release runs, with its base ε: that of params.yaml,
+def released(configuration: Configuration) -> list[Combination]:
+    """Return the combination that the nightly release runs, with its base ε: that of lexveil.toml,
     that of its level or recovery, or the document budget over the average length.
     """
-    inbox = params.inbox
+    inbox = configuration.inbox
     if not inbox.is_on:
         return []
     epsilon = inbox.epsilon
@@ -70,13 +70,14 @@ def released(params: Params) -> list[Combination]:
     if epsilon is None:
         assert inbox.document_budget is not None  # exactly one of the four is set
         epsilon = inbox.document_budget / (
-            params.release.average_words or Model.load(Path(), OWN).average_words()
+            configuration.release.average_words or Model.load(Path(), OWN).average_words()
         )
     return [(inbox.mechanism, inbox.strategy, epsilon)]
 
 
 def requested_audits(
     params: Params,
+    configuration: Configuration,
     mechanisms: Sequence[str] | None,
     strategies: Sequence[str] | None,
     epsilons: Sequence[float] | None,
@@ -88,7 +89,7 @@ def requested_audits(
     """
     grid = params.grid
     made = grid.runs()  # levels are calibrated for these runs only
-    combinations = [] if mechanisms or strategies or epsilons else released(params)
+    combinations = [] if mechanisms or strategies or epsilons else released(configuration)
     combinations += [
         # A variant is audited as its mechanism with the parameters of params.yaml.
         (base_of(mechanism), strategy, epsilon_of(mechanism, strategy, epsilon))
@@ -126,7 +127,9 @@ def audit(
         samples: draws per word of a toy.
     """
     prepare(find_root(Path.cwd()))
-    requested = requested_audits(load_params(), mechanisms, strategies, epsilons)
+    requested = requested_audits(
+        load_params(), load_configuration(), mechanisms, strategies, epsilons
+    )
     states: dict[str, State[Any]] = {}
     rows: list[dict[str, object]] = []
 

@@ -32,7 +32,7 @@ from flows.prefect_records import FLOW_RUN, hand_over, note_run, show_table
 from flows.prefect_server import ServerLost
 from flows.stages import TIME_IS_UP, Build
 from flows.supervision import deadline, timed_out
-from lexveil.config import load_params
+from lexveil.config import load_configuration, load_params
 from lexveil.errors import LexveilError, advised
 from lexveil.lineage import provenance
 from lexveil.lineage.openlineage import Events
@@ -112,11 +112,12 @@ def _run(build: Build) -> State[Any]:
     context = FlowRunContext.get()
     assert context is not None and context.flow_run is not None
     build.origin = provenance.Origin(str(build.flow_run), context.flow_run.name, *code_state())
-    params = load_params()
-    build.workers = params.machine.workers
+    configuration = load_configuration()
+    configuration.require_segmentation(load_params())
+    build.workers = configuration.machine.workers
     if not build.graph.stages:
         build.graph = plan(say)
-    if target := params.operation.openlineage:
+    if target := configuration.operation.openlineage:
         build.events = Events(target, str(build.flow_run), build.graph, say)
         build.events.begin()
     n_stages = len(build.graph.wanted(build.until))

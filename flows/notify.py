@@ -13,7 +13,7 @@ from prefect.logging.loggers import flow_run_logger
 from prefect.settings import PREFECT_API_URL
 
 from lexveil import errors
-from lexveil.config import load_params
+from lexveil.config import load_configuration
 from lexveil.errors import LexveilError
 
 # overrides operation.webhook with an address that must not be committed
@@ -29,7 +29,7 @@ RAISED = "Flow run encountered an exception: "
 
 
 def on_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
-    """Post a failure to the webhook of params.yaml, if there is one and a deployment started the
+    """Post a failure to the webhook of lexveil.toml, if there is one and a deployment started the
     run.
 
     Only scheduled runs notify: `lexveil run` shows its own failure. An endpoint that does not
@@ -39,7 +39,7 @@ def on_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> No
         return
     logger = flow_run_logger(flow_run, flow)
     try:
-        address = os.environ.get(WEBHOOK) or load_params().operation.webhook
+        address = os.environ.get(WEBHOOK) or load_configuration().operation.webhook
     except LexveilError as error:
         logger.warning(f"nobody is told of this failure: {error}")
         return

@@ -1,4 +1,4 @@
-"""The flow that releases new texts of the source in params.yaml, as `lexveil release` does."""
+"""The flow that releases new texts of the source in lexveil.toml, as `lexveil release` does."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from prefect.states import Completed, Failed
 from flows.notify import on_failure
 from flows.prefect_records import show_table
 from flows.supervision import exclusive, run_command
-from lexveil.config import load_params
+from lexveil.config import load_configuration
 from lexveil.inbox.report import ReleaseReport
 from lexveil.runtime.project import find_root, prepare
 
@@ -31,10 +31,12 @@ def release_command() -> list[str]:
     on_crashed=[on_failure],
 )
 def release() -> State[Any]:
-    """Release new documents of the source in params.yaml; does nothing if there is no source."""
+    """Release new documents of the source in lexveil.toml; does nothing if there is no source."""
     prepare(find_root(Path.cwd()))
-    if not load_params().inbox.is_on:
-        return Completed(name="Off", message="params.yaml: inbox.source and inbox.sql are null")
+    if not load_configuration().inbox.is_on:
+        return Completed(
+            name="Off", message="lexveil.toml: inbox.source and inbox.sql are left out"
+        )
     with exclusive() as until:
         code, line = run_command(release_command(), until)
     if code:

@@ -112,7 +112,7 @@ class Build:
 
     def reproduce(self, stage: Stage) -> StageResult:
         """Have DVC bring one stage up to date, and return the result. Start and end are sent as
-        OpenLineage events, if params.yaml asks for them.
+        OpenLineage events, if lexveil.toml asks for them.
         """
         context = TaskRunContext.get()
         run = "" if context is None else str(context.task_run.id)

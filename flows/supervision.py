@@ -15,20 +15,22 @@ from prefect import get_run_logger
 
 from flows.prefect_records import FLOW_RUN, note_run
 from flows.process import Command
-from lexveil.config import load_params
+from lexveil.config import load_configuration
 from lexveil.runtime.project import build_lock, stage_environment
 
 
 def deadline() -> float:
     """Return the time limit of a run that begins now, on the monotonic clock."""
-    minutes = load_params().operation.timeout_minutes
+    minutes = load_configuration().operation.timeout_minutes
     return math.inf if minutes is None else time.monotonic() + 60 * minutes
 
 
 def timed_out() -> TimeoutError:
     """Return the error of a run that exceeded its time limit; Prefect calls its state TimedOut."""
-    minutes = load_params().operation.timeout_minutes
-    return TimeoutError(f"stopped after {minutes} minutes (params.yaml: operation.timeout_minutes)")
+    minutes = load_configuration().operation.timeout_minutes
+    return TimeoutError(
+        f"stopped after {minutes} minutes (lexveil.toml: operation.timeout_minutes)"
+    )
 
 
 @contextlib.contextmanager

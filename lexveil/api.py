@@ -129,7 +129,7 @@ def privatize(
         RequestError: if the request contradicts itself, or a value is no text. Nothing is spent
             then.
         MissingArtifact: if the project has not run yet.
-        ParameterError: if an option or params.yaml is not valid.
+        ParameterError: if an option, params.yaml or lexveil.toml is not valid.
     """
     with renamed_fields(OF_TEXTS), _watching(progress) as watch:
         request = Request.of(plain_options(options))

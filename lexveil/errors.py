@@ -73,7 +73,9 @@ class RequestError(LexveilError):
 
 
 class ParameterError(RequestError):
-    """A key of params.yaml, or a parameter of a mechanism, is unknown, mistyped or out of range."""
+    """A key of params.yaml or lexveil.toml, or a parameter of a mechanism, is unknown, mistyped or
+    out of range.
+    """
 
 
 class MissingArtifact(RequestError):

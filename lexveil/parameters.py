@@ -115,9 +115,8 @@ ListFile = Annotated[
     str,
     matching(
         LIST,
-        "it must be null or FILE@HASH, the first 12 digits of the file's sha256 (sha256sum "
-        "FILE), so that a change of "
-        "its content is seen",
+        "it must be FILE@HASH, the first 12 digits of the file's sha256 (sha256sum FILE), so that "
+        "a change of its content is seen",
     ),
 ]
 

@@ -13,7 +13,8 @@ TEMPLATE = LIBRARY / "_project" if (LIBRARY / "_project").is_dir() else LIBRARY.
 # The models that ship, one folder each.
 MODELS = LIBRARY / "models"
 
-PARAMS = Path("params.yaml")
+PARAMS = Path("params.yaml")  # what the results of an experiment depend on
+CONFIGURATION = Path("lexveil.toml")  # all else that is set: machine, ledger, releases
 CORPUS = Path("data/corpus")
 DOCUMENTS = Path("data/documents")
 

@@ -1,7 +1,7 @@
 """The request: all options of a rewriting, defined once.
 
 The command line, ``lexveil.privatize``, the body of the service, the form of the page and the inbox
-of params.yaml are derived from these models: each says only what it leaves out or fixes. A field
+of lexveil.toml are derived from these models: each says only what it leaves out or fixes. A field
 has its type, range and help here, and a message names it by ``option``, so that each face can call
 it as it calls it.
 """
@@ -133,7 +133,7 @@ class Options(Documented):
 
 
 class Request(Options):
-    """How texts are rewritten. None is as params.yaml has it."""
+    """How texts are rewritten. None is as params.yaml or lexveil.toml has it."""
 
     protection: LevelName | None = None
     """how many words a reader may name: strong, 5 of 100 content words and 1 of 100 rare ones;
@@ -173,13 +173,13 @@ class Request(Options):
     band: BandName = "all"
     """the words that --recovery is about, by public frequency; content: all but function words"""
     average_words: Annotated[Positive | Literal["data"] | None, OptionHelp(metavar=NUMBER)] = None
-    """the public number of words that --epsilon is multiplied by (default: params.yaml, else the
+    """the public number of words that --epsilon is multiplied by (default: lexveil.toml, else the
     mean of the corpus); data: the mean of these texts, which is private, so only in experiments"""
     max_token_epsilon: Annotated[Positive | Literal["none"] | None, OptionHelp(metavar=NUMBER)] = (
         None
     )
     """the largest epsilon of a token; short texts do not spend the rest of their budget (default:
-    params.yaml, else twice the base epsilon); none: only in experiments"""
+    lexveil.toml, else twice the base epsilon); none: only in experiments"""
     consistent: Annotated[bool, OptionHelp("tokens")] = False
     """replace equal words of a text alike and charge them once; discloses which are equal, and the
     record says so"""
@@ -202,30 +202,30 @@ class Request(Options):
     ] = None
     """share of the budget for each token of a public class (stopwords, numbers, listed), relative
     to 1 for others; discloses which tokens are of the class, and the record says so (default:
-    params.yaml)"""
+    lexveil.toml)"""
     share_list: Annotated[ListFile | None, OptionHelp("tokens", "FILE@HASH")] = None
-    """the public list of the class listed, one word per line (default: params.yaml)"""
+    """the public list of the class listed, one word per line (default: lexveil.toml)"""
     unscreened: Annotated[bool, OptionHelp("tokens")] = False
     """allow all words in the output, also vulgar and sexual ones, jargon of medicine and computing,
     and words in no dictionary; by default the nearest other word replaces them, whatever the source
     was"""
     detector: Annotated[Literal["none", "presidio"] | None, OptionHelp("tokens")] = None
-    """detector of names, numbers and the like; its matches are disclosed (default: params.yaml)"""
+    """detector of names, numbers and the like; its matches are disclosed (default: lexveil.toml)"""
     spacy_model: Annotated[str | None, OptionHelp("tokens", "NAME")] = None
     """an installed model of spaCy, or its folder, with which the detector presidio also finds names
-    (default: params.yaml, else none: patterns only)"""
+    (default: lexveil.toml, else none: patterns only)"""
     protect: Annotated[str | None, OptionHelp("tokens", "FILE")] = None
     """list of words and phrases to match, one per line, below a heading [TYPE] (default:
-    params.yaml)"""
+    lexveil.toml)"""
     allow: Annotated[str | None, OptionHelp("tokens", "FILE")] = None
-    """list of words and phrases that no detector matches (default: params.yaml)"""
+    """list of words and phrases that no detector matches (default: lexveil.toml)"""
     types: Annotated[
         dict[str, FoundAction] | None, OptionHelp("tokens", "TYPE=ACTION,TYPE=ACTION")
     ] = None
     """what happens to matches, by their type: placeholder (the default), drop, sample (a random
-    word), pseudonym, digits (others in the same form) or perturb (default: params.yaml)"""
+    word), pseudonym, digits (others in the same form) or perturb (default: lexveil.toml)"""
     pseudonyms: Annotated[str | None, OptionHelp("tokens", "FILE")] = None
-    """list of public names from which pseudonyms are drawn (default: params.yaml)"""
+    """list of public names from which pseudonyms are drawn (default: lexveil.toml)"""
     spans_column: Annotated[str | None, OptionHelp("input", "COLUMN")] = None
     """the column of spans that another program found, [{"start": 8, "end": 18, "type": "PERSON"}]
     in characters; it comes out empty"""
@@ -239,10 +239,10 @@ class Request(Options):
 
     workers: Annotated[Count | None, Field(ge=1, le=1024), OptionHelp("output", "N")] = None
     """number of processes, one core each; changes no result (default: 1 for small inputs, else
-    params.yaml: machine.workers)"""
+    lexveil.toml: machine.workers)"""
     on_exhausted: Annotated[OnExhausted | None, OptionHelp("output")] = None
     """texts of subjects whose budget is exhausted: leave them out and list them, or release nothing
-    (default: params.yaml: ledger.on_exhausted)"""
+    (default: lexveil.toml: ledger.on_exhausted)"""
 
     @property
     def level(self) -> LevelName | None:
@@ -407,12 +407,13 @@ class FileRequest(Request):
         return self
 
 
-def as_requested(name: str, default: Any = None) -> Any:
-    """The field of a request for another model: its meaning and its limits, with another
-    default.
+def as_requested(name: str, default: Any = None, example: Any = None) -> Any:
+    """The field of a request for another model: its meaning and its limits, with another default
+    and an example of a value.
     """
     field = copy(Request.model_fields[name])
     field.default = default
+    field.examples = None if example is None else [example]
     field.description = (field.description or "").partition(" (default:")[0]
     return field
 

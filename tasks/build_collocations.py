@@ -9,7 +9,7 @@ from __future__ import annotations
 from lexveil import paths
 from lexveil.artifacts.base_model import base_collocations, find_base, require_language
 from lexveil.collocations.scoring import build
-from lexveil.config import load_params
+from lexveil.config import load_configuration, load_params
 from lexveil.runtime.stage import stage_main
 from lexveil.runtime.tables import read_json, require
 
@@ -25,7 +25,7 @@ def main() -> None:
         n_tokens,
         paths.COLLOCATIONS,
         params.collocations,
-        params.machine,
+        load_configuration().machine,
         None if model is None else base_collocations(params.embeddings, model),
     )
     print(f"collocations: {kept['bigrams']:,} bigrams, {kept['trigrams']:,} trigrams")

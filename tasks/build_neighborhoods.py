@@ -22,7 +22,7 @@ from lexveil.accounting.budgets import Policy
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts.embeddings import load_embedding
 from lexveil.artifacts.neighborhoods import add_lists, key_of, open_lists, write_lists
-from lexveil.config import Params, load_params
+from lexveil.config import MachineParams, Params, load_configuration, load_params
 from lexveil.embeddings.exact_search import approximate_neighbors
 from lexveil.embeddings.extent import largest_distance, smallest_distance
 from lexveil.embeddings.knn_graph import nearest_others
@@ -43,7 +43,9 @@ CODE = (
 )
 
 
-def near_lists(space: WordSpace, segmentation: str, params: Params, out: Path) -> NearTable:
+def near_lists(
+    space: WordSpace, segmentation: str, params: Params, machine: MachineParams, out: Path
+) -> NearTable:
     """Write and return the near-word lists of the words that a mechanism may put out."""
     # of the policy, only punctuation decides the words
     policy = Policy("perturb", params.policy.punctuation, "sample")
@@ -61,15 +63,13 @@ def near_lists(space: WordSpace, segmentation: str, params: Params, out: Path) -
         f"{what}: {n_lists:,} lists",
         effort,
         "Lower neighborhoods.lists or embeddings.base_tokens",
-        params.machine,
+        machine,
     )
     if not n_lists:
         table = nearest_words(vectors, np.arange(0))
         write_lists(table, key, out)
         return table
-    with kept_work(
-        params.machine, f"build_neighborhoods/{segmentation}", CODE, [], key, n_lists
-    ) as work:
+    with kept_work(machine, f"build_neighborhoods/{segmentation}", CODE, [], key, n_lists) as work:
         add_lists(work / "lists", vectors, key, n_lists, on_step=progress.advance)
         lists = open_lists(work / "lists", key)
         if lists is None:
@@ -85,12 +85,13 @@ def main() -> None:
     """Run the stage for the segmentation named on the command line."""
     segmentation = named_segmentation("build_neighborhoods")
     params = load_params()
+    machine = load_configuration().machine
     space = load_embedding(segmentation)
     vectors = np.ascontiguousarray(space.vectors)
     k = params.neighborhoods.neighbors
     search = params.neighborhoods.search
     with atomic_directory(paths.neighborhood(segmentation)) as folder:
-        table = near_lists(space, segmentation, params, folder / "lists")
+        table = near_lists(space, segmentation, params, machine, folder / "lists")
         distances: Vectors | Floats
         if len(table) == len(vectors) and k < table.ids.shape[1]:
             ids = table.ids[:, 1 : k + 1]

@@ -14,7 +14,7 @@ from functools import partial
 from lexveil import paths
 from lexveil.artifacts.model_store import load_words_of
 from lexveil.artifacts.word_orders import write_word_orders
-from lexveil.config import load_params
+from lexveil.config import load_configuration, load_params
 from lexveil.embeddings.list_sets import list_sets
 from lexveil.errors import RequestError
 from lexveil.mechanisms.noise.streams import stream
@@ -48,7 +48,9 @@ def main() -> None:
         ) -> Callable[[int], None]:
             work = {"distances ordered": n_words * size}
             way_out = "Name fewer word_orders.sets or models"
-            foresee(f"{label}: {n_words:,} words in all", work, way_out, params.machine)
+            foresee(
+                f"{label}: {n_words:,} words in all", work, way_out, load_configuration().machine
+            )
             return Progress(label, n_words, "words").advance
 
         streams = partial(stream, params.seed, STREAM, segmentation)

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from lexveil import paths
 from lexveil.artifacts.base_model import base_collocations, find_base
 from lexveil.checks.data_docs import DataDocs
-from lexveil.config import Params, load_params
+from lexveil.config import MachineParams, Params, load_configuration, load_params
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.stage import stage_main
 from lexveil.runtime.tables import read_json, require, write_json
@@ -25,7 +25,11 @@ OF_BASE = pa.schema(
 
 
 def run(
-    params: Params, out: Path, docs: DataDocs, base: Mapping[str, pa.Table] | None = None
+    params: Params,
+    machine: MachineParams,
+    out: Path,
+    docs: DataDocs,
+    base: Mapping[str, pa.Table] | None = None,
 ) -> dict[str, int]:
     """Write the record and return its totals.
 
@@ -44,7 +48,7 @@ def run(
     collocations = require(paths.COLLOCATIONS, "build_collocations")
     ngrams = require(paths.NGRAMS, "count_ngrams")
     limits = {"min_count": params.collocations.min_count, "min_pmi": params.collocations.min_pmi}
-    with duckdb_session.session(params.machine) as con:
+    with duckdb_session.session(machine) as con:
         duckdb_session.view(con, "words", ngrams / "words.parquet")
         for name in ("bigram", "trigram"):
             duckdb_session.view(con, f"{name}s", collocations / f"{name}s.parquet")
@@ -85,7 +89,13 @@ def main() -> None:
     params = load_params()
     model = find_base(params.embeddings)
     base = None if model is None else base_collocations(params.embeddings, model)
-    summary = run(params, paths.CHECKS / "collocations.json", DataDocs(paths.DATA_DOCS), base)
+    summary = run(
+        params,
+        load_configuration().machine,
+        paths.CHECKS / "collocations.json",
+        DataDocs(paths.DATA_DOCS),
+        base,
+    )
     print(
         f"the collocations hold: {summary['n_bigrams']:,} bigrams, {summary['n_trigrams']:,} "
         "trigrams"

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from lexveil import paths
 from lexveil.checks.data_docs import DataDocs
-from lexveil.config import NO_BASE, Params, load_params
+from lexveil.config import NO_BASE, MachineParams, Params, load_configuration, load_params
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.stage import stage_main
 from lexveil.runtime.tables import require, write_json
 
 
-def run(params: Params, out: Path, docs: DataDocs) -> dict[str, int]:
+def run(params: Params, machine: MachineParams, out: Path, docs: DataDocs) -> dict[str, int]:
     """Write the record and return its totals. With a base model the corpus may be empty.
 
     Raises:
@@ -23,7 +23,7 @@ def run(params: Params, out: Path, docs: DataDocs) -> dict[str, int]:
     from lexveil.checks.validation import validate
 
     out.unlink(missing_ok=True)
-    with duckdb_session.session(params.machine) as con:
+    with duckdb_session.session(machine) as con:
         for file in (paths.SAMPLE, paths.TOKENS, paths.WORDS):
             duckdb_session.view(con, file.stem, require(file, "sample_corpus"))
         frame = duckdb_session.run(con, "checks/corpus_totals").df()
@@ -42,7 +42,12 @@ def run(params: Params, out: Path, docs: DataDocs) -> dict[str, int]:
 
 def main() -> None:
     """Run the stage."""
-    summary = run(load_params(), paths.CHECKS / "corpus.json", DataDocs(paths.DATA_DOCS))
+    summary = run(
+        load_params(),
+        load_configuration().machine,
+        paths.CHECKS / "corpus.json",
+        DataDocs(paths.DATA_DOCS),
+    )
     print(f"the corpus holds: {summary['n_documents']:,} documents, {summary['n_tokens']:,} tokens")
 
 

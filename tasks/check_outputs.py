@@ -14,7 +14,7 @@ from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF
 from lexveil.artifacts.document_sets import load_documents
 from lexveil.checks.data_docs import DataDocs
-from lexveil.config import CLEAN, GridParams, MachineParams, load_params
+from lexveil.config import CLEAN, GridParams, MachineParams, load_configuration, load_params
 from lexveil.levels import stage_name
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.stage import Progress, stage_main
@@ -122,7 +122,7 @@ def main() -> None:
         runs_of(params.grid),
         paths.CHECKS / "outputs.json",
         DataDocs(paths.DATA_DOCS),
-        params.machine,
+        load_configuration().machine,
     )
     n_tokens = sum(output["n_tokens_out"] for output in totals.values())
     print(f"the outputs hold: {len(totals)} runs, {n_tokens:,} tokens")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lexveil import paths
 from lexveil.checks.data_docs import DataDocs
-from lexveil.config import GridParams, MachineParams, load_params
+from lexveil.config import GridParams, MachineParams, load_configuration, load_params
 from lexveil.levels import Level
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.stage import stage_main
@@ -65,7 +65,9 @@ def run(grid: GridParams, out: Path, docs: DataDocs, machine: MachineParams) -> 
 def main() -> None:
     """Run the stage."""
     params = load_params()
-    n_texts = run(params.grid, paths.CHECKS / "plans", DataDocs(paths.DATA_DOCS), params.machine)
+    n_texts = run(
+        params.grid, paths.CHECKS / "plans", DataDocs(paths.DATA_DOCS), load_configuration().machine
+    )
     print(f"the plans hold: {len(params.grid.runs())} runs, {n_texts:,} texts each")
 
 

@@ -6,14 +6,16 @@ from pathlib import Path
 
 from lexveil import paths
 from lexveil.checks.data_docs import DataDocs
-from lexveil.config import Params, load_params
+from lexveil.config import MachineParams, Params, load_configuration, load_params
 from lexveil.data.sentence_choice import choice_of
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.stage import stage_main
 from lexveil.runtime.tables import require, write_json
 
 
-def run(params: Params, sentences: Path, out: Path, docs: DataDocs) -> dict[str, int]:
+def run(
+    params: Params, machine: MachineParams, sentences: Path, out: Path, docs: DataDocs
+) -> dict[str, int]:
     """Write the record and return its totals. A corpus may have no sentence that is fit.
 
     Raises:
@@ -24,7 +26,7 @@ def run(params: Params, sentences: Path, out: Path, docs: DataDocs) -> dict[str,
     from lexveil.checks.validation import validate
 
     out.unlink(missing_ok=True)
-    with duckdb_session.session(params.machine) as con:
+    with duckdb_session.session(machine) as con:
         duckdb_session.view(con, "sentences", require(sentences, "collect_sentences"))
         frame = duckdb_session.run(con, "checks/bank_sentences").df()
     choice = choice_of(params.sentences, params.seed)
@@ -38,7 +40,9 @@ def run(params: Params, sentences: Path, out: Path, docs: DataDocs) -> dict[str,
 def main() -> None:
     """Run the stage."""
     docs = DataDocs(paths.DATA_DOCS)
-    summary = run(load_params(), paths.SENTENCES, paths.CHECKS / "sentences.json", docs)
+    machine = load_configuration().machine
+    out = paths.CHECKS / "sentences.json"
+    summary = run(load_params(), machine, paths.SENTENCES, out, docs)
     print(f"the sentences hold: {summary['n_sentences']:,} of {summary['n_words']:,} words")
 
 

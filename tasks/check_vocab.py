@@ -14,14 +14,19 @@ from lexveil.artifacts.coverage import LexiconOf, text_words
 from lexveil.artifacts.document_sets import load_documents
 from lexveil.artifacts.lexicons import load_lexicon
 from lexveil.checks.data_docs import DataDocs
-from lexveil.config import Params, load_params
+from lexveil.config import MachineParams, Params, load_configuration, load_params
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.stage import stage_main
 from lexveil.runtime.tables import write_json
 
 
 def run(
-    params: Params, documents: pa.Table, lexicon_of: LexiconOf, out: Path, docs: DataDocs
+    params: Params,
+    machine: MachineParams,
+    documents: pa.Table,
+    lexicon_of: LexiconOf,
+    out: Path,
+    docs: DataDocs,
 ) -> dict[str, Any]:
     """Write the record and return coverage by data set and segmentation.
 
@@ -33,7 +38,7 @@ def run(
     from lexveil.checks.vocabulary_suite import vocab_suite
 
     out.unlink(missing_ok=True)
-    with duckdb_session.session(params.machine) as con:
+    with duckdb_session.session(machine) as con:
         con.register("text_words", text_words(documents, params.grid.segmentations, lexicon_of))
         frame = duckdb_session.run(con, "checks/vocab_coverage").df()
     verdict = validate("vocab", vocab_suite(params.checks.min_coverage), frame, docs)
@@ -50,6 +55,7 @@ def main() -> None:
     files = paths.CHECKS / "coverage.json", DataDocs(paths.DATA_DOCS)
     coverage = run(
         params,
+        load_configuration().machine,
         load_documents(),
         lambda name: load_lexicon(name, Path(), params.model.language),
         *files,

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from lexveil import paths
 from lexveil.artifacts.lexicons import load_lexicon
-from lexveil.config import Params, load_params
+from lexveil.config import MachineParams, Params, load_configuration, load_params
 from lexveil.data.public_sentences import NONE, PublicTexts, choose
 from lexveil.data.sentence_choice import choice_of
 from lexveil.runtime import duckdb_session
@@ -30,14 +30,14 @@ def sampled(sample: Path, weights: Mapping[str, float]) -> Iterator[PublicTexts]
         yield PublicTexts(batch.column("text").to_pylist(), of_source)
 
 
-def run(params: Params, out: Path) -> int:
+def run(params: Params, machine: MachineParams, out: Path) -> int:
     """Write the sentences and return their number: none without a gst embedding."""
     sentences = NONE
     if SEGMENTATION in params.grid.segmentations:
         lexicon = load_lexicon(SEGMENTATION, Path(), params.model.language)
         choice = choice_of(params.sentences, params.seed)
         texts = sampled(require(paths.SAMPLE, "sample_corpus"), params.sample.weights)
-        with duckdb_session.session(params.machine) as con:
+        with duckdb_session.session(machine) as con:
             sentences = choose(con, texts, lexicon, choice)
     write_table(sentences, out)
     return len(sentences)
@@ -45,7 +45,7 @@ def run(params: Params, out: Path) -> int:
 
 def main() -> None:
     """Run the stage."""
-    n_sentences = run(load_params(), paths.SENTENCES)
+    n_sentences = run(load_params(), load_configuration().machine, paths.SENTENCES)
     print(f"collected {n_sentences:,} sentences")
 
 

@@ -13,7 +13,7 @@ from lexveil.artifacts.base_model import find_base
 from lexveil.artifacts.bigrams import write_bigrams
 from lexveil.artifacts.embeddings import load_words
 from lexveil.collocations.adjacent_tokens import count_bigrams
-from lexveil.config import load_params
+from lexveil.config import load_configuration, load_params
 from lexveil.runtime.stage import named_segmentation, stage_main
 from lexveil.runtime.tables import atomic_directory, require
 
@@ -25,7 +25,9 @@ def main() -> None:
     tokens = load_words(segmentation)
     base = find_base(params.embeddings)
     counted = count_bigrams(
-        require(paths.segmented(segmentation), "segment_corpus"), tokens, params.machine
+        require(paths.segmented(segmentation), "segment_corpus"),
+        tokens,
+        load_configuration().machine,
     )
     if base is not None and (of_base := base.bigrams(segmentation)) is not None:
         row_of = {token: row for row, token in enumerate(tokens)}

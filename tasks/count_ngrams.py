@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from lexveil import paths
 from lexveil.collocations.counting import count
-from lexveil.config import load_params
+from lexveil.config import load_configuration, load_params
 from lexveil.runtime.stage import stage_main
 from lexveil.runtime.tables import require, write_json
 
@@ -16,7 +16,9 @@ def main() -> None:
     params = load_params()
     tokens = require(paths.TOKENS, "sample_corpus")
     words = require(paths.WORDS, "sample_corpus")
-    totals = count(tokens, words, paths.NGRAMS, params.count.min_count, params.machine)
+    totals = count(
+        tokens, words, paths.NGRAMS, params.count.min_count, load_configuration().machine
+    )
     write_json(totals, paths.METRICS / "ngrams.json")
 
 

@@ -20,7 +20,7 @@ from lexveil import paths
 from lexveil.artifacts.attackers import load_attackers
 from lexveil.artifacts.calibrations import named_in_record
 from lexveil.artifacts.evaluation_models import load_models
-from lexveil.config import CLEAN, Params, load_params
+from lexveil.config import CLEAN, Params, load_configuration, load_params
 from lexveil.errors import RequestError
 from lexveil.evaluation.metrics import BY_NAME, METRICS
 from lexveil.evaluation.metrics.base import DatasetTexts, Entry, LeftOut, Models
@@ -104,7 +104,7 @@ def main() -> None:
     }
     what = f"evaluate: {n_texts:,} texts"
     way_out = "Lower evaluation.shuffles or evaluation.max_texts"
-    foresee(what, work, way_out, params.machine)
+    foresee(what, work, way_out, load_configuration().machine)
     datasets = evaluate(
         private if is_clean else read_run(*CLEAN), private, params, load_models(settings)
     )

@@ -15,7 +15,7 @@ from lexveil.artifacts.bigrams import load_bigrams
 from lexveil.artifacts.collocation_tables import load_pmi
 from lexveil.artifacts.embeddings import load_embedding, load_purposes
 from lexveil.artifacts.packaged_model import add_bigrams
-from lexveil.config import load_params
+from lexveil.config import load_configuration, load_params
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError
 from lexveil.modelling.packaging import package
@@ -34,6 +34,7 @@ def main() -> None:
         RequestError: if fewer than two tokens pass the screens.
     """
     params = load_params()
+    machine = load_configuration().machine
     base = find_base(params.embeddings)
     # Without a corpus, the model is the base model.
     if base is not None and not pq.read_metadata(require(paths.TOKENS, "sample_corpus")).num_rows:
@@ -53,7 +54,7 @@ def main() -> None:
     space = WordSpace(space.tokens, space.vectors[:, :own], space.counts)
     in_corpus = {
         count.token: count
-        for count in count_documents(SEGMENTATION, params.model.min_documents, params.machine)
+        for count in count_documents(SEGMENTATION, params.model.min_documents, machine)
     }
     # Tokens of the base model were seen in enough documents of its own corpus.
     public = set() if base is None else set(base.tokens)
@@ -62,14 +63,14 @@ def main() -> None:
         for token, count in zip(space.tokens, space.counts.tolist(), strict=True)
         if token in in_corpus or token in public
     ]
-    chosen = screened(candidates, params.model, params.machine)
+    chosen = screened(candidates, params.model, machine)
     if len(chosen.kept) < 2:
         raise RequestError(
             f"{len(chosen.kept)} tokens stand in {params.model.min_documents} documents and "
             "pass the screens; "
             "enlarge the corpus, or lower model.min_documents in params.yaml"
         )
-    card = package(paths.PACKAGED, chosen, space, load_pmi(), params)
+    card = package(paths.PACKAGED, chosen, space, load_pmi(), params, machine)
     row_of = {token: row for row, token in enumerate(space.tokens)}
     kept = np.array([row_of[one.token] for one in chosen.kept], dtype=np.int64)
     add_bigrams(paths.PACKAGED, load_bigrams(SEGMENTATION).only(kept))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from lexveil import paths
-from lexveil.config import Params, load_params
+from lexveil.config import MachineParams, Params, load_configuration, load_params
 from lexveil.report.data import ReportData
 from lexveil.report.page import render
 from lexveil.report.run_rows import run_rows
@@ -15,7 +15,7 @@ from lexveil.runtime.stage import stage_main
 from lexveil.runtime.tables import atomic_directory, atomic_file, write_json
 
 
-def run(params: Params, out: Path, runs: Path) -> None:
+def run(params: Params, machine: MachineParams, out: Path, runs: Path) -> None:
     """Write the report of the artifacts that ``params`` names into ``out``, and the metrics of each
     run into ``runs``.
 
@@ -23,7 +23,7 @@ def run(params: Params, out: Path, runs: Path) -> None:
         MissingArtifact: if an artifact does not exist yet.
         CheckFailed: if a check did not hold, or two plans contradict each other.
     """
-    report = ReportData(params)
+    report = ReportData(params, machine)
     page = render(report, SECTIONS)
     texts = {"index.html": page}
     for section in SECTIONS:
@@ -42,7 +42,7 @@ def run(params: Params, out: Path, runs: Path) -> None:
 
 def main() -> None:
     """Run the stage."""
-    run(load_params(), paths.REPORT, paths.RUNS)
+    run(load_params(), load_configuration().machine, paths.REPORT, paths.RUNS)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from lexveil import paths
 from lexveil.collocations.sampling import count_words, sample, tokenize
-from lexveil.config import load_params
+from lexveil.config import load_configuration, load_params
 from lexveil.runtime.stage import stage_main
 from lexveil.runtime.tables import write_json
 
@@ -14,10 +14,9 @@ from lexveil.runtime.tables import write_json
 def main() -> None:
     """Run the stage."""
     params = load_params()
-    drawn = sample(paths.CORPUS, paths.SAMPLE, params)
-    n_sentences = tokenize(
-        paths.SAMPLE, paths.TOKENS, paths.WORDS, params.machine, params.model.language
-    )
+    machine = load_configuration().machine
+    drawn = sample(paths.CORPUS, paths.SAMPLE, params, machine)
+    n_sentences = tokenize(paths.SAMPLE, paths.TOKENS, paths.WORDS, machine, params.model.language)
     write_json(
         {"n_documents": sum(drawn.values()), "n_words": count_words(paths.WORDS)},
         paths.CORPUS_LENGTH,

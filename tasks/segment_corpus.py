@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from lexveil import paths
 from lexveil.artifacts.collocation_tables import load_collocations
 from lexveil.collocations.segmenting import segment_file
-from lexveil.config import load_params
+from lexveil.config import load_configuration, load_params
 from lexveil.runtime.stage import stage_main
 from lexveil.runtime.tables import require, write_json
 
@@ -22,13 +22,13 @@ def main() -> None:
     tokens = require(paths.TOKENS, "sample_corpus")
     words = require(paths.WORDS, "sample_corpus")
     params = load_params()
-    machine = params.machine
+    machine = load_configuration().machine
     if pq.read_metadata(tokens).num_rows < SMALL:
         machine = machine.alone()
     for segmentation in params.grid.segmentations:
         if segmentation not in params.needed_segmentations:
             print(
-                f"params.yaml: no strategy needs {segmentation}; without it, "
+                f"params.yaml: no strategy of the grid needs {segmentation}; without it, "
                 "grid.segmentations saves its training"
             )
         collocations = None if segmentation == "word" else known_collocations

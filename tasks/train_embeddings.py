@@ -22,7 +22,7 @@ from lexveil.artifacts.model_store import load_words_of
 from lexveil.artifacts.purpose_files import purposes_of
 from lexveil.artifacts.training_checkpoints import FORMAT, resumed_training
 from lexveil.artifacts.user_lists import load_factors
-from lexveil.config import Params, load_params
+from lexveil.config import Params, load_configuration, load_params
 from lexveil.embeddings.base import Base
 from lexveil.embeddings.purposes import with_axes
 from lexveil.embeddings.scaling import scaled
@@ -41,6 +41,7 @@ def main() -> None:
     """Run the stage for the segmentation named on the command line."""
     segmentation = named_segmentation("train_embeddings")
     params = load_params()
+    machine = load_configuration().machine
     options = params.embeddings
     purposes_of(options.purposes)  # raise errors before the training
     if segmentation == "word" and options.word_model != "own":
@@ -86,7 +87,7 @@ def main() -> None:
     }
     versions = {name: version(name) for name in ("gensim", "numpy", "scipy")}
     depends = (FORMAT, settings, versions, about["base"], plain_copy)
-    work = kept_work(params.machine, f"train_embeddings/{segmentation}", CODE, [corpus], *depends)
+    work = kept_work(machine, f"train_embeddings/{segmentation}", CODE, [corpus], *depends)
     with work as folder:  # until the result is written
         if plain_copy:
             read = folder / "with-plain-copies.txt"
@@ -97,7 +98,7 @@ def main() -> None:
             ):
                 out.writelines(with_plain_copies(lines))
         source = read if plain_copy else corpus
-        trained = resumed_training(segmentation, source, settings, base, folder, params.machine)
+        trained = resumed_training(segmentation, source, settings, base, folder, machine)
         write(trained.space, segmentation, about, trained, params)
 
 

@@ -60,7 +60,9 @@ def stand_beside(shared: Path, root: Path, patch: pytest.MonkeyPatch) -> Path:
     """
     for name in ("artifacts", "data"):
         shutil.copytree(shared / name, root / name, copy_function=os.symlink)
-    shutil.copy(shared / "params.yaml", root)
+    for name in ("params.yaml", "lexveil.toml"):
+        if (shared / name).exists():
+            shutil.copy(shared / name, root)
     (root / "dvc.yaml").write_text("stages: {}\n", encoding="utf-8")
     patch.chdir(root)
     return root

@@ -33,7 +33,7 @@ from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.artifacts.project import Project
 from lexveil.artifacts.purpose_files import find_purpose, purposes_of, require_made_with
 from lexveil.artifacts.structure import load_structure
-from lexveil.config import NO_BASE, Params
+from lexveil.config import NO_BASE, Configuration, Params
 from lexveil.embeddings.bigrams import Bigrams
 from lexveil.embeddings.purposes import Purpose, with_axes
 from lexveil.embeddings.word_space import WordSpace
@@ -96,7 +96,7 @@ class Model:
         Raises:
             RequestError: if there is no model or purpose with this name, ``own`` is asked for
                 outside a project, or a purpose knows none of the model's words.
-            ParameterError: if the project has no params.yaml, or it is not valid.
+            ParameterError: if the project has no params.yaml, or it or lexveil.toml is not valid.
         """
         if isinstance(project, Model):
             if name not in (None, project.name):
@@ -188,12 +188,17 @@ class Model:
 
     @property
     def params(self) -> Params:
-        """Parameters of the project, or the defaults outside of projects."""
+        """Parameters of the project's experiment, or the defaults outside of projects."""
         return self.project.params
+
+    @property
+    def configuration(self) -> Configuration:
+        """Settings of the project, or the defaults outside of projects."""
+        return self.project.configuration
 
     def path(self, relative: Path | str) -> Path:
         """Return a path inside the project's or the user's folder, for a relative path of the
-        parameters or of ``lexveil.paths``.
+        settings or of ``lexveil.paths``.
         """
         return self.project.path(relative)
 

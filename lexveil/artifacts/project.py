@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import Self
 
 from lexveil import paths
-from lexveil.config import Params, load_params, parse_params
+from lexveil.config import (
+    Configuration,
+    Params,
+    load_configuration,
+    load_params,
+    parse_params,
+)
 from lexveil.errors import option
 from lexveil.runtime.project import root_around
 
@@ -31,17 +37,19 @@ RECOVERY = Path("recovery")
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A folder with parameters, ledger, temporary files and audits.
+    """A folder with parameters, settings, ledger, temporary files and audits.
 
     Attributes:
         folder: folder of the project, ``Path()`` if it is the current one; or the user's data
             folder.
-        params: parameters of the project's params.yaml; otherwise the defaults.
+        params: parameters of its experiment, of the project's params.yaml; otherwise the defaults.
+        configuration: settings of the project's lexveil.toml; otherwise the defaults.
         is_project: whether the folder belongs to a project, not to the user.
     """
 
     folder: Path
     params: Params
+    configuration: Configuration
     is_project: bool
 
     @classmethod
@@ -50,7 +58,7 @@ class Project:
         the user's folder.
 
         Raises:
-            ParameterError: if the project has no params.yaml, or it is not valid.
+            ParameterError: if the project has no params.yaml, or it or lexveil.toml is not valid.
         """
         advice = [] if project is None else [f"{option('project')} must be the folder of a project"]
         if project is None:
@@ -64,22 +72,21 @@ class Project:
                 return cls.of_user()
             project = Path() if root == here else root
         folder = Path(project)
-        return cls(folder, load_params(folder / paths.PARAMS, *advice), True)
+        params = load_params(folder / paths.PARAMS, *advice)
+        configuration = load_configuration(folder / paths.CONFIGURATION)
+        configuration.require_segmentation(params)
+        return cls(folder, params, configuration, True)
 
     @classmethod
     def of_user(cls) -> Self:
         """Return the user's folder, which stands for a project outside of projects."""
-        params = parse_params({"seed": SEED})
-        ledger = params.ledger.model_copy(update={"folder": LEDGER, "anchor": ANCHOR})
-        machine = params.machine.model_copy(update={"temp_directory": WORK})
-        return cls(
-            paths.user_data(),
-            params.model_copy(update={"ledger": ledger, "machine": machine}),
-            False,
+        configuration = Configuration().changed(
+            ledger={"folder": LEDGER, "anchor": ANCHOR}, machine={"temp_directory": WORK}
         )
+        return cls(paths.user_data(), parse_params({"seed": SEED}), configuration, False)
 
     def path(self, relative: Path | str) -> Path:
-        """Return a path inside the folder, for a relative path of the parameters or of
+        """Return a path inside the folder, for a relative path of the settings or of
         ``lexveil.paths``.
         """
         return self.folder / relative

@@ -239,7 +239,8 @@ def audit(
     params = using.params
     strategy = request.strategy
     settings = settings_of(
-        Request.of({"mechanism": request.mechanism, "strategy": strategy, "epsilon": 1.0}), params
+        Request.of({"mechanism": request.mechanism, "strategy": strategy, "epsilon": 1.0}),
+        using.project,
     )
     policy = settings.policy
     made = using.mechanism(request.mechanism, strategy, policy)
@@ -265,7 +266,7 @@ def audit(
         with tempfile.TemporaryDirectory(prefix="lexveil-audit-") as folder:
             shared.findings += audit_written_texts(
                 request,
-                params,
+                using.project,
                 policy,
                 Path(folder, "written"),
                 shared.error,
@@ -273,7 +274,7 @@ def audit(
             )
             shared.findings += audit_releases(
                 request,
-                params,
+                using.project,
                 policy,
                 Path(folder, "released"),
                 shared.epsilons,

@@ -132,7 +132,7 @@ class Releasing:
     def worker(self, budget: float) -> BatchWorker:
         """Return the worker that rewrites the batches of the releases."""
         model = self.toy.model
-        return Engine(settings_of(Request.of(self.options(budget)), model.params), model).worker()
+        return Engine(settings_of(Request.of(self.options(budget)), model.project), model).worker()
 
     def in_memory(
         self,
@@ -197,11 +197,10 @@ class Releasing:
         """
         model = self.toy.model
         cap = 1.5 * budget
-        params = model.params.model_copy(
-            update={"ledger": model.params.ledger.model_copy(update={"cap": cap})}
-        )
+        configuration = model.configuration.changed(ledger={"cap": cap})
         names = [name for name in documents for _ in range(PER_SUBJECT)]
-        toy = replace(self.toy, model=replace(model, project=replace(model.project, params=params)))
+        project = replace(model.project, configuration=configuration)
+        toy = replace(self.toy, model=replace(model, project=project))
         release = replace(self, toy=toy).in_memory(documents, names, budget, run="capped")
         spent: dict[str, float] = defaultdict(float)
         for key, logged in zip(release.subjects, release.logged, strict=True):

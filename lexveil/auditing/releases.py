@@ -20,6 +20,7 @@ import numpy as np
 from scipy.stats import binom
 
 from lexveil.accounting.budgets import Policy
+from lexveil.artifacts.project import Project
 from lexveil.auditing.distributions import Claim
 from lexveil.auditing.findings import AuditFinding
 from lexveil.auditing.fit import FitResult, independence_audit
@@ -37,7 +38,6 @@ from lexveil.auditing.toy_project import (
     documents,
     make,
 )
-from lexveil.config import Params
 from lexveil.formats.chunks import ROWS
 from lexveil.ledger.statement import subject, summary
 from lexveil.runtime.stage import Progress
@@ -57,7 +57,7 @@ ACTIONS = {"perturb": "perturbed", "keep": "kept", "drop": "dropped", "sample": 
 
 def audit_releases(
     request: AuditRequest,
-    params: Params,
+    project: Project,
     policy: Policy,
     folder: Path,
     epsilons: Iterable[float],
@@ -67,14 +67,14 @@ def audit_releases(
     """Release documents of a toy project in several ways, and compare each release with the
     expected results.
     """
-    toy = make(folder, request.mechanism, request.strategy, policy, params, request.epsilon)
-    claim = claim_of(request.mechanism, toy.space, params.mechanisms.model_dump())
+    toy = make(folder, request.mechanism, request.strategy, policy, project, request.epsilon)
+    claim = claim_of(request.mechanism, toy.space, project.params.mechanisms.model_dump())
     other = next(
         (epsilon for epsilon in sorted(epsilons) if epsilon != request.epsilon), request.epsilon
     )
     is_experiment = request.mode == "experiment"
     releasing = Releasing(
-        toy, request.mechanism, request.mode, params.seed if is_experiment else None
+        toy, request.mechanism, request.mode, project.params.seed if is_experiment else None
     )
     made = _releases(request, releasing, other, rng)
     findings: list[AuditFinding] = []

@@ -318,11 +318,10 @@ class _SentenceAudit:
             "anchor": str(folder / "anchor.json"),
             "cap": "unlimited",
         }
-        ledger = project.params.ledger.model_copy(update=places)
-        params = project.params.model_copy(update={"ledger": ledger})
+        configuration = project.configuration.changed(ledger=places)
         model = replace(
             self.model,
-            project=replace(project, params=params),
+            project=replace(project, configuration=configuration),
             suppress_language_warning=True,
         )
         asked = {"strategy": SENTENCES, "bank": self.request.bank, "epsilon": self.request.epsilon}
@@ -423,7 +422,7 @@ def audit_sentences(
             "(`lexveil sentences build` makes one)"
         )
     asked = {"strategy": SENTENCES, "bank": request.bank, "epsilon": request.epsilon}
-    settings = settings_of(Request.of({**asked, "mode": request.mode}), model.params)
+    settings = settings_of(Request.of({**asked, "mode": request.mode}), model.project)
     engine = SentenceEngine(settings, model)
     own = OwnSpace.read(Path(request.bank), model)
     shared = _SentenceAudit(request, model, own, engine, (1 - request.confidence) / PARTS)

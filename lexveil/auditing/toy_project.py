@@ -22,7 +22,7 @@ from lexveil.artifacts.project import Project
 from lexveil.artifacts.word_orders import write_word_orders
 from lexveil.auditing.distributions import IN_CONTEXT, ON_LISTS, AuditedSpace, euclidean
 from lexveil.auditing.toys import ToyPieces, crowd, list_orders, places_of, public_counts
-from lexveil.config import NO_BASE, Params, ShareParams
+from lexveil.config import NO_BASE, ShareParams
 from lexveil.embeddings.word_orders import WordLists
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.ledger.ledger import Ledger
@@ -119,7 +119,9 @@ class ToyProject:
 
     def open_ledger(self) -> Ledger:
         """The ledger that its releases are charged to."""
-        return Ledger.open(self.model.path(self.model.params.ledger.folder), None, make=False)
+        return Ledger.open(
+            self.model.path(self.model.configuration.ledger.folder), None, make=False
+        )
 
     def written(self, tokens: Tokens) -> str:
         """A text of these tokens."""
@@ -196,7 +198,7 @@ def make(
     mechanism: str,
     strategy: str,
     policy: Policy,
-    params: Params,
+    project: Project,
     epsilon: float,
     n_crowd: int = 0,
 ) -> ToyProject:
@@ -204,12 +206,14 @@ def make(
     all others.
 
     Args:
+        project: another project, whose parameters and settings it has.
         n_crowd: words of a crowd that it has beside them, and screened ones.
     """
     segmentation = SEGMENTATION_OF[strategy]
     crowded, crowded_places = crowd(n_crowd)
     more = [PAIR, TRIPLE] if segmentation != "word" else ["north", "sea"]
-    shares = params.release.shares
+    params = project.params
+    shares = project.configuration.release.shares
     extra = MORE if {shares.stopwords, shares.numbers, shares.listed} != {1.0} else ()
     screened = []
     if n_crowd:
@@ -247,25 +251,24 @@ def make(
         file = folder / "listed.txt"
         file.write_text("\n".join(LISTED) + "\n", encoding="utf-8")
         release["shares"] = shares.model_copy(update={"list": f"{file}@{sha256(file)[:12]}"})
-    changes: dict[str, dict[str, object]] = {
-        "ledger": {"folder": ".lexveil/ledger", "cap": "unlimited"},
-        "release": release,
-        "machine": {"dask_scheduler": None},
-        "embeddings": {"base": NO_BASE},
-        "policy": {"detector": None, "protect": None},  # audits are of releases without
-    }
-    sections = {
-        name: getattr(params, name).model_copy(update=values) for name, values in changes.items()
-    }
+    configuration = project.configuration.changed(
+        ledger={"folder": ".lexveil/ledger", "cap": "unlimited"},
+        release=release,
+        machine={"dask_scheduler": None},
+        detection={"detector": None, "protect": None},  # audits are of releases without
+    )
+    embeddings = params.embeddings.model_copy(update={"base": NO_BASE})
     # The language model of an audit of releases is invented: one that reads whole texts has no
     # table of what it says.
     named = params.mechanisms.tem_context.model
     causal = CausalModel(
         "en", ToyPieces, partial(Path, folder / paths.embedding(segmentation) / "words.txt")
     )
-    project = Project(folder, params.model_copy(update=sections), is_project=True)
+    toy = Project(
+        folder, params.model_copy(update={"embeddings": embeddings}), configuration, is_project=True
+    )
     model = Model(
-        project,
+        toy,
         causal_models={} if named == BIGRAMS else {named: causal},
         cache_only=True,  # what readers get back is not audited, and takes long to compute
     )

@@ -28,6 +28,7 @@ import numpy.typing as npt
 from scipy.stats import binom
 
 from lexveil.accounting.budgets import Policy
+from lexveil.artifacts.project import Project
 from lexveil.auditing.distributions import ON_LISTS, Claim
 from lexveil.auditing.findings import AuditFinding
 from lexveil.auditing.fit import POWER, FitResult, chances
@@ -48,7 +49,6 @@ from lexveil.auditing.toy_project import (
     make,
 )
 from lexveil.auditing.toys import UNKNOWN
-from lexveil.config import Params
 from lexveil.types import Floats, Ids
 
 # words of the crowd, and those of them that texts have
@@ -92,7 +92,7 @@ class WrittenToken(NamedTuple):
 
 def audit_written_texts(
     request: AuditRequest,
-    params: Params,
+    project: Project,
     policy: Policy,
     folder: Path,
     error: float,
@@ -104,8 +104,8 @@ def audit_written_texts(
     name = request.mechanism
     strategy = request.strategy
     epsilon = LOW if name in ON_LISTS else request.epsilon
-    toy = make(folder, name, strategy, policy, params, epsilon, CROWD)
-    seed = params.seed if request.mode == "experiment" else None
+    toy = make(folder, name, strategy, policy, project, epsilon, CROWD)
+    seed = project.params.seed if request.mode == "experiment" else None
     releasing = Releasing(toy, name, request.mode, seed)
     with contextlib.redirect_stderr(io.StringIO()):
         made = _releases(releasing, epsilon, int(TOKENS * request.samples), rng)
@@ -120,7 +120,7 @@ def audit_written_texts(
     right = "each token has its place, and each ε is its share of B"
     findings = [AuditFinding.fact(place, "budget", wrong, right)]
     if tokens:
-        claim = claim_of(name, toy.space, params.mechanisms.model_dump())
+        claim = claim_of(name, toy.space, project.params.mechanisms.model_dump())
         law = Law(claim, toy.instead, tokens)
         findings.append(AuditFinding.of(place, written_audit(tokens, law, epsilon, error, rng)))
     return findings

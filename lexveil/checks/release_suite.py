@@ -39,7 +39,7 @@ DESCRIPTIONS = {
 REFUSED = "Nothing was released and nothing was spent"
 WITHDRAWN = "Nothing was released"  # the charge adds that the epsilon stays spent
 OURS = "this is a fault of lexveil/privatization"
-GATE = "params.yaml: inbox.gate"
+GATE = "lexveil.toml: inbox.gate"
 RULES = (
     at_least_one("document"),
     each_once("row"),
@@ -76,7 +76,7 @@ PERSONAL_RULES = tuple(
         f"hold what looks like {description}",
         f"{WITHDRAWN}. Such tokens leave where policy keeps unknown words, or are words of "
         "the vocabulary: see to "
-        "policy.oov and the corpus, or set inbox.gate.pii: false",
+        "policy.oov and the corpus, or set inbox.gate.pii = false",
     )
     for kind, description in DESCRIPTIONS.items()
 )

@@ -23,10 +23,10 @@ ledger = actions(
     """Show, verify and administer the budget ledger: what each subject has spent over all releases.
 
     Every release is charged to the subjects of its documents before its noise is drawn. No subject
-    exceeds the cap of params.yaml: ledger, or else the ledger's own cap. params.yaml also names the
-    ledger's folder; outside of projects it is `ledger` in your data folder, which standard error
-    names. Subjects are stored as salted hashes of their keys. docs/explanation/ledger.md says what
-    the ledger guarantees, and what to back up.
+    exceeds the cap of lexveil.toml: ledger, or else the ledger's own cap. lexveil.toml also names
+    the ledger's folder; outside of projects it is `ledger` in your data folder, which standard
+    error names. Subjects are stored as salted hashes of their keys. docs/explanation/ledger.md says
+    what the ledger guarantees, and what to back up.
 
         lexveil ledger show --top 10
         lexveil ledger show --subject user-1234
@@ -148,7 +148,7 @@ def accept(*, because: Reason) -> None:
 
 @ledger.command
 def cap(value: Annotated[str, Parameter(name="N")], /, *, because: Reason) -> None:
-    """Set the ledger's own cap, also before the first release; params.yaml: ledger.cap takes
+    """Set the ledger's own cap, also before the first release; lexveil.toml: ledger.cap takes
     precedence.
 
     The first release without a cap sets it to what ten releases of a text of ordinary length may
@@ -166,7 +166,7 @@ def cap(value: Annotated[str, Parameter(name="N")], /, *, because: Reason) -> No
     with _opened(make=True) as (balances, params):
         balances.set_cap(number, because)
     if params.cap is not None:
-        print(f"params.yaml: ledger.cap is {params.cap} and takes precedence", file=sys.stderr)
+        print(f"lexveil.toml: ledger.cap is {params.cap} and takes precedence", file=sys.stderr)
 
 
 def _ledger() -> LedgerParams:

@@ -25,34 +25,60 @@ from lexveil.runtime.graph_libraries import require
 from lexveil.runtime.project import build_lock, find_root
 
 
-def init(folder: Annotated[Path, Parameter(name="DIR")], /) -> None:
+def init(
+    folder: Annotated[Path | None, Parameter(name="DIR")] = None, /, *, upgrade: bool = False
+) -> None:
     """Create a project: the graph, its stages and queries, its flows and its parameters.
 
-    Writes dvc.yaml, params.yaml, prefect.yaml, tasks/, flows/ and sql/ and makes the folder a git
-    repository, in which DVC keeps versions. These files are the project's own and can be changed;
-    the library stays where it is installed, and a newer version makes stale only the stages whose
-    code has changed.
+    Writes dvc.yaml, params.yaml, lexveil.toml, prefect.yaml, tasks/, flows/ and sql/ and makes the
+    folder a git repository, in which DVC keeps versions. These files are the project's own and can
+    be changed; the library stays where it is installed, and a newer version makes stale only the
+    stages whose code has changed.
 
         lexveil init demo && cd demo && lexveil run
+        lexveil init --upgrade      in a project whose params.yaml is of an earlier version
 
     Args:
-        folder: new or empty folder
+        folder: new or empty folder; with --upgrade a project (default: the one here)
+        upgrade: move what does not belong into params.yaml any more to lexveil.toml
     """
     from lexveil.runtime.new_project import create
 
+    if upgrade:
+        _upgrade(in_project() if folder is None else folder)
+        return
+    if folder is None:
+        raise RequestError("DIR is missing: name a new folder, or add --upgrade in a project")
     create(folder)
     print(f"made a project in {folder}. Next:\n  cd {folder}")
     print("  lexveil run              makes the embedded default data and everything from it")
     print("  lexveil data use --help  takes your own data instead")
     print(
-        "  git add .dvc .dvcignore .gitignore data.dvc dvc.yaml params.yaml prefect.yaml "
-        "flows sql tasks && git commit"
+        "  git add .dvc .dvcignore .gitignore data.dvc dvc.yaml lexveil.toml params.yaml "
+        "prefect.yaml flows sql tasks && git commit"
     )
     print(
         "and after a run dvc.lock and .provenance.json too, so that lineage can name the "
         "commit it was made from;"
     )
     print("never add files with private texts")
+
+
+def _upgrade(root: Path) -> None:
+    """Move the keys of params.yaml that belong into lexveil.toml, and say which."""
+    from lexveil.runtime.project_upgrade import other_files, upgrade
+
+    moved = upgrade(root)
+    if not moved:
+        print(f"{root / paths.PARAMS} has nothing that belongs into {paths.CONFIGURATION}")
+    else:
+        print(f"moved to {root / paths.CONFIGURATION}: {', '.join(moved)}")
+    if others := other_files(root):
+        print(
+            f"{len(others)} files of the project differ from those of this version, which they may "
+            f"not fit: {', '.join(others[:5])}{', …' if len(others) > 5 else ''}; `lexveil init "
+            "DIR` writes those of this version into a new folder"
+        )
 
 
 def run(
@@ -89,11 +115,12 @@ def run(
     params = params and params.resolve()
     in_project()
     require("prefect", "dvc")
-    from lexveil.config import load_params
+    from lexveil.config import load_configuration, load_params
     from lexveil.runtime.tables import atomic_file
 
     # first: a mistyped key must not cost a run
-    load_params(params or paths.PARAMS, "give another by --params")
+    chosen = load_params(params or paths.PARAMS, "give another by --params")
+    load_configuration().require_segmentation(chosen)
     from flows.prefect_server import ServerLost
 
     try:
@@ -125,7 +152,7 @@ def bring_up_to_date(
     from flows.display import watcher
     from flows.planning import plan, say_done
     from flows.prefect_server import api, running_api
-    from lexveil.config import load_params
+    from lexveil.config import load_configuration
     from lexveil.lineage import provenance
     from lexveil.runtime.run_events import StageResult
 
@@ -140,7 +167,7 @@ def bring_up_to_date(
         url = running_api()
         graph = plan(view.say)
         wanted = graph.wanted(until)
-        is_recorded = url is not None or load_params().operation.openlineage is not None
+        is_recorded = url is not None or load_configuration().operation.openlineage is not None
         if not is_recorded and graph.stale.keys().isdisjoint(stage.name for stage in wanted):
             view.begin(len(wanted))
             for stage in wanted:
@@ -246,7 +273,7 @@ def schedule(*, port: Port = 4200) -> int:
 def release(*, dry_run: bool = False, wait: Wait = False, json: Json = False) -> None:
     """Release what is new in an inbox folder or a database.
 
-    Reads the source that params.yaml: inbox names, releases new and changed documents, skips known
+    Reads the source that lexveil.toml: inbox names, releases new and changed documents, skips known
     ones, removes withdrawn ones, and archives a release only if its checks pass. It recognizes
     documents by salted hashes of their ids. docs/how-to/release.md says more.
 

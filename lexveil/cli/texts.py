@@ -286,7 +286,7 @@ def explore(
     shown_rows = list[Row]()
     if file is not None:
         using = session.model("")
-        spool = using.path(using.params.machine.temp_directory)
+        spool = using.path(using.configuration.machine.temp_directory)
         shown_rows, column = read_rows(file, text_column, rows, spool)
     code = serve(session, port or 0, Shown(shown_rows, name, column, command_of))
     os._exit(code)  # a thread may still compute what a reader guesses

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from lexveil.artifacts.collocation_tables import collocation_files
 from lexveil.association import COLUMNS, MEASURES, rendered
-from lexveil.config import load_params
+from lexveil.config import load_configuration
 from lexveil.errors import RequestError, option
 from lexveil.runtime import duckdb_session
 
@@ -214,7 +214,7 @@ def _collocations() -> Iterator[tuple[duckdb.DuckDBPyConnection, list[str]]]:
     """
     files = {name: collocation_files(name) for name in NGRAMS.values()}
     columns = set.intersection(*(set(pq.read_schema(own).names) for own, *_ in files.values()))
-    with duckdb_session.session(load_params().machine) as con:
+    with duckdb_session.session(load_configuration().machine) as con:
         for name, (own, *of_base) in files.items():
             tables = [(own, "false"), *((file, "true") for file in of_base)]
             parts = (

@@ -107,7 +107,7 @@ def object_size(shards: Iterable[Path]) -> int:
     return min(max(least, *sizes), most)
 
 
-def sample(corpus: Path, out: Path, params: Params) -> dict[str, int]:
+def sample(corpus: Path, out: Path, params: Params, machine: MachineParams) -> dict[str, int]:
     """Write the sampled documents (doc_id, text, source) and return the number of documents of each
     source.
 
@@ -120,12 +120,12 @@ def sample(corpus: Path, out: Path, params: Params) -> dict[str, int]:
         for name, shards in sources_of(corpus, weights).items()
         if weights.get(name, 1.0)
     }
-    with duckdb_session.session(params.machine) as con:
+    with duckdb_session.session(machine) as con:
         largest = object_size(shard for shards in sources.values() for shard in shards)
         packed = sum(shard.stat().st_size for shards in sources.values() for shard in shards)
         # The sample is about as large as the shards; rows that do not fit into memory are spilled
         # unpacked.
-        check_disk(Path(params.machine.temp_directory), packed, 5 * packed, "sampling")
+        check_disk(Path(machine.temp_directory), packed, 5 * packed, "sampling")
         con.execute(
             "create temp view corpus as "
             + " union all ".join(

@@ -28,14 +28,12 @@ from lexveil.parameters import (
     ListFile,
     Section,
     Several,
-    matching,
     nearest,
     refused,
     validated,
 )
 from lexveil.request import (
     BandName,
-    FoundAction,
     PunctuationAction,
     StopwordAction,
     StrategyName,
@@ -55,9 +53,6 @@ def _variant(name: str) -> str:
 
 
 VariantName = Annotated[str, AfterValidator(_variant)]
-TypeName = Annotated[
-    str, matching(r"[A-Z][A-Z0-9_]{0,63}", "types are names in capitals, such as PHONE_NUMBER")
-]
 CLEAN = ("none", "none", 0.0)  # the baseline run that changes nothing
 
 
@@ -84,38 +79,14 @@ GridEpsilon = Annotated[
 ]
 
 
-class PresidioParams(Documented):
-    """Presidio as a detector: its pattern recognizers, which need no model, and named entities by
-    your own spaCy model.
-    """
-
-    language: str = "en"
-    """of the texts, by its code"""
-    entities: list[str] = []
-    """what is looked for, by Presidio's names; []: all that there is"""
-    countries: list[str] = []
-    """codes of the countries whose numbers are looked for, such as us; []: of all"""
-    threshold: float = Field(0.3, ge=0, le=1)
-    """least score of a finding; below 0.3 many a number is taken for something"""
-    spacy_model: str | None = as_requested("spacy_model")
-
-
 class PolicyParams(Documented):
-    """Treatment of each class of tokens, and search of detectors. A kept token appears unchanged in
-    the output and counts as unprotected.
-
-    Detectors search in releases and previews only, not in runs of the graph.
+    """Treatment of each class of tokens. A kept token appears unchanged in the output and counts as
+    unprotected.
     """
 
     stopwords: StopwordAction = as_requested("stopwords", "paper")
     punctuation: PunctuationAction = as_requested("punctuation", "keep")
     oov: UnknownAction = as_requested("oov", "sample")
-    detector: Literal["presidio"] | None = as_requested("detector")
-    types: dict[TypeName, FoundAction] = as_requested("types", {})
-    protect: str | None = as_requested("protect")
-    allow: str | None = as_requested("allow")
-    pseudonyms: str | None = as_requested("pseudonyms")
-    presidio: PresidioParams = Field(default_factory=PresidioParams)
 
 
 class MechanismParams(Section):

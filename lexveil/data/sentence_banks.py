@@ -76,7 +76,7 @@ def build(sources: Sequence[Path], output: Path, options: BankOptions) -> BankCa
     model = Model.load(name=options.model)
     files = _files(sources)
     choice = Choice(size=options.size, seed=options.seed)
-    with duckdb_session.session(model.params.machine) as con:
+    with duckdb_session.session(model.configuration.machine) as con:
         texts = _documents(files, options.text_column)
         table = choose(con, texts, model.lexicon(STRATEGY), choice)
     if len(table) < FEWEST:

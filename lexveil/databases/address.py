@@ -1,5 +1,5 @@
 """Addresses of databases. No address contains a password, which would end up in shell histories,
-params.yaml and lineage.
+lexveil.toml and lineage.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def read_address(text: str) -> Address:
     # Look for a : before an @ anywhere, because clients split an address differently from the
     # standard library.
     if ":" in rest.rpartition("@")[0] or set(options) & set(SECRETS):
-        # It would end up in the shell's history, in params.yaml or in lineage.
+        # It would end up in the shell's history, in lexveil.toml or in lineage.
         raise RequestError(
             "the address has a password in it, or a : before an @ (%40); put it into "
             f"{WHERE_PASSWORDS_ARE}"

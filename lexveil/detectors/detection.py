@@ -50,13 +50,13 @@ class Detection:
         ]
         if len(entries) == 2 and not entries[0].isdisjoint(entries[1]):
             raise RequestError(
-                "policy.protect and policy.allow have an entry in common; take it out of one"
+                "detection.protect and detection.allow have an entry in common; take it out of one"
             )
         for name, action in self.actions.items():
             if action == "pseudonym" and not self.names_for(name):
                 raise RequestError(
-                    f"policy.types: {name} needs a list of pseudonyms; give one by "
-                    f"policy.pseudonyms or {option('pseudonyms')} FILE, one name per line "
+                    f"detection.types: {name} needs a list of pseudonyms; give one by "
+                    f"detection.pseudonyms or {option('pseudonyms')} FILE, one name per line "
                     f"below the heading [{name}]"
                 )
         if self.detector is not None:

@@ -38,7 +38,7 @@ class Presidio:
     countries: tuple[str, ...] = ()
     threshold: float = 0.3
     spacy_model: str | None = None
-    spacy_key: str = field(default="policy.presidio.spacy_model", compare=False)
+    spacy_key: str = field(default="detection.presidio.spacy_model", compare=False)
 
     @property
     def name(self) -> str:
@@ -61,8 +61,8 @@ class Presidio:
         known = set(engine.get_supported_entities(self.language))
         if unknown := sorted(set(self.entities) - known):
             raise RequestError(
-                f"policy.presidio.entities: presidio finds no {unknown[0]} here; there are "
-                f"{', '.join(sorted(known))}"
+                f"lexveil.toml: detection.presidio.entities: presidio finds no {unknown[0]} here; "
+                f"there are {', '.join(sorted(known))}"
             )
 
     def find(self, texts: Sequence[str]) -> Iterator[list[Span]]:
@@ -105,7 +105,8 @@ def _engine(settings: Presidio) -> Any:
     _keep_offline(registry.recognizers)
     if not registry.recognizers:
         raise RequestError(
-            f"policy.presidio.language: presidio has no recognizer of {settings.language}"
+            "lexveil.toml: detection.presidio.language: presidio has no recognizer of "
+            f"{settings.language}"
         )
     return AnalyzerEngine(registry=registry, nlp_engine=nlp, supported_languages=languages)
 

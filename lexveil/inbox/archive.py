@@ -122,7 +122,7 @@ class Archive:
                 "its documents would be charged again. Restore it by `dvc checkout "
                 f"{shown(self.folder)}/{name}.dvc` or `dvc pull`; `lexveil ledger show` says "
                 "whether it could not be "
-                "completed; to begin anew on purpose, choose another folder in params.yaml: "
+                "completed; to begin anew on purpose, choose another folder in lexveil.toml: "
                 "inbox.archive"
             )
         for release in releases:
@@ -147,7 +147,7 @@ class Archive:
             raise RequestError(
                 f"{shown(release)}: was released with another ledger, under whose salt its "
                 "documents are known; "
-                "bring that ledger back (params.yaml: ledger.folder), or choose another "
+                "bring that ledger back (lexveil.toml: ledger.folder), or choose another "
                 "inbox.archive"
             )
 

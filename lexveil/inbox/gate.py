@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from lexveil.accounting.operator_report import LedgerCosts, OperatorReport, ReleaseEvents
 from lexveil.accounting.record import PrivacyRecord, Publication
 from lexveil.checks.data_docs import DataDocs
-from lexveil.config import Params
+from lexveil.config import Configuration
 from lexveil.inbox.archive import DOCUMENTS, IDS, Archive
 from lexveil.inbox.selection import ReleaseSelection
 from lexveil.inbox.source import Columns, quoted
@@ -49,7 +49,7 @@ class ReleaseGate(ReleaseHooks):
         archive: Archive,
         columns: Columns,
         selection: ReleaseSelection,
-        params: Params,
+        configuration: Configuration,
         docs: DataDocs,
     ) -> None:
         self.memory = archive.memory / name
@@ -61,13 +61,13 @@ class ReleaseGate(ReleaseHooks):
                 *(self.memory / file for file in REMEMBERED),
             ],
             operator_folder=self.memory,
-            about={"archive": params.inbox.archive, "publication": name},
+            about={"archive": configuration.inbox.archive, "publication": name},
             subjects=selection.subjects,
             tells_columns=False,
         )
         self.columns = columns
-        self.limits = params.inbox.gate
-        self.machine = params.machine
+        self.limits = configuration.inbox.gate
+        self.machine = configuration.machine
         self.docs, self.source_docs = docs, DataDocs(archive.memory / "checks")
         # The operator's memory of the rows, in their order; withheld rows are removed later.
         self.ids = selection.ids.set_column(

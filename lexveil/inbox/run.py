@@ -18,7 +18,7 @@ from lexveil.artifacts.model import Model
 from lexveil.artifacts.model_store import OWN
 from lexveil.artifacts.project import Project
 from lexveil.checks.data_docs import DataDocs
-from lexveil.config import Params
+from lexveil.config import Configuration
 from lexveil.errors import RequestError
 from lexveil.formats.base import Source
 from lexveil.formats.readers import Reader
@@ -41,7 +41,7 @@ from lexveil.request import FileRequest
 
 
 def release_inbox(dry_run: bool = False, docs: DataDocs | None = None) -> ReleaseReport:
-    """Release the new and changed documents of the source in params.yaml. The caller must exclude
+    """Release the new and changed documents of the source in lexveil.toml. The caller must exclude
     other runs.
 
     Args:
@@ -54,22 +54,21 @@ def release_inbox(dry_run: bool = False, docs: DataDocs | None = None) -> Releas
         CheckFailed: if the gate refuses the release; nothing is archived or spent then.
     """
     model = Model.load(Path(), OWN)
-    terms = model.params.inbox
-    params = model.params
+    terms = model.configuration.inbox
+    configuration = model.configuration
     if not terms.is_on:
         raise RequestError(
-            "params.yaml: inbox.source and inbox.sql are null, so there is nothing to "
-            "release; name an inbox "
-            "folder, files or a SELECT (docs/how-to/release.md)"
+            "lexveil.toml: inbox.source and inbox.sql are left out, so there is nothing to "
+            "release; name an inbox folder, files or a SELECT (docs/how-to/release.md)"
         )
     model.require_checks(terms.strategy)
-    archive = _open_archive(params, make=not dry_run)
+    archive = _open_archive(configuration, make=not dry_run)
     columns = Columns.of(terms)
     if not dry_run:
         archive.clear()
         archive.settle()  # complete a killed run
-    with _private_folder(params) as folder:
-        selection = select_documents(params, columns, archive, folder)
+    with _private_folder(configuration) as folder:
+        selection = select_documents(configuration, columns, archive, folder)
         report = selection.report
         report.dry_run = dry_run
         if dry_run:
@@ -81,22 +80,22 @@ def release_inbox(dry_run: bool = False, docs: DataDocs | None = None) -> Releas
             archive.withdraw(selection.gone)
             archive.settle()
         if selection.source is not None:
-            _release(params, columns, archive, selection, docs or DataDocs(paths.DATA_DOCS))
+            _release(model.project, columns, archive, selection, docs or DataDocs(paths.DATA_DOCS))
         report.current = archive.settle()
     return report
 
 
-def _open_archive(params: Params, make: bool) -> Archive:
+def _open_archive(configuration: Configuration, make: bool) -> Archive:
     """Open the archive and check it against the ledger. Opening the ledger completes or aborts a
     killed run.
     """
-    terms = params.inbox
-    account = params.ledger
+    terms = configuration.inbox
+    account = configuration.ledger
     folder = Path(terms.archive)
     memory = Path(terms.operator, folder)
     if not make and not store_of(account.folder, account.database).exists():
         salt = secrets.token_bytes(SALT_BYTES)  # without a ledger, nothing has been released
-        archive = Archive(folder, memory, params.machine, Hasher(salt), fingerprint(salt))
+        archive = Archive(folder, memory, configuration.machine, Hasher(salt), fingerprint(salt))
         archive.check([])
         return archive
     with Ledger.open(
@@ -107,7 +106,7 @@ def _open_archive(params: Params, make: bool) -> Archive:
             json.loads(payload)["about"]
             for _, payload in ledger.database.rows(text("ledger/charged"))
         ]
-        archive = Archive(folder, memory, params.machine, ledger.hasher, str(salt_print))
+        archive = Archive(folder, memory, configuration.machine, ledger.hasher, str(salt_print))
     archive.check(
         about["publication"] for about in charged if about.get("archive") == terms.archive
     )
@@ -115,11 +114,11 @@ def _open_archive(params: Params, make: bool) -> Archive:
 
 
 @contextmanager
-def _private_folder(params: Params) -> Iterator[Path]:
+def _private_folder(configuration: Configuration) -> Iterator[Path]:
     """Yield a folder for source texts that nobody else may read, after removing the remains of a
     killed run.
     """
-    folder = Path(params.machine.temp_directory) / "release"
+    folder = Path(configuration.machine.temp_directory) / "release"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700, parents=True)
     mask = os.umask(0o077)
@@ -136,17 +135,21 @@ def release_name(now: datetime) -> str:
 
 
 def _release(
-    params: Params, columns: Columns, archive: Archive, selection: ReleaseSelection, docs: DataDocs
+    project: Project,
+    columns: Columns,
+    archive: Archive,
+    selection: ReleaseSelection,
+    docs: DataDocs,
 ) -> None:
     """Release the selected documents, and complete the report."""
     report = selection.report
-    terms = params.inbox
+    terms = project.configuration.inbox
     name = release_name(datetime.now(UTC))
-    model = Model(Project(Path(), params, is_project=True))
+    model = Model(project)
     if is_without_guarantee(terms.request, model):
         name = f"{name}-{STAMP}"
     assert selection.source is not None
-    gate = ReleaseGate(name, archive, columns, selection, params, docs)
+    gate = ReleaseGate(name, archive, columns, selection, project.configuration, docs)
     archive.make_memory(name)
     mask = os.umask(0o022)  # archived files are readable, unlike those in the private folder
     try:
@@ -176,7 +179,7 @@ def cost(model: Model, columns: Columns, source: Path) -> tuple[float, float]:
     """Return the budget of each document, and the cost of all documents before any cap."""
     file = Source(source, format_named("parquet"), "", source.stem)
     reader = Reader(file, columns.texts, columns.subject, spans_column=columns.spans)
-    checked = check(model.params.inbox.request, model)
-    run = TwoPassRun(checked, reader.chunks, columns.texts, model.params.machine.workers)
+    checked = check(model.configuration.inbox.request, model)
+    run = TwoPassRun(checked, reader.chunks, columns.texts, model.configuration.machine.workers)
     run.count(Payment())
     return run.budget.total, float(run.cost)

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lexveil.accounting.subject_keys import subject_key, text_keys
-from lexveil.config import Params
+from lexveil.config import Configuration
 from lexveil.detectors.given import given_spans
 from lexveil.errors import RequestError
 from lexveil.formats.messages import name
@@ -53,7 +53,7 @@ class ReleaseSelection:
 
 
 def select_documents(
-    params: Params, columns: Columns, archive: Archive, folder: Path
+    configuration: Configuration, columns: Columns, archive: Archive, folder: Path
 ) -> ReleaseSelection:
     """Read the source, and classify its documents as new, changed, known or withdrawn.
 
@@ -66,8 +66,8 @@ def select_documents(
     """
     source = folder / "source.parquet"
     selected = folder / DOCUMENTS
-    with duckdb_session.session(params.machine) as con:
-        listed = gather(params.inbox, columns, con, source)
+    with duckdb_session.session(configuration.machine) as con:
+        listed = gather(configuration.inbox, columns, con, source)
     gone = archive.withdrawn() | {document_hash(archive.hasher, document) for document in listed}
     with archive.known(gone) as con:
         n_rows = register_hashes(con, source, columns, archive.hasher)
@@ -94,9 +94,8 @@ def select_documents(
             raise RequestError(
                 f"{report.changed:,} documents were released before with another text; "
                 "nothing was released. Without "
-                "params.yaml: inbox.subject_column each version would have a budget of its "
-                "own: `subject_column: "
-                f"{columns.id}` lets the versions of a document share one"
+                "lexveil.toml: inbox.subject_column each version would have a budget of its "
+                f'own: `subject_column = "{columns.id}"` lets the versions of a document share one'
             )
         _check_spans(con, columns)
         ids = con.sql(
@@ -105,7 +104,7 @@ def select_documents(
         ).to_arrow_table()
         subjects = None if columns.subject is None else _values(con, columns.inner(columns.subject))
         names = _published(
-            _values(con, columns.inner(columns.id)), columns, subjects, params.inbox.ids
+            _values(con, columns.inner(columns.id)), columns, subjects, configuration.inbox.ids
         )
         if ids.num_rows:
             _write_selected(con, columns, names, selected)

@@ -53,7 +53,7 @@ class Columns:
 
     @classmethod
     def of(cls, params: InboxParams) -> Columns:
-        """Return the columns that params.yaml names."""
+        """Return the columns that lexveil.toml names."""
         texts = tuple(params.text_columns)
         others = tuple(params.columns or ())
         return cls(params.id_column, texts, params.subject_column, others, params.spans_column)
@@ -180,7 +180,7 @@ def _query(
     key = "inbox.source" if params.sql is None else "inbox.sql"
     if is_address(params.source):
         raise RequestError(
-            "params.yaml: inbox.source: name a database in inbox.attach, and the SELECT in "
+            "lexveil.toml: inbox.source: name a database in inbox.attach, and the SELECT in "
             "inbox.sql"
         )
     if params.sql is None:
@@ -198,26 +198,26 @@ def _query(
     try:
         described = con.execute(f"describe select * from ({query}) as source").fetchall()
         kinds = {str(row[0]): str(row[1]) for row in described}
-        _require(kinds, columns, f"params.yaml: {key}")
+        _require(kinds, columns, f"lexveil.toml: {key}")
         for column in columns.texts:
             if kinds[column] != "VARCHAR":
                 raise RequestError(
-                    f"params.yaml: {key}: {name(column)} is of type {kinds[column]}, not "
+                    f"lexveil.toml: {key}: {name(column)} is of type {kinds[column]}, not "
                     "text; cast it"
                 )
         if kinds.get(WITHDRAWN, "BOOLEAN") not in FLAGS:
             raise RequestError(
-                f"params.yaml: {key}: `{WITHDRAWN}` is of type {kinds[WITHDRAWN]}, not "
+                f"lexveil.toml: {key}: `{WITHDRAWN}` is of type {kinds[WITHDRAWN]}, not "
                 "boolean; cast it or rename it"
             )
         con.execute(
             f"copy ({_select(query, columns, kinds)}) to '{out}' (format parquet, compression zstd)"
         )
     except ABOUT_THE_QUERY as error:
-        raise RequestError(f"params.yaml: {key}: {quotable(str(error), query)}") from None
+        raise RequestError(f"lexveil.toml: {key}: {quotable(str(error), query)}") from None
     except duckdb.Error as error:
         raise RequestError(
-            f"params.yaml: {key}: DuckDB cannot read it ({type(error).__name__}; what it says "
+            f"lexveil.toml: {key}: DuckDB cannot read it ({type(error).__name__}; what it says "
             "may hold a value and is "
             "not shown). Try the query in DuckDB itself"
         ) from None
@@ -247,14 +247,14 @@ def _select(query: str, columns: Columns, kinds: Mapping[str, str]) -> str:
 def _attach(target: str, con: duckdb.DuckDBPyConnection) -> None:
     if ":" in target:
         raise RequestError(
-            f"params.yaml: inbox.attach is neither a file of DuckDB nor an address; write {FORMS}"
+            f"lexveil.toml: inbox.attach is neither a file of DuckDB nor an address; write {FORMS}"
         )
     try:
         con.execute(f"attach {_literal(target)} as {DATABASE} (read_only)")
         con.execute(f"use {DATABASE}")
     except duckdb.Error as error:
         raise RequestError(
-            "params.yaml: inbox.attach: the database cannot be opened "
+            "lexveil.toml: inbox.attach: the database cannot be opened "
             f"({type(error).__name__}); is it there, and "
             "a file of DuckDB?"
         ) from None
@@ -269,7 +269,7 @@ def _require(known: Collection[str], columns: Columns, where: str) -> None:
     for column in columns.names:
         if column not in known:
             hint = (
-                "see params.yaml: inbox.id_column, text_columns, subject_column, "
+                "see lexveil.toml: inbox.id_column, text_columns, subject_column, "
                 "spans_column, columns"
             )
             raise NoColumn(where, column, known, hint)

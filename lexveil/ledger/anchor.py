@@ -91,7 +91,7 @@ class Anchor:
             if last.seq == 1:
                 return  # nothing was ever released
             raise RequestError(
-                f"{self.path}: the anchor of the ledger {self.folder} (params.yaml: "
+                f"{self.path}: the anchor of the ledger {self.folder} (lexveil.toml: "
                 "ledger.anchor) is missing; bring "
                 f"it back from git or your copy, or, {ACCEPT}"
             )

@@ -1,4 +1,4 @@
-"""The ledger's own cap, for releases whose params.yaml has no cap."""
+"""The ledger's own cap, for releases whose lexveil.toml has no cap."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ class Ledger:
                 raise RequestError(
                     f"{store.name}: this ledger keeps {meta.get('keys')} keys since it was "
                     f"made, and {keys} ones are "
-                    "asked for (params.yaml: ledger.keys)"
+                    "asked for (lexveil.toml: ledger.keys)"
                 )
             ledger = cls(folder, meta, database, Hasher(salt))
             database.con.mac = ledger.hasher.mac
@@ -213,7 +213,7 @@ class Ledger:
         return n_wrong
 
     def cap(self) -> float | None:
-        """Return the ledger's own cap, which applies if params.yaml has none; None if the ledger
+        """Return the ledger's own cap, which applies if lexveil.toml has none; None if the ledger
         has none either, or has no limit.
         """
         with self.database.snapshot() as con:
@@ -253,7 +253,7 @@ class Ledger:
                 f"{self.name}: this ledger knows subjects by another rule, and would forget "
                 "what they have spent "
                 "(docs/explanation/ledger.md, Subject keys). Name another folder in "
-                "params.yaml: ledger.folder, and "
+                "lexveil.toml: ledger.folder, and "
                 "lower ledger.cap by the largest balance that `lexveil ledger show --top 1` names"
             )
         name = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
@@ -391,7 +391,7 @@ def _make(folder: Path, store: Store, keys: str) -> None:
     except OSError as error:
         why = (
             f"the ledger cannot be made ({error.strerror}); name another folder in "
-            "params.yaml: ledger.folder"
+            "lexveil.toml: ledger.folder"
         )
         raise RequestError(f"{error.filename or folder}: {why}") from None
 

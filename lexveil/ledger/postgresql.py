@@ -279,7 +279,7 @@ class ServerStore(Store):
         self._address = read_address(address)
         if self._address.engine != "postgresql":
             raise RequestError(
-                "params.yaml: ledger.database must be postgresql://HOST/DATABASE, or null "
+                "lexveil.toml: ledger.database must be postgresql://HOST/DATABASE, or left out "
                 "for a file"
             )
         self.name = self._address.shown

@@ -45,7 +45,7 @@ class Exhausted(RequestError):
             f"{documents[0]:,} of {documents[1]:,} "
             f"documents, of {subjects[0]:,} of {subjects[1]:,} subjects; nothing was "
             "reserved. Leave them out, ask for "
-            "a smaller budget, or withhold them (params.yaml: ledger.on_exhausted)"
+            "a smaller budget, or withhold them (lexveil.toml: ledger.on_exhausted)"
         )
 
 

@@ -85,7 +85,7 @@ class Summary:
     """Balances and releases of a ledger. Amounts are epsilon; `export` writes exact nano-epsilon.
 
     Attributes:
-        cap: cap of params.yaml for new releases; earlier releases keep theirs.
+        cap: cap of lexveil.toml for new releases; earlier releases keep theirs.
         subjects: number of subjects that have spent anything.
         exhausted: number of these subjects at the cap or above, or with less than a millionth of it
             left: shares of a budget are rounded down, so that their sum rarely equals the cap
@@ -138,7 +138,7 @@ def summary(ledger: Ledger, cap: float | None, top: int = 0, releases: int = REL
     """Return balances and releases of a ledger.
 
     Args:
-        cap: cap of params.yaml.
+        cap: cap of lexveil.toml.
         top: number of the largest balances to name.
         releases: number of the newest releases to name.
     """

@@ -1,4 +1,4 @@
-"""OpenLineage events of a run, for catalogues such as Marquez or DataHub; off unless params.yaml
+"""OpenLineage events of a run, for catalogues such as Marquez or DataHub; off unless lexveil.toml
 asks for them.
 
 There is one job for the flow and one for each stage that runs; run ids are those of Prefect.
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 PRODUCER = "urn:lexveil"
 FLOW = "build"
 PATIENCE = 5.0  # timeout of the endpoint in seconds
-API_KEY = "OPENLINEAGE_API_KEY"  # the client's own variable: a key does not belong into params.yaml
+API_KEY = (
+    "OPENLINEAGE_API_KEY"  # the client's own variable: a key does not belong into lexveil.toml
+)
 
 ENDED = {
     "ran": "COMPLETE",

@@ -36,7 +36,7 @@ SCHEMA = 1
 
 # Files that record how artifacts were made. They change with each stage, so they do not count as
 # code.
-RECORDS = ("dvc.lock", "dvc.yaml", "params.yaml", "data.dvc", PROVENANCE.name)
+RECORDS = ("dvc.lock", "dvc.yaml", "params.yaml", "lexveil.toml", "data.dvc", PROVENANCE.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,12 @@ SHOWN = 30  # sample collocations from the top, the middle and the threshold
 
 
 def package(
-    folder: Path, screened: Screened, trained: WordSpace, pmi: Mapping[str, float], params: Params
+    folder: Path,
+    screened: Screened,
+    trained: WordSpace,
+    pmi: Mapping[str, float],
+    params: Params,
+    machine: MachineParams,
 ) -> ModelCard:
     """Write the model of the tokens that passed the screens into ``folder``.
 
@@ -69,7 +74,7 @@ def package(
     space = WordSpace(tokens, rows.astype(np.float32) * scales[:, None], counts)
     bits = np.array([pmi[token] if "_" in token else 0.0 for token in tokens])
     wanted = params.model
-    sources = sources_of(wanted, params.machine)
+    sources = sources_of(wanted, machine)
     if (base := find_base(params.embeddings)) is not None:
         named = f"model {base.card.name} {base.card.version}"
         origin = f"the model that the training began with, sha256 of its card {base.hash}"

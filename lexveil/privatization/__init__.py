@@ -1,5 +1,5 @@
 """Privatization of texts, in layers that import downwards only: looking, adapters, release, engine.
 
-``settings`` completes a request from params.yaml and a model. The docstring of each layer names the
+``settings`` completes a request from a project and a model. The docstring of each layer names the
 functions that others call.
 """

@@ -26,10 +26,12 @@ from lexveil.accounting.record import Protection
 from lexveil.accounting.shares import CLASSES, WHOLE, BudgetShares, parts_of
 from lexveil.artifacts.measured_levels import measured_levels
 from lexveil.artifacts.model import Model
+from lexveil.artifacts.project import Project
 from lexveil.artifacts.screened_words import screened_words
 from lexveil.artifacts.user_lists import load_phrases, load_pseudonyms, load_words
-from lexveil.config import Params, PolicyParams
-from lexveil.config.privacy import PresidioParams, every_mechanism
+from lexveil.config import DetectionParams, PolicyParams, ShareParams
+from lexveil.config.operation import PresidioParams
+from lexveil.config.privacy import every_mechanism
 from lexveil.detectors.detection import Detection
 from lexveil.detectors.given import type_name
 from lexveil.detectors.presidio import Presidio
@@ -199,7 +201,7 @@ def resolve_settings(request: Request, model: Model) -> Settings:
     Raises:
         RequestError: if a list or a detector cannot be used, or no epsilon gives the recovery.
     """
-    settings = settings_of(request, model.params)
+    settings = settings_of(request, model.project)
     if settings.sentences is not None:
         return settings
     if request.level is not None:
@@ -374,7 +376,7 @@ def require_uniform_shares(settings: Settings, what: str) -> None:
         raise RequestError(
             f"{what}: expected recovery is not known where classes of tokens have shares of "
             "the budget; leave "
-            f"{option('shares')} and params.yaml: release.shares out, or name "
+            f"{option('shares')} and lexveil.toml: release.shares out, or name "
             f"{option('epsilon')} or "
             f"{option('document_budget')} and no limit"
         )
@@ -404,14 +406,16 @@ def progress_of(model: Model, settings: Settings) -> Callable[[float], None]:
     return tell
 
 
-def settings_of(request: Request, params: Params) -> Settings:
-    """Complete a request by params.yaml alone; of one that names a recovery the epsilon is not
-    known yet.
+def settings_of(request: Request, project: Project) -> Settings:
+    """Complete a request by the files of a project alone; of one that names a recovery the epsilon
+    is not known yet.
 
     Raises:
         RequestError: if a list or a detector cannot be used.
     """
-    without_guarantee = request.without_guarantee or params.release.without_guarantee
+    params = project.params
+    release = project.configuration.release
+    without_guarantee = request.without_guarantee or release.without_guarantee
     if request.mechanism == "none":
         if request.is_release and not without_guarantee:
             raise RequestError(
@@ -422,7 +426,7 @@ def settings_of(request: Request, params: Params) -> Settings:
             )
         return replace(UNCHANGED, without_guarantee=without_guarantee and request.is_release)
     if request.strategy == SENTENCES:
-        return _of_sentences(request, params, without_guarantee=without_guarantee)
+        return _of_sentences(request, project, without_guarantee=without_guarantee)
     MECHANISMS[request.mechanism]  # of another package, which may be broken
     classes = ("stopwords", "punctuation", "oov")
     policy = {name: getattr(request, name) or getattr(params.policy, name) for name in classes}
@@ -435,31 +439,33 @@ def settings_of(request: Request, params: Params) -> Settings:
         Policy.of(request.strategy, **policy),
         request.keep_layout,
         request.consistent,
-        request.average_words or params.release.average_words,
-        request.max_token_epsilon or params.release.max_token_epsilon,
+        request.average_words or release.average_words,
+        request.max_token_epsilon or release.max_token_epsilon,
         without_guarantee,
-        _shares(request, params),
-        detection_of(request, params.policy),
+        _shares(request, release.shares),
+        detection_of(request, project.configuration.detection),
         screens=not request.unscreened,
         empties_scripts=request.on_unsupported == "withhold",
     )
 
 
-def _of_sentences(request: Request, params: Params, *, without_guarantee: bool) -> Settings:
+def _of_sentences(request: Request, project: Project, *, without_guarantee: bool) -> Settings:
     """The settings of a request for sentences.
 
     Raises:
-        RequestError: if params.yaml asks for what sentences do not have.
+        RequestError: if lexveil.toml asks for what sentences do not have.
     """
-    found = params.policy.detector is not None or params.policy.protect is not None
+    seed = project.params.seed
+    detection = project.configuration.detection
+    found = detection.detector is not None or detection.protect is not None
     if found and request.detector != "none":
         raise RequestError(
-            f"params.yaml: policy.detector, policy.protect: strategy {SENTENCES} writes no word "
-            f"of a text, so that nothing is looked for in it; add {option('detector')} none"
+            f"lexveil.toml: detection.detector, detection.protect: strategy {SENTENCES} writes no "
+            f"word of a text, so that nothing is looked for in it; add {option('detector')} none"
         )
-    if _shares(request, params) is not None:
+    if _shares(request, project.configuration.release.shares) is not None:
         raise RequestError(
-            f"params.yaml: release.shares: in strategy {SENTENCES} each sentence gets the same "
+            f"lexveil.toml: release.shares: in strategy {SENTENCES} each sentence gets the same "
             "epsilon; take the shares out"
         )
     unit = request.unit or "text"
@@ -469,7 +475,7 @@ def _of_sentences(request: Request, params: Params, *, without_guarantee: bool) 
         strategy=request.strategy,
         base_epsilon=request.epsilon,
         budget=None,
-        seed=None if request.is_release else params.seed if request.seed is None else request.seed,
+        seed=None if request.is_release else seed if request.seed is None else request.seed,
         policy=NOTHING_KEPT,
         keep_layout=False,
         empties_scripts=request.on_unsupported == "withhold",
@@ -478,9 +484,8 @@ def _of_sentences(request: Request, params: Params, *, without_guarantee: bool) 
     )
 
 
-def _shares(request: Request, params: Params) -> BudgetShares | None:
+def _shares(request: Request, defaults: ShareParams) -> BudgetShares | None:
     """The classes of tokens with shares of their own; None if all have the same."""
-    defaults = params.release.shares
     parts = {}
     for name, share in (
         {name: getattr(defaults, name) for name in CLASSES[1:]} | (request.shares or {})
@@ -493,13 +498,13 @@ def _shares(request: Request, params: Params) -> BudgetShares | None:
     if parts["listed"] != WHOLE and named is None:
         raise RequestError(
             f"the share of listed words needs their list: {option('share_list')}, or "
-            "params.yaml: release.shares.list"
+            "lexveil.toml: release.shares.list"
         )
     words = frozenset[str]()
     digest = None
     if named is not None and parts["listed"] != WHOLE:
         key = (
-            "params.yaml: release.shares.list"
+            "lexveil.toml: release.shares.list"
             if request.share_list is None
             else option("share_list")
         )
@@ -509,19 +514,19 @@ def _shares(request: Request, params: Params) -> BudgetShares | None:
     return shares if shares.differing else None
 
 
-def detection_of(request: Request, policy: PolicyParams) -> Detection | None:
-    """Return the detection of a request and its policy; None if nothing is looked for.
+def detection_of(request: Request, default: DetectionParams) -> Detection | None:
+    """Return the detection of a request, completed by lexveil.toml; None if nothing is looked for.
 
     Raises:
         RequestError: if a list cannot be read, or a detector cannot begin.
     """
-    detector = request.detector or policy.detector
+    detector = request.detector or default.detector
     if request.spacy_model is not None and detector != "presidio":
         raise RequestError(
             f"{option('spacy_model')}: no detector would use it; add {option('detector')} presidio"
         )
     protect, allow, pseudonyms = (
-        _file(request, policy, name) for name in ("protect", "allow", "pseudonyms")
+        _file(request, default, name) for name in ("protect", "allow", "pseudonyms")
     )
     if detector in (None, "none") and protect is None and request.spans_column is None:
         for name in ("allow", "types", "pseudonyms"):
@@ -532,10 +537,10 @@ def detection_of(request: Request, policy: PolicyParams) -> Detection | None:
                     f"{option('spans_column')}"
                 )
         return None
-    actions = dict(policy.types) | _actions(request.types or {})
+    actions = dict(default.types) | _actions(request.types or {})
     detection = Detection(
         actions,
-        _presidio(request, policy.presidio) if detector == "presidio" else None,
+        _presidio(request, default.presidio) if detector == "presidio" else None,
         None if protect is None else load_phrases(*protect),
         None if allow is None else load_phrases(*allow),
         request.spans_column is not None,
@@ -548,7 +553,7 @@ def detection_of(request: Request, policy: PolicyParams) -> Detection | None:
 def _presidio(request: Request, look: PresidioParams) -> Presidio:
     """The detector, and what messages call the model that finds names."""
     model = look.spacy_model
-    key = "params.yaml: policy.presidio.spacy_model"
+    key = "lexveil.toml: detection.presidio.spacy_model"
     if request.spacy_model is not None:
         model = request.spacy_model
         key = option("spacy_model")
@@ -557,12 +562,12 @@ def _presidio(request: Request, look: PresidioParams) -> Presidio:
     )
 
 
-def _file(request: Request, policy: PolicyParams, name: str) -> tuple[Path, str] | None:
+def _file(request: Request, detection: DetectionParams, name: str) -> tuple[Path, str] | None:
     """A file and what messages call it."""
     if (requested := getattr(request, name)) is not None:
         return Path(requested), option(name)
-    default = getattr(policy, name)
-    return None if default is None else (Path(default), f"params.yaml: policy.{name}")
+    default = getattr(detection, name)
+    return None if default is None else (Path(default), f"lexveil.toml: detection.{name}")
 
 
 def _actions(types: Mapping[str, str]) -> dict[str, str]:

@@ -79,12 +79,12 @@ def calibrate(
             f"{option('strategy')} {unknown[0]}: expected recovery is of words and collocations; "
             f"there are {', '.join(STRATEGIES)}"
         )
-    shares = model.params.release.shares
+    shares = model.configuration.release.shares
     if any(getattr(shares, name) != 1 for name in CLASSES[1:]):
         raise RequestError(
             "calibrate: what a reader gets back is not worked out where classes of tokens "
             "have shares of the budget; "
-            "leave params.yaml: release.shares out"
+            "leave lexveil.toml: release.shares out"
         )
     grid = product(mechanisms, strategies)
     runs = [_calibrated(model, mechanism, strategy, recovery, band) for mechanism, strategy in grid]

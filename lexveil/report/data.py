@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF
 from lexveil.artifacts.calibrations import resolved
-from lexveil.config import CLEAN, Params
+from lexveil.config import CLEAN, MachineParams, Params
 from lexveil.levels import Level, stage_name
 from lexveil.report.evaluation_values import EvaluatedRun, Values, require_same_back_ends, values
 from lexveil.report.records import SEGMENTATIONS, Key, ReportedRun, RunRecovery, require_same_words
@@ -38,6 +38,7 @@ class ReportData:
     """
 
     params: Params
+    machine: MachineParams = field(default_factory=MachineParams)
 
     @cached_property
     def keys(self) -> list[Key]:
@@ -59,7 +60,7 @@ class ReportData:
         sql/report/plan.sql.
         """
         totals = list[Record]()
-        with duckdb_session.session(self.params.machine) as con:
+        with duckdb_session.session(self.machine) as con:
             for strategy in self.params.grid.strategies:
                 # at which all mechanisms have the same plan
                 for epsilon in self.params.grid.base_epsilons:
@@ -110,7 +111,7 @@ class ReportData:
     @cached_property
     def samples(self) -> list[SampleText]:
         """Sample texts with the output of every run."""
-        return load_samples(self.params, self.keys)
+        return load_samples(self.params, self.keys, self.machine)
 
     @cached_property
     def deniability(self) -> list[Record]:
@@ -227,7 +228,7 @@ class ReportData:
         """Rows of three queries of sql/report, by query: the PMI histogram, the collocations to
         show, and word frequencies by rank.
         """
-        with duckdb_session.session(self.params.machine) as con:
+        with duckdb_session.session(self.machine) as con:
             for name in ("bigrams", "trigrams"):
                 duckdb_session.view(
                     con, name, require(paths.COLLOCATIONS / f"{name}.parquet", "build_collocations")

@@ -17,7 +17,7 @@ from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Action
 from lexveil.accounting.changes import TextChanges, changes_of
 from lexveil.artifacts.lexicons import load_lexicon
-from lexveil.config import CLEAN, Params
+from lexveil.config import CLEAN, MachineParams, Params
 from lexveil.errors import CheckFailed
 from lexveil.levels import stage_name
 from lexveil.report.records import Key
@@ -64,7 +64,7 @@ class Logged(NamedTuple):
     word_ids: list[int] | None
 
 
-def load_samples(params: Params, keys: Sequence[Key]) -> list[SampleText]:
+def load_samples(params: Params, keys: Sequence[Key], machine: MachineParams) -> list[SampleText]:
     """Load the sample texts that ``params`` asks for, the same texts for all runs.
 
     Args:
@@ -77,7 +77,7 @@ def load_samples(params: Params, keys: Sequence[Key]) -> list[SampleText]:
     n = params.report.samples
     if n == 0:
         return []
-    with duckdb_session.session(params.machine) as con:
+    with duckdb_session.session(machine) as con:
         duckdb_session.view(
             con, "documents", require(paths.private(*CLEAN) / "documents.parquet", "baseline")
         )

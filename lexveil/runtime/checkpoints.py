@@ -92,7 +92,7 @@ def expect_file(file: Path, who: str) -> None:
             raise RequestError(
                 f"{file} cannot be seen by {who} on {platform.node()}; the project's folder "
                 "and machine.temp_directory "
-                "(params.yaml) must lie on storage that all workers share, under the same path"
+                "(lexveil.toml) must lie on storage that all workers share, under the same path"
             )
         with suppress(OSError):
             list(file.parent.iterdir())  # refreshes the cache of some file systems
@@ -128,7 +128,7 @@ def check_disk(folder: Path, expected: float, most: float, what: str) -> None:
     )
     if free < expected:
         raise RequestError(
-            f"{needs}. Free some, point machine.temp_directory of params.yaml to a larger disk, "
+            f"{needs}. Free some, point machine.temp_directory of lexveil.toml to a larger disk, "
             "or lower sample.max_documents"
         )
     print(f"caution: {needs}" if free < most else needs, flush=True)

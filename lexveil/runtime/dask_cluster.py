@@ -173,7 +173,7 @@ def _result(future: Future, client: Client) -> Any:
     raise LexveilError(
         f"the Dask cluster lost its last worker {WORKERS:.0f} s ago; if memory ran out, give "
         "fewer workers "
-        "(params.yaml: machine.workers) or more memory"
+        "(lexveil.toml: machine.workers) or more memory"
     )
 
 
@@ -183,7 +183,7 @@ def _explained(error: Exception, client: Client, address: str) -> Exception:
         return LexveilError(
             "a Dask worker was killed, and so were those that tried the same again; if "
             "memory ran out, give fewer "
-            "workers (params.yaml: machine.workers) or more memory"
+            "workers (lexveil.toml: machine.workers) or more memory"
         )
     if FOREIGN.search(str(error)):
         return RequestError(
@@ -216,7 +216,7 @@ def _connected(address: str) -> Iterator[Client]:
         "ssl_context"
     ):
         raise RequestError(
-            f"params.yaml: machine.dask_scheduler is {address}, but Dask's own configuration "
+            f"lexveil.toml: machine.dask_scheduler is {address}, but Dask's own configuration "
             "names no certificates; "
             "set distributed.comm.tls.ca-file and client.cert there, as "
             "docs/how-to/clusters.md says"
@@ -228,8 +228,8 @@ def _connected(address: str) -> Iterator[Client]:
     # MemoryError: a server of another protocol
     except (OSError, TimeoutError, ValueError, MemoryError) as error:
         raise RequestError(
-            f"params.yaml: machine.dask_scheduler is {address}, where no Dask scheduler answers "
-            f"({type(error).__name__}); start one there, or set it to null. One that "
+            f"lexveil.toml: machine.dask_scheduler is {address}, where no Dask scheduler answers "
+            f"({type(error).__name__}); start one there, or leave it out. One that "
             "requires TLS is "
             "named as tls://HOST:PORT"
         ) from None

@@ -58,7 +58,7 @@ def session(machine: MachineParams | None = None) -> Iterator[duckdb.DuckDBPyCon
                 raise LexveilError(
                     f"memory and the room for spilled rows in {spill} are full; free some "
                     "space there, "
-                    "or in params.yaml point machine.temp_directory to a larger disk or "
+                    "or in lexveil.toml point machine.temp_directory to a larger disk or "
                     "raise machine.memory_limit"
                 ) from error
 
@@ -76,7 +76,7 @@ def _spill_folder(machine: MachineParams | None) -> Iterator[str]:
             parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ParameterError(
-                f"params.yaml: machine.temp_directory is {machine.temp_directory!r}, which "
+                f"lexveil.toml: machine.temp_directory is {machine.temp_directory!r}, which "
                 "cannot be made "
                 f"({error.strerror}); name a folder that can be written to"
             ) from None
@@ -110,7 +110,7 @@ def memory_bytes(machine: MachineParams) -> int:
     written = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT])(i?)B", machine.memory_limit)
     if not written:
         raise ParameterError(
-            f"params.yaml: machine.memory_limit is {machine.memory_limit!r}; write for example 2GB"
+            f"lexveil.toml: machine.memory_limit is {machine.memory_limit!r}; write for example 2GB"
         )
     number, unit, binary = written.groups()
     return int(float(number) * (1024 if binary else 1000) ** (" KMGT".index(unit)))

@@ -57,7 +57,7 @@ def foresee(
     estimate = f"{what}: about {minutes:,.0f} minutes, {gigabytes:.1f} GB of memory"
     if machine.stage_minutes is not None and minutes > machine.stage_minutes:
         raise RequestError(
-            f"{estimate}, by estimate; params.yaml: machine.stage_minutes allows "
+            f"{estimate}, by estimate; lexveil.toml: machine.stage_minutes allows "
             f"{machine.stage_minutes:,}. {way_out}, "
             "or raise the limit"
         )

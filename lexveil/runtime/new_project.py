@@ -16,7 +16,7 @@ from lexveil.errors import LexveilError, RequestError
 # The files of a project; the wheel has them in lexveil/_project (.ci/wheel.py).
 FOLDERS = ("flows", "tasks", "sql")
 DVC_FILES = (".dvc/.gitignore", ".dvc/config", ".dvcignore", "data.dvc", "dvc.yaml")
-FILES = (*DVC_FILES, ".gitignore", "params.yaml", "prefect.yaml")
+FILES = (*DVC_FILES, ".gitignore", "lexveil.toml", "params.yaml", "prefect.yaml")
 
 
 def create(folder: Path) -> None:

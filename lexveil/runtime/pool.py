@@ -52,7 +52,7 @@ def ordered_map(
         from lexveil.runtime.dask_cluster import cluster_map
     except ModuleNotFoundError:
         raise RequestError(
-            "params.yaml: machine.dask_scheduler needs Dask, which is not installed; `uv "
+            "lexveil.toml: machine.dask_scheduler needs Dask, which is not installed; `uv "
             "sync --extra dask` brings it"
         ) from None
     return cluster_map(function, items, where)
@@ -198,7 +198,7 @@ class Workers(Generic[A, B]):
             if isinstance(error, BrokenProcessPool):
                 raise LexveilError(
                     "a worker process was killed; if memory ran out, give fewer workers "
-                    "(params.yaml: machine.workers)"
+                    "(lexveil.toml: machine.workers)"
                 ) from None
             raise
 

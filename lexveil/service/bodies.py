@@ -79,8 +79,8 @@ _Settings: Any = partly(Request, LEFT_OUT, mechanism=MechanismName, strategy=Str
 
 
 class SettingsBody(_Settings):  # type: ignore[misc]
-    """How texts are rewritten. What is left out is as the operator fixed it, or else as params.yaml
-    has it.
+    """How texts are rewritten. What is left out is as the operator fixed it, or else as the
+    files of its project have it.
     """
 
     def given(self) -> dict[str, object]:

@@ -62,7 +62,7 @@ def _choices(terms: Terms) -> Iterator[tuple[str, str]]:
 def _is_beyond(name: tuple[str, str], most: float, terms: Terms, model: Model) -> bool:
     mechanism, strategy = name
     asked = {**terms.fixed, "mechanism": mechanism, "strategy": strategy, "epsilon": most}
-    return beyond_light(settings_of(Request.of(asked), model.params), model, most) is not None
+    return beyond_light(settings_of(Request.of(asked), model.project), model, most) is not None
 
 
 def cautions_of_public_texts(engine: Engine) -> list[str]:

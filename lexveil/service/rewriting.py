@@ -255,12 +255,12 @@ def check_start(terms: Terms, model: Model) -> None:
     params = ledger_of(model.project)
     if params.keys == "plain" and not terms.require_subjects:
         raise RequestError(
-            f"params.yaml: ledger.keys is plain, so the ledger would name texts by themselves; add "
+            "lexveil.toml: ledger.keys is plain, so the ledger would name texts by themselves; add "
             f"{option('require_subjects')}"
         )
-    if model.params.release.without_guarantee:
+    if model.configuration.release.without_guarantee:
         raise RequestError(
-            "params.yaml: release.without_guarantee is set; a service gives only what has a "
+            "lexveil.toml: release.without_guarantee is set; a service gives only what has a "
             "guarantee"
         )
     if not (terms.is_complete or "max_token_epsilon" in terms.fixed):
@@ -286,6 +286,6 @@ def check_start(terms: Terms, model: Model) -> None:
     if not (has_cap or terms.is_complete):
         raise RequestError(
             f"{params.folder}: the ledger has no cap yet, and would take ten times what the first "
-            "request may spend; set one by `lexveil ledger cap N --because TEXT` or params.yaml: "
+            "request may spend; set one by `lexveil ledger cap N --because TEXT` or lexveil.toml: "
             f"ledger.cap, or fix {FIXED}"
         )

@@ -66,7 +66,7 @@ def test_of_what_the_engine_wrote(built: Path, strategy: str, keep_layout: bool)
     action."""
     model = Model.load()
     how = Request(mechanism="madlib", strategy=strategy, epsilon=5.0, seed=1, mode="experiment")
-    settings = settings_of(how, model.params)
+    settings = settings_of(how, model.project)
     engine = Engine(replace(settings, keep_layout=keep_layout), model)
     keys = [(str(i),) for i in range(len(TEXTS))]
     done = engine.worker().draw(

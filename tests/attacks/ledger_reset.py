@@ -2,12 +2,12 @@
 database."""
 
 import json
-import re
 import shutil
 import sqlite3
 from pathlib import Path
 
 from tests.attacks.attacker import lexveil, privatize, words_of, write_rows
+from tests.tasks.changing import configure
 
 BUDGET = 10.0
 ALLOWED = 2  # documents of one subject, by the cap
@@ -38,15 +38,11 @@ def spent() -> float:
 
 
 def limit(project: Path) -> None:
-    """Write a cap of ``ALLOWED`` documents into params.yaml."""
+    """Write a cap of ``ALLOWED`` documents into lexveil.toml."""
     before = spent()
     assert release(project, "zoe", "measured")
     cap = (ALLOWED + 0.5) * (spent() - before)
-    params = project / "params.yaml"
-    params.write_text(
-        re.sub(r"(?m)^  cap: \S+", f"  cap: {cap}", params.read_text(encoding="utf-8")),
-        encoding="utf-8",
-    )
+    configure(project, ledger={"cap": cap})
 
 
 def release(project: Path, subject: str, name: str) -> bool:

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-import yaml
 
 from lexveil.inbox.run import release_inbox
 from tests.attacks.attacker import public_files
+from tests.tasks.changing import configure
 
 WORDS = "the government said the fire services in new south wales were there"
 VERSIONS = (WORDS, f"{WORDS} for the people", WORDS)
@@ -29,14 +29,9 @@ def attack(project: Path) -> bool:
     document."""
     inbox = project / "inbox"
     inbox.mkdir()
-    params = yaml.safe_load((project / "params.yaml").read_text())
-    params["inbox"] |= {"source": "inbox", "subject_column": "who", "document_budget": 20.0}
-    params["inbox"]["gate"] |= {
-        "min_coverage": 0.0,
-        "max_unprotected": 1.0,
-        "max_length_ratio": None,
-    }
-    (project / "params.yaml").write_text(yaml.safe_dump(params))
+    gate = {"min_coverage": 0.0, "max_unprotected": 1.0, "max_length_ratio": None}
+    source = {"source": "inbox", "subject_column": "who", "document_budget": 20.0}
+    configure(project, inbox=source | {"gate": gate})
     names: list[str] = []
     for version, text in enumerate(VERSIONS):
         rows = [

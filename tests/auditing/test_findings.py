@@ -11,11 +11,12 @@ import pytest
 
 from lexveil.accounting.budgets import Policy
 from lexveil.accounting.record import ModelReference
+from lexveil.artifacts.project import Project
 from lexveil.auditing import keys
 from lexveil.auditing.findings import AuditFinding, AuditResult
 from lexveil.auditing.keys import key_audit
 from lexveil.auditing.toy_project import ToyProject, make
-from lexveil.config import parse_params
+from lexveil.config import Configuration, parse_params
 
 SAMPLE = Policy("perturb", "keep", "sample")
 MODEL = ModelReference(name="own", version=None, sha256="0" * 64)
@@ -59,7 +60,8 @@ def test_the_verdict() -> None:
 
 @pytest.fixture
 def toy(tmp_path: Path) -> ToyProject:
-    return make(tmp_path, "tem", "S3", SAMPLE, parse_params({"seed": 1}), 1.0)
+    project = Project(Path(), parse_params({"seed": 1}), Configuration(), is_project=True)
+    return make(tmp_path, "tem", "S3", SAMPLE, project, 1.0)
 
 
 def fates(

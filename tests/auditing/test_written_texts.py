@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from lexveil.accounting.budgets import Policy
+from lexveil.artifacts.project import Project
 from lexveil.artifacts.screened_words import is_screened, screened_words
 from lexveil.auditing import written_texts
 from lexveil.auditing.fit import POWER, chances
@@ -26,7 +27,7 @@ from lexveil.auditing.written_texts import (
     _power,
     written_audit,
 )
-from lexveil.config import parse_params
+from lexveil.config import Configuration, parse_params
 from lexveil.text.languages import language_of
 
 RUNS = 100
@@ -38,8 +39,8 @@ def test_the_audit_knows_what_is_screened(tmp_path: Path, strategy: str) -> None
     words stay as they are.
     """
     policy = Policy("perturb", "keep", "sample")
-    params = parse_params({"seed": 1})
-    toy = make(tmp_path, "tem", strategy, policy, params, epsilon=2.0, n_crowd=CROWD)
+    project = Project(Path(), parse_params({"seed": 1}), Configuration(), is_project=True)
+    toy = make(tmp_path, "tem", strategy, policy, project, epsilon=2.0, n_crowd=CROWD)
     screened = is_screened(toy.tokens, screened_words().words)
     assert screened.sum() in (4, 5)
     assert ((toy.instead != np.arange(len(toy.tokens))) == screened).all()

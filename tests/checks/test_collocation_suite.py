@@ -88,10 +88,8 @@ def check(write, tmp_path, docs, out, machine, monkeypatch):
                 )
         write_json({"n_tokens": N}, tmp_path / "artifacts/metrics/ngrams.json")
         limits = CollocationParams(min_count=2, min_pmi=min_pmi)
-        params = parse_params({"seed": 1}).model_copy(
-            update={"machine": machine, "collocations": limits}
-        )
-        return check_collocations.run(params, out, docs, base)
+        params = parse_params({"seed": 1}).model_copy(update={"collocations": limits})
+        return check_collocations.run(params, machine, out, docs, base)
 
     return _check
 

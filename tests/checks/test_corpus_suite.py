@@ -54,10 +54,8 @@ def check(write, docs, out, machine, tmp_path, monkeypatch):
             ("words", words, WORDS),
         ):
             write(f"artifacts/corpus/{file}.parquet", table, schema)
-        params = parse_params({"seed": 1, "embeddings": {"base": base}}).model_copy(
-            update={"machine": machine}
-        )
-        return check_corpus.run(params, out, docs)
+        params = parse_params({"seed": 1, "embeddings": {"base": base}})
+        return check_corpus.run(params, machine, out, docs)
 
     return _check
 

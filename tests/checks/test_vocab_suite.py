@@ -49,9 +49,7 @@ def check(docs, out, machine):
     def _check(rows=DOCUMENTS, lexicon_of=words_only, min_coverage=0.5):
         grid = {"segmentations": ["word", "gst", "mst"]}
         params = parse_params({"seed": 1, "checks": {"min_coverage": min_coverage}, "grid": grid})
-        return check_vocab.run(
-            params.model_copy(update={"machine": machine}), documents(*rows), lexicon_of, out, docs
-        )
+        return check_vocab.run(params, machine, documents(*rows), lexicon_of, out, docs)
 
     return _check
 

@@ -48,7 +48,7 @@ PRIVATIZE = (
         (("lineage", "../elsewhere"), "outside"),
         (("lineage", "artifacts/first.txt", "--at", "v9"), "there is no such commit"),
         (("lineage", "--verify", "artifacts/first.txt"), "has not run yet"),
-        (("release",), "inbox.source and inbox.sql are null"),
+        (("release",), "inbox.source and inbox.sql are left out"),
     ],
 )
 def test_a_wrong_request_is_one_line_and_exit_code_two(

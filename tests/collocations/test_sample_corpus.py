@@ -15,6 +15,7 @@ from lexveil.collocations.sampling import sample, tokenize
 from lexveil.config import MachineParams, Params, SampleParams, load_params
 from lexveil.errors import MissingArtifact, ParameterError
 
+MACHINE = MachineParams()
 PARAMS = load_params(Path(__file__).parents[2] / "params.yaml")
 TEXTS = [f"Document {i} says hello. It ends." for i in range(60)]
 
@@ -45,7 +46,7 @@ def params(n: int, seed: int = 1, weights: dict[str, float] | None = None) -> Pa
 
 def drawn(corpus: Path, n: int, seed: int = 1) -> list[str]:
     out = corpus.parent / f"{corpus.name}-{n}-{seed}.parquet"
-    sample(corpus, out, params(n, seed))
+    sample(corpus, out, params(n, seed), MACHINE)
     return pq.read_table(out).column("text").to_pylist()
 
 
@@ -74,9 +75,8 @@ def test_many_small_shards_fit_into_the_default_memory(tmp_path: Path) -> None:
     folder = shards(
         tmp_path / "c", *([f"{n} {i} " + "abc " * 400 for i in range(150)] for n in range(60))
     )
-    machine = PARAMS.machine.model_copy(update={"temp_directory": str(tmp_path / "work")})
     assert sample(
-        folder, tmp_path / "s.parquet", PARAMS.model_copy(update={"machine": machine})
+        folder, tmp_path / "s.parquet", PARAMS, MachineParams(temp_directory=str(tmp_path / "work"))
     ) == {"": 9000}
 
 
@@ -102,7 +102,7 @@ def test_a_heavier_source_is_drawn_by_its_weight(tmp_path: Path) -> None:
     out = tmp_path / "out.parquet"
     of_a = 0
     for seed in range(10):
-        found = sample(corpus, out, params(50, seed, {"a": 3.0}))
+        found = sample(corpus, out, params(50, seed, {"a": 3.0}), MACHINE)
         assert sum(found.values()) == 50
         table = pq.read_table(out)
         assert [text[0] for text in table.column("text").to_pylist()] == table.column(
@@ -110,9 +110,14 @@ def test_a_heavier_source_is_drawn_by_its_weight(tmp_path: Path) -> None:
         ).to_pylist()
         of_a += found["a"]
     assert abs(of_a - 300) < 6 * (500 * 0.6 * 0.4) ** 0.5
-    assert sample(corpus, out, params(9999, 1, {"a": 3.0})) == {"a": 1000, "b": 2000}
+    assert sample(corpus, out, params(9999, 1, {"a": 3.0}), MACHINE) == {
+        "a": 1000,
+        "b": 2000,
+    }
     corpus = mixed(tmp_path / "same", a=["same", "only a"], b=["same", "only b"], c=["same"])
-    sample(corpus, out, params(9, 1, {"b": 2.0, "c": 0.0}))  # what two have is of the heavier
+    sample(
+        corpus, out, params(9, 1, {"b": 2.0, "c": 0.0}), MachineParams()
+    )  # what two have is of the heavier
     found = dict(
         zip(
             *(pq.read_table(out).column(name).to_pylist() for name in ("text", "source")),
@@ -125,9 +130,9 @@ def test_a_heavier_source_is_drawn_by_its_weight(tmp_path: Path) -> None:
         ({"a": 0.0, "b": 0.0, "c": 0.0}, "all are 0"),
     ):
         with pytest.raises(ParameterError, match=message):
-            sample(corpus, tmp_path / "none.parquet", params(9, 1, weights))
+            sample(corpus, tmp_path / "none.parquet", params(9, 1, weights), MACHINE)
     with pytest.raises(MissingArtifact, match="lexveil data default"):
-        sample(tmp_path / "nothing", tmp_path / "none.parquet", params(1))
+        sample(tmp_path / "nothing", tmp_path / "none.parquet", params(1), MACHINE)
     assert not (tmp_path / "none.parquet").exists()
 
 
@@ -159,7 +164,7 @@ def test_an_interrupted_tokenization_goes_on_where_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("lexveil.collocations.sampling.BATCH", 10)
-    sample(shards(tmp_path / "c", TEXTS), tmp_path / "sample.parquet", params(60))
+    sample(shards(tmp_path / "c", TEXTS), tmp_path / "sample.parquet", params(60), MACHINE)
     one = machine(tmp_path)
     tokenize(tmp_path / "sample.parquet", tmp_path / "tokens-1", tmp_path / "words-1", one)
     done: list[int] = []

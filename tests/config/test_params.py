@@ -33,11 +33,6 @@ def changed(path: str, value: Any) -> dict[str, Any]:
     ("path", "value", "message"),
     [
         (
-            "machine.dask_scheduler",
-            "10.0.0.5",
-            r"machine\.dask_scheduler is '10.0.0.5'.*tcp://HOST:PORT",
-        ),
-        (
             "collocations.min_pmy",
             2.0,
             r"unknown key collocations\.min_pmy; did you mean collocations\.min_pmi\?",
@@ -70,9 +65,7 @@ def changed(path: str, value: Any) -> dict[str, Any]:
         ("evaluation.sensitive", "names.txt", r"evaluation\.sensitive is 'names\.txt'.*FILE@HASH"),
         ("collocations", [1], "collocations must be a mapping"),
         ("collocations.measures", ["llr"], r"collocations\.measures must name pmi"),
-        ("operation.webhook", "chat.example.org", r"operation\.webhook must be null or an address"),
         ("policy.stopwords", "papr", "nearest: paper"),
-        ("inbox.mechanism", "TEM", "nearest: tem\\)"),
         ("grid.strategies", ["S1", "S5"], r"grid\.strategies\[1\] is 'S5'"),
         ("grid.strategies", ["S1", "S1"], r"grid\.strategies is .*; it repeats S1"),
         (

@@ -19,7 +19,7 @@ from far_files import Far, packed, put
 from intake_files import parquet, tree
 
 from lexveil.collocations.sampling import sample
-from lexveil.config import SampleParams, load_params
+from lexveil.config import MachineParams, SampleParams, load_params
 from lexveil.data import corpus_sampling, data_store, remote
 from lexveil.data.corpus_sampling import SampleRequest, share_for, uniform
 from lexveil.data.remote import RemoteFile, RemoteShard, find_remote, shown_address
@@ -125,6 +125,7 @@ def test_the_sample_of_what_is_kept_is_the_sample_of_the_whole(root: Path, tmp_p
             folder,
             tmp_path / "s.parquet",
             PARAMS.model_copy(update={"sample": SampleParams(max_documents=n)}),
+            MachineParams(),
         )
         return (tmp_path / "s.parquet").read_bytes()
 
@@ -434,7 +435,7 @@ def test_files_and_addresses_side_by_side(root: Path, tmp_path: Path) -> None:
     kept = tree(root / "data/corpus")
     data_store.use(None, [tmp_path / "t.txt"], "text", root)
     assert tree(root / "data/corpus") == kept
-    drawn = sample(root / "data/corpus", tmp_path / "s.parquet", PARAMS)
+    drawn = sample(root / "data/corpus", tmp_path / "s.parquet", PARAMS, MachineParams())
     assert drawn == {"tickets": 1, "web": 600}
 
 

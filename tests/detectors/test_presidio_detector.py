@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-import yaml
 from asking import no_network, privatize_file
 
 import lexveil
 from lexveil.cli.main import main
 from lexveil.detectors.presidio import Presidio
 from lexveil.errors import RequestError
+from tests.tasks.changing import configure
 
 # Not imported, which takes a third of the time in which all tests are listed.
 if importlib.util.find_spec("presidio_analyzer") is None:
@@ -54,12 +54,10 @@ def test_only_what_is_asked_for_is_found() -> None:
     assert found(Presidio(entities=("EMAIL_ADDRESS",))) == {("ann@example.com", "EMAIL_ADDRESS")}
 
 
-def configure(project: Path, model: str | Path, **presidio: object) -> None:
+def detect_names(project: Path, model: str | Path, **presidio: object) -> None:
     """Configure a project to detect names by a spaCy model, and write its in.jsonl."""
-    params = yaml.safe_load((project / "params.yaml").read_text(encoding="utf-8"))
-    params["policy"]["detector"] = "presidio"
-    params["policy"]["presidio"] |= {"spacy_model": str(model), **presidio}
-    (project / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+    settings = {"spacy_model": str(model), **presidio}
+    configure(project, detection={"detector": "presidio", "presidio": settings})
     rows = [TEXT, None, "We met Bo Ylem at the station ."]
     (project / "in.jsonl").write_text(
         "".join(json.dumps({"text": row}) + "\n" for row in rows), encoding="utf-8"
@@ -69,7 +67,7 @@ def configure(project: Path, model: str | Path, **presidio: object) -> None:
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.nightly)])
 def test_a_name_comes_out_as_its_type(built: Path, ruled: Path, capfd, workers: int) -> None:
     shutil.copytree(ruled, built / "toy_names")
-    configure(built, "./toy_names")  # from where one is
+    detect_names(built, "./toy_names")  # from where one is
     done = privatize_file("in.jsonl", "out.jsonl", workers=workers, **HOW)
     texts = [
         json.loads(line)["text"]
@@ -89,14 +87,14 @@ def test_a_name_comes_out_as_its_type(built: Path, ruled: Path, capfd, workers: 
     ] * 2
     assert "quix" not in "".join(capfd.readouterr()).lower()
     # Without the model the same words are no find.
-    configure(built, ruled, entities=["EMAIL_ADDRESS"])
+    detect_names(built, ruled, entities=["EMAIL_ADDRESS"])
     assert "[PERSON]" not in lexveil.privatize([TEXT], seed=1, **HOW).values[0]
 
 
 def test_a_model_that_is_not_there_is_refused_before_anything_is_read_or_charged(
     built: Path, capsys
 ) -> None:
-    configure(built, "/nowhere/en_core_web_lg")
+    detect_names(built, "/nowhere/en_core_web_lg")
     assert (
         main("privatize in.jsonl -o out.jsonl --mechanism tem --strategy S3 --epsilon 5".split())
         == 2

@@ -18,6 +18,7 @@ from dvc import cli as dvc_cli
 from lexveil.errors import LexveilError
 from lexveil.runtime.project import build_lock
 from lexveil.runtime.run_events import RunObserver, StageResult
+from tests.tasks.changing import configure
 
 ROOT = Path(__file__).parents[2]
 
@@ -196,6 +197,10 @@ class Project:
     def entries(self) -> dict[str, Any]:
         """Return the entries of dvc.lock by stage."""
         return dict(yaml.safe_load(self.lock())["stages"])
+
+    def configure(self, **sections: dict[str, Any]) -> None:
+        """Change settings of lexveil.toml."""
+        configure(self.root, **sections)
 
     def set_params(self, before: str, after: str) -> None:
         file = self.root / "params.yaml"

@@ -104,7 +104,7 @@ def test_after_a_failure_nothing_new_starts_unless_told_to_keep_going(
 ) -> None:
     built.set_params("seed: 20261", "seed: 1")
     built.behave("privatize@S1-1.0 fail 2", "privatize@S2-1.0 fail 1")
-    built.set_params("workers: 2", "workers: 1")
+    built.configure(machine={"workers": 1})
     failed = run()
     assert failed.notes.results[PRIVATIZE[1]].message == "privatize@S1-1.0 failed"
     both = run(keep_going=True)

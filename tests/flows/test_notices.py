@@ -53,7 +53,7 @@ def told(events: list[dict]) -> list[tuple[str, str]]:
 
 
 def test_a_run_and_a_failure_in_a_file(built: Project, run: RunFlow) -> None:
-    built.set_params("openlineage: null", "openlineage: events.jsonl")
+    built.configure(operation={"openlineage": "events.jsonl"})
     built.set_params("seed: 20261", "seed: 7")
     built.behave("check fail 1")
     built.set_params("min_coverage: 0.5", "min_coverage: 0.6")
@@ -128,7 +128,7 @@ def test_a_failed_scheduled_run_is_told_and_none_that_somebody_watches(
 ) -> None:
     fail()  # no address by default: nothing goes anywhere
     with endpoint() as (address, requests):
-        project.set_params("webhook: null", f"webhook: {address}/secret-token")
+        project.configure(operation={"webhook": f"{address}/secret-token"})
         fail(scheduled=False)
         assert requests == []
         run = fail()
@@ -142,7 +142,7 @@ def test_a_failed_scheduled_run_is_told_and_none_that_somebody_watches(
         assert (
             told["link"] == f"{API.removesuffix('/api')}/runs/flow-run/{run.id}" and len(told) == 6
         )
-        project.set_params(address, "http://127.0.0.1:9/dead")
+        project.configure(operation={"webhook": "http://127.0.0.1:9/dead"})
         monkeypatch.setenv(notify.WEBHOOK, address)  # goes before the file
         fail()
     assert len(requests) == 2 and warnings == []
@@ -156,7 +156,7 @@ def test_a_dead_or_refusing_endpoint_and_broken_params_are_warnings_without_the_
         fail()
     fail()
     monkeypatch.delenv(notify.WEBHOOK)
-    project.set_params("webhook: null", "webhok: null")
+    (project.root / "lexveil.toml").write_text("[operation]\nwebhok = 1\n")
     fail()
     refused, dead, broken = warnings
     assert refused == "the webhook was told and answered 500"
@@ -188,7 +188,11 @@ def test_a_dead_or_refusing_endpoint_and_broken_params_are_warnings_without_the_
             None,
             "ValueError; the run's log says more",
         ),
-        ("stopped after 60 minutes (params.yaml)", None, "stopped after 60 minutes (params.yaml)"),
+        (
+            "stopped after 60 minutes (lexveil.toml)",
+            None,
+            "stopped after 60 minutes (lexveil.toml)",
+        ),
     ],
 )
 def test_no_word_of_a_document_is_told(message: str, stage: str | None, told: str) -> None:

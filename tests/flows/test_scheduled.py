@@ -16,7 +16,7 @@ from flows import audit as audit_flow
 from flows import build as build_flow
 from flows import release as release_flow
 from flows import supervision
-from lexveil.config import load_params, parse_params
+from lexveil.config import Configuration, load_params, parse_configuration, parse_params
 from lexveil.inbox.report import ReleaseReport
 from lexveil.levels import Level
 
@@ -109,11 +109,13 @@ def test_grid_and_levels_are_audited_and_the_report_is_an_artifact(
         for strategy in ("S1", "S2")
         for epsilon in (1.0, 9.0)
     ]
-    assert audit_flow.requested_audits(params, ["tem"], None, None) == [
+    assert audit_flow.requested_audits(params, Configuration(), ["tem"], None, None) == [
         ("tem", "S1", 1.0),
         ("tem", "S2", 1.0),
     ]
-    assert audit_flow.requested_audits(params, None, ["S2"], [3.0]) == [("madlib", "S2", 3.0)]
+    assert audit_flow.requested_audits(params, Configuration(), None, ["S2"], [3.0]) == [
+        ("madlib", "S2", 3.0)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +145,7 @@ def test_a_violated_claim_and_an_audit_that_cannot_be_made_fail_the_run(
 
 
 @pytest.mark.parametrize(
-    ("params", "audited"),
+    ("settings", "audited"),
     [
         ({}, []),
         ({"inbox": {"source": "inbox", "epsilon": 2.5}}, [("tem", "S3", 2.5)]),
@@ -158,7 +160,7 @@ def test_a_violated_claim_and_an_audit_that_cannot_be_made_fail_the_run(
     ],
 )
 def test_what_the_nightly_release_runs_is_audited(
-    params: dict[str, Any], audited: list[tuple[str, str, float]], monkeypatch
+    settings: dict[str, Any], audited: list[tuple[str, str, float]], monkeypatch
 ) -> None:
     """The audit takes the base epsilon of the release, even if its recovery or its document budget
     is given.
@@ -168,11 +170,12 @@ def test_what_the_nightly_release_runs_is_audited(
     monkeypatch.setattr(
         audit_flow, "resolve_settings", lambda asked, _: resolved[asked.recovery, asked.band]
     )
-    parsed = parse_params({"seed": 1, "grid": {"epsilons": [1.0]}, **params})
-    assert audit_flow.released(parsed) == audited
-    requested = audit_flow.requested_audits(parsed, None, None, None)
+    parsed = parse_params({"seed": 1, "grid": {"epsilons": [1.0]}})
+    configuration = parse_configuration(settings)
+    assert audit_flow.released(configuration) == audited
+    requested = audit_flow.requested_audits(parsed, configuration, None, None, None)
     assert requested[: len(audited)] == audited and len(set(requested)) == len(requested)
-    assert audit_flow.requested_audits(parsed, None, None, [1.5])[0][2] == 1.5
+    assert audit_flow.requested_audits(parsed, configuration, None, None, [1.5])[0][2] == 1.5
 
 
 @pytest.mark.parametrize(
@@ -198,8 +201,7 @@ def test_how_a_release_ended_is_said(
     if code:
         monkeypatch.setattr(release_flow, "release_command", lambda: [sys.executable, "-c", code])
     assert release_flow.release(return_state=True).name == "Off"  # there is no source
-    project.set_params("  source: null ", "  source: inbox ")
-    project.set_params("  document_budget: null ", "  document_budget: 40.0 ")
+    project.configure(inbox={"source": "inbox", "document_budget": 40.0})
     state = release_flow.release(return_state=True)
     assert state.name == name and message in state.message
     if name == "Completed":

@@ -271,7 +271,7 @@ def test_a_query_of_a_database(inbox: Inbox, attach: str) -> None:
 @pytest.mark.parametrize(
     ("values", "says"),
     [
-        ({"source": None}, "inbox.source and inbox.sql are null"),
+        ({"source": None}, "inbox.source and inbox.sql are left out"),
         ({"id_column": "nr"}, "no column `nr` among its"),
         (
             {"source": None, "sql": "select 1 as id, 2 as text"},

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-import yaml
 
+from lexveil.config import Configuration
 from lexveil.inbox.report import ReleaseReport
 from lexveil.inbox.run import release_inbox
 from lexveil.ledger.ledger import Ledger
+from tests.tasks.changing import configure
 
 SECRET = "zorblaxia"  # stands in every text and must not come out anywhere
 WORDS = "the government said the fire services in new south wales were there"
@@ -38,16 +39,15 @@ class Inbox:
         )
 
     def configure(self, **values: Any) -> None:
-        file = self.root / "params.yaml"
-        params = yaml.safe_load(file.read_text())
-        gate = params["inbox"]["gate"] | values.pop("gate", {})
-        params["inbox"]["gate"] = gate
+        sections: dict[str, dict[str, Any]] = {"inbox": {}, "ledger": {}, "release": {}}
         for name, value in values.items():
             section = next(
-                section for section in ("inbox", "ledger", "release") if name in params[section]
+                section
+                for section in sections
+                if name in type(getattr(Configuration(), section)).model_fields
             )
-            params[section][name] = value
-        file.write_text(yaml.safe_dump(params))
+            sections[section][name] = value
+        configure(self.root, **sections)
 
     def put(self, file: str, *documents: tuple[str, str] | dict[str, Any]) -> None:
         rows = [

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
@@ -11,9 +12,10 @@ import pytest
 from few_words import asked, edit, spend
 
 from lexveil import Ledger
+from tests.tasks.changing import configure
 
 ROOT = Path(__file__).parents[2]
-PARAMS = Path("params.yaml")
+SETTINGS = Path("lexveil.toml")
 
 
 @pytest.fixture
@@ -22,9 +24,8 @@ def here(tmp_path: Path, monkeypatch) -> Iterator[Path]:
     undone."""
     (tmp_path / "dvc.yaml").write_text("stages: {}\n")
     monkeypatch.chdir(tmp_path)
-    params = (ROOT / "params.yaml").read_text(encoding="utf-8")
-    assert "  cap: null " in params
-    PARAMS.write_text(params.replace("  cap: null ", "  cap: 2.5 "))
+    shutil.copy(ROOT / "params.yaml", "params.yaml")
+    configure(ledger={"cap": 2.5})
     with opened() as ledger:
         spend(ledger, "ana", "ben", cap=2.5)
         spend(ledger, "ana", budget=1.5, cap=2.5)
@@ -80,8 +81,7 @@ def test_verify(here: Path, cli) -> None:
 
 @pytest.mark.parametrize("keys", ["hashed", "plain"])
 def test_export(here: Path, cli, keys: str) -> None:
-    params = PARAMS.read_text().replace(".lexveil/ledger", keys).replace(".ledger-anchor", keys)
-    PARAMS.write_text(params.replace("keys: hashed", f"keys: {keys}"))
+    configure(ledger={"folder": keys, "anchor": f"{keys}.json", "keys": keys})
     cli("ledger", "cap", "9", "--because", "before the first release")  # makes the ledger
     with Ledger.open(keys, keys, anchor=f"{keys}.json") as ledger:
         spend(ledger, "ana", budget=1.5)
@@ -111,9 +111,7 @@ def test_wrong_requests(here: Path, cli, arguments: tuple[str, ...], says: str) 
     (here / "params.csv").write_text("")
     (here / "other.json").write_text('{"entries": 1, "head": "0", "salt": "0"}')
     if "has no ledger" in says:
-        PARAMS.write_text(
-            PARAMS.read_text().replace("folder: .lexveil/ledger", "folder: elsewhere")
-        )
+        configure(ledger={"folder": "elsewhere"})
     assert says in cli("ledger", *arguments, code=2).err and not Path("elsewhere").exists()
 
 
@@ -125,9 +123,8 @@ def test_wrong_requests(here: Path, cli, arguments: tuple[str, ...], says: str) 
     "password=tiger [://me:tiger@]".split(),
 )
 def test_a_password_of_the_address_is_never_quoted(here: Path, cli, caplog, database: str) -> None:
-    text = PARAMS.read_text()
-    assert "\n  database: null" in text
-    PARAMS.write_text(text.replace("\n  database: null", f"\n  database: {database}"))
+    written = database if database.startswith("[") else json.dumps(database)
+    SETTINGS.write_text(f"[ledger]\ndatabase = {written}\n")
     Path("in.txt").write_text("a text\n")
     for command in (
         ["ledger", "show"],

@@ -17,8 +17,9 @@ from scipy.stats import chisquare
 from lexveil import Model, RequestError
 from lexveil.accounting.budgets import Policy
 from lexveil.artifacts.mechanisms import CHOSEN_BY, CausalModel
+from lexveil.artifacts.project import Project
 from lexveil.auditing.toy_project import make
-from lexveil.config import parse_params
+from lexveil.config import Configuration, parse_params
 from lexveil.mechanisms import causal_measure
 from lexveil.mechanisms.causal_measure import CausalMeasure, CausalWords
 from lexveil.mechanisms.rejection import DRAWN, FOLLOWS, KEPT, SKIPPED
@@ -243,7 +244,8 @@ AS_KEPT = Policy.of("S1", "keep", "keep", "sample")
 
 def toy_project(folder: Path) -> Model:
     params = parse_params({"seed": 1, "mechanisms": {"tem_context": {"model": "smollm2"}}})
-    return make(folder, "tem_context", "S1", AS_KEPT, params, 5.0).model
+    project = Project(Path(), params, Configuration(), is_project=True)
+    return make(folder, "tem_context", "S1", AS_KEPT, project, 5.0).model
 
 
 def test_of_a_release_the_model_reads_kept_words_and_nothing_that_a_detector_found(

@@ -14,9 +14,10 @@ import pytest
 import yaml
 
 from lexveil.accounting.budgets import Policy
+from lexveil.artifacts.project import Project
 from lexveil.auditing.audit import AuditFinding, AuditRequest, AuditResult, audit
 from lexveil.auditing.toy_project import make
-from lexveil.config import LOADER, parse_params
+from lexveil.config import LOADER, parse_configuration, parse_params
 from lexveil.errors import LexveilError
 from lexveil.mechanisms.vickrey import Vickrey
 from tests.mutations.planting import test_named
@@ -57,7 +58,6 @@ def audited(
     given = yaml.load((ROOT / "params.yaml").read_text(encoding="utf-8"), Loader=LOADER)
     for name, values in (own or {}).items():
         given["mechanisms"][name] |= values
-    given["release"]["shares"] |= shares or {}
     params = parse_params(given)
     policy = Policy.of(
         strategy, params.policy.stopwords, params.policy.punctuation, params.policy.oov
@@ -69,7 +69,9 @@ def audited(
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.setattr("lexveil.auditing.keys.KEYS", keys)
-        project = make(Path(folder), mechanism, strategy, policy, params, epsilon)
+        configuration = parse_configuration({"release": {"shares": shares or {}}})
+        settings = Project(Path(), params, configuration, is_project=True)
+        project = make(Path(folder), mechanism, strategy, policy, settings, epsilon)
         with contextlib.redirect_stdout(io.StringIO()):
             return audit(request, project=project.model)
 

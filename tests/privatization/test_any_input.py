@@ -234,8 +234,10 @@ def test_any_record(ready: Path, name: str, data: st.DataObject) -> None:
         "withdrawn": 0,
     }
     engine: Any = SimpleNamespace(
-        settings=settings_of(Request(**RIGHT | {"mode": "release"}), model.params),
-        model=SimpleNamespace(params=model.params, project=SimpleNamespace(audits=ready / "read")),
+        settings=settings_of(Request(**RIGHT | {"mode": "release"}), model.project),
+        model=SimpleNamespace(
+            configuration=model.configuration, project=SimpleNamespace(audits=ready / "read")
+        ),
         prepared=SimpleNamespace(parameters={}),
     )
     budget = DocumentBudget(1.0, 1.0)

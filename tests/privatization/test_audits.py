@@ -12,8 +12,8 @@ import pytest
 from lexveil import RequestError, paths, privatize
 from lexveil.accounting.budgets import DocumentBudget
 from lexveil.accounting.record import AuditReference, ModelReference
+from lexveil.artifacts.project import Project
 from lexveil.auditing.audit import AuditRequest, audit
-from lexveil.config import load_params
 from lexveil.privatization.release.preconditions import find_valid_audit
 from lexveil.privatization.settings import settings_of
 from lexveil.request import Request
@@ -48,11 +48,11 @@ def write(name: str, **changed: Any) -> Path:
 
 def relied_on(epsilon: float = 10.0, mode: str = "release") -> tuple[AuditReference | None, str]:
     options = Request(mechanism="vickrey", strategy="S3", epsilon=epsilon, mode=mode)
-    params = load_params()
-    model = SimpleNamespace(params=params, project=SimpleNamespace(audits=paths.AUDITS))
+    project = Project.find()
+    model = SimpleNamespace(project=project, configuration=project.configuration)
     prepared = {"t": 0.75}
     engine: Any = SimpleNamespace(
-        settings=settings_of(options, params),
+        settings=settings_of(options, project),
         model=model,
         prepared=SimpleNamespace(parameters=prepared),
     )

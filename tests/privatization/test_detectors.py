@@ -132,7 +132,7 @@ def test_written_digits_are_uniform_whatever_stood_there(built: Path) -> None:
 
 def structure_of(text: str, spans: list[dict[str, Any]], **more: Any) -> tuple[Any, Engine]:
     model = Model.load()
-    engine = Engine(settings_of(Request(**HOW, spans_column="spans", **more), model.params), model)
+    engine = Engine(settings_of(Request(**HOW, spans_column="spans", **more), model.project), model)
     rows = [[GivenSpan(0, Span(one["start"], one["end"], one["type"])) for one in spans]]
     (structure,) = structures_of(engine, [[text]], DocumentBudget(30.0, 5.0), rows)
     return structure, engine

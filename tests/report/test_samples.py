@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lexveil.config import ReportParams, load_params
+from lexveil.config import MachineParams, ReportParams, load_params
 from lexveil.data.default import write_small_documents
 from lexveil.data.documents import document, write_set
 from lexveil.errors import CheckFailed
@@ -74,7 +74,7 @@ def own(_rewritten: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 def samples(number: int | None = None, seed: int = 0) -> list[SampleText]:
     params = load_params()
     changed = {"report": ReportParams(samples=number), "seed": params.seed + seed}
-    return load_samples(params.model_copy(update=changed), RUNS)
+    return load_samples(params.model_copy(update=changed), RUNS, MachineParams())
 
 
 def page(number: int | None, monkeypatch: pytest.MonkeyPatch) -> str:
@@ -100,7 +100,7 @@ def test_embedded_documents_are_known_by_their_texts_and_one_other_character_mak
         files["pang_lee"][17]["text"] += " " * changed
         rows = [{"dataset": name, **row} for name, own in files.items() for row in own]
         pq.write_table(pa.Table.from_pylist(rows), clean)
-        assert {sample.dataset for sample in load_samples(params, [])} == sets
+        assert {sample.dataset for sample in load_samples(params, [], MachineParams())} == sets
 
 
 @pytest.mark.usefixtures("rewritten")

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-import yaml
 
 from lexveil import paths
 from lexveil.accounting.budgets import Policy
@@ -29,6 +28,7 @@ from lexveil.privatization.engine.batch import Batch
 from lexveil.privatization.engine.worker import BatchWorker, Components
 from lexveil.privatization.settings import Settings
 from lexveil.runtime.pool import ordered_map
+from tests.tasks.changing import configure
 
 pytestmark = pytest.mark.slow
 
@@ -95,11 +95,8 @@ def segments(out: Path, machine: MachineParams) -> object:
 def private_documents(out: Path, machine: MachineParams) -> object:
     """Noise too: it belongs to a text, wherever it is rewritten, and again after a worker was
     killed."""
-    file = Path("params.yaml")
-    params = yaml.safe_load(file.read_text(encoding="utf-8"))
     names = ("memory_limit", "threads", "workers", "temp_directory", "dask_scheduler")
-    params["machine"] = {name: getattr(machine, name) for name in names}
-    file.write_text(yaml.safe_dump(params), encoding="utf-8")
+    configure(machine={name: getattr(machine, name) for name in names})
     return stage_adapter.privatize_documents("madlib", "S3", 20.0, out)
 
 

@@ -10,7 +10,7 @@ from lexveil import RequestError, paths
 from lexveil.artifacts.base_model import base_space
 from lexveil.artifacts.embeddings import load_embedding
 from lexveil.artifacts.packaged_model import PackagedModel
-from lexveil.config import EmbeddingParams, load_params
+from lexveil.config import EmbeddingParams, MachineParams
 from lexveil.data.model_verification import verify_folder
 from lexveil.embeddings.scaling import scaled
 from lexveil.embeddings.word_space import WordSpace
@@ -43,7 +43,7 @@ def test_a_project_makes_a_sound_model_of_what_passed(project: Path, few_texts: 
     assert (card.name, card.license, card.n_tokens) == ("news", "CC0-1.0", len(model.tokens))
     assert 2 < len(model.tokens) <= 300
     assert all(unlike_a_word(token) is None for token in model.tokens)
-    known = {one.token: one for one in count_documents("gst", 12, load_params().machine)}
+    known = {one.token: one for one in count_documents("gst", 12, MachineParams())}
     assert all(known[token].documents >= 12 for token in model.tokens)
     assert model.space("mst").counts.tolist() == [known[token].count for token in model.tokens]
     # A collocation is looked up by its words.

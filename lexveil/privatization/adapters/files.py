@@ -195,11 +195,11 @@ def privatize_file(
     copied: Settings | None = None
     if request.mechanism == "none":  # takes the place's parameters, and no model
         using = Model(project.project if isinstance(project, Model) else Project.find(project))
-        copied = settings_of(request, using.params)
+        copied = settings_of(request, using.project)
     else:
         using = Model.load(project, model)
     hooks = hooks or ReleaseHooks()
-    spool = using.path(using.params.machine.temp_directory)
+    spool = using.path(using.configuration.machine.temp_directory)
     is_stamped = target != STDIN and is_without_guarantee(request, using)
     out, base, table = _destination(target, request, is_stamped)
     with ExitStack() as stack:

@@ -36,7 +36,7 @@ SMALL = 2**21
 
 def workers_for(request: FileRequest, n_bytes: int, model: Model) -> int:
     """Return the number of processes that work on an input of ``n_bytes``."""
-    return request.workers or (1 if n_bytes < SMALL else model.params.machine.workers)
+    return request.workers or (1 if n_bytes < SMALL else model.configuration.machine.workers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,7 +178,7 @@ def privatize_texts(
     chunks = list(whole_chunks(texts))
     if workers is None:
         size = sum(len(text) for chunk in chunks for (text,) in chunk.texts if text is not None)
-        workers = 1 if size < SMALL else model.params.machine.workers
+        workers = 1 if size < SMALL else model.configuration.machine.workers
     run = TwoPassRun(checked, lambda _: iter(chunks), ("text",), workers, watch)
     run.other_columns = texts.others
     rewritten: list[str | None] = []

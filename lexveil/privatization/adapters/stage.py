@@ -99,7 +99,7 @@ class StageRun:
     """
 
     def __init__(self, mechanism: str, strategy: str, epsilon: float, model: Model) -> None:
-        self.machine = model.params.machine
+        self.machine = model.configuration.machine
         components = None
         self.settings, self.engine, self.plan = UNCHANGED, None, BudgetPlan({}, {}, 0)
         if mechanism != "none":

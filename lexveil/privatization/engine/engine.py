@@ -29,8 +29,8 @@ from lexveil.types import Floats, Ids
 
 
 class Engine:
-    """Rewrites batches with the artifacts of a model; it reads neither params.yaml nor the current
-    folder.
+    """Rewrites batches with the artifacts of a model; it reads neither a file of parameters nor the
+    current folder.
 
     Raises:
         MissingArtifact: if no run has made them.

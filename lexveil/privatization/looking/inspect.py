@@ -69,7 +69,7 @@ class BudgetPreview(Result):
 
     Attributes:
         protection: Null where epsilon, a budget or a share of words is asked for.
-        cap: Lifetime epsilon of a subject, as params.yaml has it; null: the ledger's own.
+        cap: Lifetime epsilon of a subject, as lexveil.toml has it; null: the ledger's own.
         default_cap: The cap that a ledger without one would take at a release.
         usual_text: The text that ten of these releases would spend it for.
         beyond_light: A caution where a token gets more than at the level light.
@@ -196,7 +196,7 @@ def inspect(
         raise RequestError("mechanism none leaves texts as they are; there is nothing to inspect")
     try:
         with find_readers(
-            source, request, using.path(using.params.machine.temp_directory)
+            source, request, using.path(using.configuration.machine.temp_directory)
         ) as readers:
             for reader in readers:
                 reader.check()
@@ -284,7 +284,7 @@ def _preview(engine: Engine, survey: _Survey, n_columns: int | None) -> TextsIns
     settings = engine.settings
     totals = survey.totals
     budget = document_budget(settings, engine.model, totals.average_words)
-    withholds = settings.mode == "release" and engine.model.params.ledger.cap != "unlimited"
+    withholds = settings.mode == "release" and engine.model.configuration.ledger.cap != "unlimited"
     measurement = engine.measurement(budget, n_columns, withholds=withholds)
     refusals = "; ".join(measurement.refusals) or None
     return TextsInspection(
@@ -322,7 +322,7 @@ def _budget(
         no_guarantee=refusals,
         protection=settings.protection,
         document_budget=budget.total,
-        cap=engine.model.params.ledger.cap,
+        cap=engine.model.configuration.ledger.cap,
         default_cap=TIMES * budget.usual,
         usual_text=budget.usual_text,
         beyond_light=beyond_light(settings, engine.model, per_token.most or 0.0),

@@ -90,7 +90,9 @@ def preview(
     assert settings.seed is not None
     is_folder = is_a_folder(source)
     rows: list[PreviewRow] = []
-    with find_readers(source, request, using.path(using.params.machine.temp_directory)) as readers:
+    with find_readers(
+        source, request, using.path(using.configuration.machine.temp_directory)
+    ) as readers:
         using.require_checks(settings.of_words)
         engine = Engine(settings, using)
         budget = document_budget(settings, using)

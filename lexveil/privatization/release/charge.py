@@ -183,7 +183,7 @@ class LedgerCharge(Payment):
             print(
                 f"the ledger has a cap from now on: {self.cap:g} epsilon of one subject over "
                 f"all releases, enough for {TIMES} of {usual_text}. To change it: `lexveil ledger "
-                "cap N --because TEXT`, or params.yaml: ledger.cap (a number, or unlimited)",
+                "cap N --because TEXT`, or lexveil.toml: ledger.cap (a number, or unlimited)",
                 file=sys.stderr,
             )
         if self.options.tells_operator and (n_before := reserved.n_charged - reserved.n_new):
@@ -289,7 +289,7 @@ def ledger_of(project: Project, on_exhausted: OnExhausted | None = None) -> Ledg
     """The ledger of a project, where it lies; what a request says of exhausted subjects takes
     precedence.
     """
-    params = project.params.ledger
+    params = project.configuration.ledger
     places = {name: str(project.path(getattr(params, name))) for name in ("folder", "anchor")}
     return params.model_copy(update={**places, "on_exhausted": on_exhausted or params.on_exhausted})
 

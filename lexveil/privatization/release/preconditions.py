@@ -130,7 +130,7 @@ def is_without_guarantee(request: Request, model: Model) -> bool:
     is no guarantee.
     """
     if not request.is_release or not (
-        request.without_guarantee or model.params.release.without_guarantee
+        request.without_guarantee or model.configuration.release.without_guarantee
     ):
         return False
     return request.mechanism == "none" or bool(check(request, model).no_guarantee)
@@ -143,15 +143,15 @@ def _require_little_recovery(settings: Settings, engine: Engine, budget: Documen
     the larger of what an adversary is expected to name and of what is expected to come out as it
     is.
     """
-    limits = engine.model.params.release
+    limits = engine.model.configuration.release
     if settings.mode != "release" or limits.max_recovery is None:
         return
     if settings.sentences is not None:
         raise RequestError(
             "nothing is released: what a reader is expected to name is not known of sentences; "
-            "take params.yaml: release.max_recovery out, or rewrite words (strategy S1 to S4)"
+            "take lexveil.toml: release.max_recovery out, or rewrite words (strategy S1 to S4)"
         )
-    require_uniform_shares(settings, "params.yaml: release.max_recovery")
+    require_uniform_shares(settings, "lexveil.toml: release.max_recovery")
     largest = min(budget.cap, budget.total)
     band = limits.max_recovery_band
     if not largest:
@@ -166,7 +166,7 @@ def _require_little_recovery(settings: Settings, engine: Engine, budget: Documen
         f"nothing is released: at epsilon {largest:.4g}, the largest of a token, a "
         "best-informed reader is expected to "
         f"name {recovered(expected, band):.1%} of the {of}{recovery_at(expected).aside}, and "
-        f"{unchanged(expected, band):.1%} to come out unchanged; params.yaml: "
+        f"{unchanged(expected, band):.1%} to come out unchanged; lexveil.toml: "
         "release.max_recovery allows "
         f"{limits.max_recovery:.1%}. {option('epsilon')} {passes:g} "
         f"{option('max_token_epsilon')} {passes:g} passes"
@@ -178,14 +178,14 @@ def _require_little_linkage(settings: Settings, model: Model) -> None:
 
     The largest share of any length counts, and what was not measured passes no limit.
     """
-    limit = model.params.release.max_linkage
+    limit = model.configuration.release.max_linkage
     if settings.mode != "release" or limit is None:
         return
     linkage = linkage_of(settings, model)
     if linkage.largest is not None and linkage.largest <= limit:
         return
     raise RequestError(
-        f"nothing is released: {linkage.sentence}; params.yaml: release.max_linkage allows "
+        f"nothing is released: {linkage.sentence}; lexveil.toml: release.max_linkage allows "
         f"{limit:.1%} (docs/reference/levels.md, Linkage)"
     )
 
@@ -199,7 +199,7 @@ def require_named_subjects(ledger: LedgerParams, has_subjects: bool) -> None:
     """
     if ledger.keys == "plain" and not has_subjects:
         raise RequestError(
-            "params.yaml: ledger.keys is plain, so the ledger would name texts by "
+            "lexveil.toml: ledger.keys is plain, so the ledger would name texts by "
             "themselves; give "
             f"{option('subject_column')}, or keep keys hashed"
         )
@@ -254,7 +254,7 @@ def find_valid_audit(
                     "epsilon; nothing is "
                     "released on it. Mend the mechanism and audit again"
                 )
-            days = engine.model.params.operation.audit_days
+            days = engine.model.configuration.operation.audit_days
             differs = {
                 "of other parameters of the mechanism": result["parameters"] != parameters,
                 "of another policy": result["policy"] != asdict(settings.policy),
@@ -272,7 +272,7 @@ def find_valid_audit(
                 f"{max(result['epsilons']):g}": not (
                     min(result["epsilons"]) <= epsilon <= max(result["epsilons"])
                 ),
-                f"older than {days} days (params.yaml: operation.audit_days)": (
+                f"older than {days} days (lexveil.toml: operation.audit_days)": (
                     datetime.now(UTC) - datetime.fromisoformat(result["time"])
                     > timedelta(days=days)
                 ),
@@ -298,7 +298,7 @@ class NoGuarantee(RequestError):
         super().__init__(
             f"nothing is released: no guarantee can be given, {why}. Mend that; or say "
             f"{option('without_guarantee')} "
-            "(params.yaml: release.without_guarantee: true), which names the output so; or "
+            "(lexveil.toml: release.without_guarantee = true), which names the output so; or "
             f"{option('mode')} experiment"
         )
         self.why = why

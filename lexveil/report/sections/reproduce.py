@@ -89,10 +89,7 @@ def checks_table(checks: Mapping[str, Record]) -> Table:
 
 def view(report: ReportData) -> Mapping[str, Any]:
     """Return the values that the template of the section uses."""
-    settings = report.params.model_dump(
-        # these sections contain addresses
-        exclude={"machine": True, "operation": True, "ledger": {"database"}, "inbox": {"attach"}}
-    )
+    settings = report.params.model_dump()
     return {
         "checks": checks_table(report.checks),
         "params_text": yaml.safe_dump(

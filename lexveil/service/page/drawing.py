@@ -107,7 +107,9 @@ class Drawing:
         """Whether it is known by now if a release would be refused: what a reader gets back takes
         long to work out.
         """
-        return self.refused is not None or self.engine.model.params.release.max_recovery is None
+        return (
+            self.refused is not None or self.engine.model.configuration.release.max_recovery is None
+        )
 
     @property
     def counts(self) -> Counter[str]:
@@ -243,7 +245,7 @@ class ExploreSession:
         if self._last is not None and self._last[:2] == (form, found):
             return self._last[2]
         model = self.model(form.model)
-        settings = form.settings(model.params, found)
+        settings = form.settings(model.project, found)
         model.require_checks(settings.of_words)
         engine = Engine(settings, model)
         budget = document_budget(settings, model)
@@ -258,9 +260,11 @@ class ExploreSession:
             form.draws, n
         )
         spent = float(done.token_epsilon[:n].sum())
-        in_release = form.settings(model.params, found, is_release=True)
+        in_release = form.settings(model.project, found, is_release=True)
         refused = (
-            None if model.params.release.max_recovery is not None else refusal(in_release, model)
+            None
+            if model.configuration.release.max_recovery is not None
+            else refusal(in_release, model)
         )
         drawing = Drawing(
             form,
@@ -273,7 +277,7 @@ class ExploreSession:
             numbers.tolist(),
             spent,
             in_release,
-            refused or beyond_cap(spent, budget, model.params.ledger),
+            refused or beyond_cap(spent, budget, model.configuration.ledger),
             stamp(in_release, engine.prepared.mechanism),
             language,
             draws_in_words(engine, counted, tally, one_epsilon=form.request.level is not None),
@@ -346,7 +350,7 @@ def refusal(settings: Settings, model: Model) -> str | None:
     """
     try:
         preconditions.check(settings, model)
-        preconditions.require_named_subjects(model.params.ledger, has_subjects=False)
+        preconditions.require_named_subjects(model.configuration.ledger, has_subjects=False)
     except LexveilError as error:
         return str(error)
     return None
@@ -368,7 +372,7 @@ def beyond_cap(spent: float, budget: DocumentBudget, ledger: LedgerParams) -> st
     if ledger.on_exhausted == "refuse":
         return str(Exhausted.of(limit, (1, 1), (1, 1)))
     return (
-        f"the cap of {limit / NANO:g} epsilon per subject (params.yaml: ledger.cap) leaves "
+        f"the cap of {limit / NANO:g} epsilon per subject (lexveil.toml: ledger.cap) leaves "
         "nothing for a text that "
         f"spends {spent:.4g}: it would be withheld, and listed (ledger.on_exhausted). Ask for "
         "a smaller budget"
@@ -386,7 +390,7 @@ def stamp(settings: Settings, mechanism: Mechanism) -> str | None:
     if not why or not settings.without_guarantee:
         return None
     return (
-        f"no guarantee can be given, {'; '.join(why)}; params.yaml: release.without_guarantee "
+        f"no guarantee can be given, {'; '.join(why)}; lexveil.toml: release.without_guarantee "
         "releases it all the "
         f"same, and the output is named OUT.{preconditions.STAMP}"
     )

@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 from urllib.parse import parse_qsl
 
 from lexveil.artifacts import purpose_files
-from lexveil.config import Params
+from lexveil.artifacts.project import Project
 from lexveil.errors import RequestError, option
 from lexveil.privatization.settings import Settings, of_every_token, settings_of
 from lexveil.protection import DEFAULT as DEFAULT_LEVEL
@@ -131,12 +131,12 @@ class Form:
         return self.request.recovery is not None or self.request.level is not None
 
     def settings(
-        self, params: Params, found: float | None = None, *, is_release: bool = False
+        self, project: Project, found: float | None = None, *, is_release: bool = False
     ) -> Settings:
         """Return the settings of an experiment, or of the release that the command would make.
 
         Args:
-            params: parameters of the project.
+            project: the project whose files complete the form.
             found: epsilon of the level of protection or of the recovery, if the request has one; no
                 token gets a larger epsilon unless the request allows it, as in `lexveil privatize`.
             is_release: whether the settings are for a release.
@@ -149,12 +149,13 @@ class Form:
         if found is not None and level is not None:
             update |= {"epsilon": found, "protection": None}
             return of_every_token(
-                settings_of(self.request.model_copy(update=update), params), found
+                settings_of(self.request.model_copy(update=update), project), found
             )
         if found is not None:
-            most = self.request.max_token_epsilon or params.release.max_token_epsilon or found
+            default = project.configuration.release.max_token_epsilon
+            most = self.request.max_token_epsilon or default or found
             update |= {"epsilon": found, "recovery": None, "max_token_epsilon": most}
-        return settings_of(self.request.model_copy(update=update), params)
+        return settings_of(self.request.model_copy(update=update), project)
 
 
 def _whole(name: str, text: str) -> int:

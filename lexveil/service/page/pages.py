@@ -240,7 +240,7 @@ class Pages:
         level = form.request.level
         if level is not None:
             model = self.session.model(form.model)
-            known = measured_level(settings_of(form.request, model.params), model, level)
+            known = measured_level(settings_of(form.request, model.project), model, level)
             epsilon = known and known.epsilon
         if epsilon is None and form.looks_up_epsilon:
             name = self._model(form)

@@ -83,7 +83,7 @@ def base_epsilon(name: str | None, request: Request) -> float | None:
 def release_refusal(name: str | None, request: Request) -> str:
     """Why nothing would be released by these settings; empty if something would."""
     model = _model(name)
-    return refusal(settings_of(request, model.params), model) or ""
+    return refusal(settings_of(request, model.project), model) or ""
 
 
 @lru_cache(REMEMBERED)
@@ -103,7 +103,7 @@ def _model(name: str | None) -> WarmModel:
 
 def _prepared(name: str | None, request: Request) -> tuple[WarmModel, Settings, Prepared]:
     model = _model(name)
-    settings = settings_of(request, model.params)
+    settings = settings_of(request, model.project)
     require_uniform_shares(settings, "what a reader names")
     return model, settings, model.mechanism(settings.mechanism, settings.strategy, settings.policy)
 

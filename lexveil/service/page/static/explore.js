@@ -61,7 +61,7 @@ document.addEventListener("keydown", (event) => {
   all[to].focus();
 });
 
-// What an empty limit is: of the model, of params.yaml, of epsilon.
+// What an empty limit is: of the model, of lexveil.toml, of epsilon.
 function tellDefaults() {
   const figures = find("#figures");
   if (!figures) return;

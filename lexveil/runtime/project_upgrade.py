@@ -1,0 +1,226 @@
+"""`lexveil init --upgrade`: moves what a params.yaml has of lexveil.toml there."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lexveil import paths
+from lexveil.config import (
+    LOADER,
+    Configuration,
+    load_configuration,
+    parse_configuration,
+    parse_params,
+)
+from lexveil.config.moved import DETECTION, DETECTION_KEYS, POLICY, SECTIONS, moved_keys, split
+from lexveil.config.operation import NONE
+from lexveil.config.toml_text import as_toml, can_be_lifted
+from lexveil.errors import ParameterError, RequestError
+from lexveil.parameters import fields_of, section_of
+from lexveil.runtime.new_project import FOLDERS
+from lexveil.runtime.tables import atomic_file
+
+
+def upgrade(folder: Path) -> list[str]:
+    """Move the keys of ``folder``'s params.yaml that belong into lexveil.toml, with their values
+    and comments, and return their names; none where nothing has to be moved.
+
+    The file lexveil.toml is complete before params.yaml changes, so that an upgrade that was killed
+    can be repeated.
+
+    Raises:
+        ParameterError: if params.yaml or lexveil.toml cannot be read, or a value is not valid.
+        RequestError: if there is a lexveil.toml with other values.
+    """
+    file = folder / paths.PARAMS
+    target = folder / paths.CONFIGURATION
+    try:
+        text = file.read_text(encoding="utf-8")
+        raw = yaml.load(text, Loader=LOADER)
+        moved = moved_keys(raw)
+    except FileNotFoundError:
+        raise RequestError(f"{file}: there is no such file; name the folder of a project") from None
+    except (yaml.YAMLError, ValueError):
+        raise ParameterError(f"{file}: not valid YAML in UTF-8") from None
+    if not moved:
+        return []
+    remains, sections = split(raw)
+    parse_params(remains, str(file))
+    configuration = parse_configuration(sections, str(file))
+    if target.exists():
+        _require_same(load_configuration(target), configuration, target)
+    else:
+        _write(target, _checked(as_toml(configuration, _comments_of(text)), configuration), file)
+    _write(file, _without_moved(text, remains), file)
+    return moved
+
+
+def other_files(folder: Path) -> list[str]:
+    """Return the project's own stages, flows and queries that differ from those of this version."""
+    ours = [file for name in FOLDERS for file in (paths.TEMPLATE / name).rglob("*")]
+    names = [file.relative_to(paths.TEMPLATE) for file in ours if file.suffix in (".py", ".sql")]
+    return [str(name) for name in sorted(names) if _differs(folder / name, paths.TEMPLATE / name)]
+
+
+def _differs(file: Path, ours: Path) -> bool:
+    return not file.is_file() or file.read_bytes() != ours.read_bytes()
+
+
+def _require_same(there: Configuration, moved: Configuration, target: Path) -> None:
+    differing = [
+        f"{name}.{key}"
+        for name in fields_of(Configuration)
+        for key in fields_of(type(getattr(moved, name)))
+        if getattr(getattr(there, name), key) != getattr(getattr(moved, name), key)
+    ]
+    if differing:
+        raise RequestError(
+            f"{target} has other values than {paths.PARAMS} (of {', '.join(differing)}), so "
+            f"nothing was changed; make them equal, or take these sections out of {paths.PARAMS}"
+        )
+
+
+def _checked(text: str, configuration: Configuration) -> str:
+    """The text of a lexveil.toml, of which it is certain that it has these settings."""
+    assert parse_configuration(tomllib.loads(text)) == configuration
+    return text
+
+
+def _write(path: Path, text: str, like: Path) -> None:
+    """Write a file, with the permissions of another, since it can name databases."""
+    with atomic_file(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+        shutil.copymode(like, partial)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A key of a YAML file, with the lines that belong to it: comments directly above it, its
+    value, and whatever follows up to the next key.
+
+    Attributes:
+        name: of the key, such as ``machine.workers``.
+        begin: number of its first line, which may be a comment.
+        line: number of the line with the key.
+        end: number of the line after its last.
+        value: the node of its value.
+    """
+
+    name: str
+    begin: int
+    line: int
+    end: int
+    value: yaml.Node
+
+
+def _entries(
+    lines: Sequence[str], mapping: yaml.Node | None, end: int, prefix: str = ""
+) -> Iterator[_Entry]:
+    """Yield the keys of a mapping, and below each those of the mapping that is its value."""
+    if not isinstance(mapping, yaml.MappingNode) or not _is_block(mapping):
+        return
+    keys = [(key, value) for key, value in mapping.value if isinstance(key, yaml.ScalarNode)]
+    begins = [_first_line(lines, key.start_mark) for key, _ in keys]
+    for (key, value), begin, after in zip(keys, begins, [*begins[1:], end], strict=True):
+        name = f"{prefix}{key.value}"
+        yield _Entry(name, begin, key.start_mark.line, after, value)
+        yield from _entries(lines, value, after, f"{name}.")
+
+
+def _is_block(value: yaml.Node) -> bool:
+    """Whether a value is a mapping or a list below its key."""
+    return isinstance(value, yaml.CollectionNode) and not value.flow_style
+
+
+def _first_line(lines: Sequence[str], mark: yaml.Mark) -> int:
+    """The line of a key, or the first of the comments directly above it; one that is further to the
+    right continues the comment of the key before.
+    """
+    line: int = mark.line
+    while line > 0 and re.match(rf" {{0,{mark.column}}}#", lines[line - 1]):
+        line -= 1
+    return line
+
+
+def _renamed(name: str) -> str | None:
+    """The name in lexveil.toml of a key of params.yaml; None of one that remains."""
+    section, _, rest = name.partition(".")
+    if section in SECTIONS:
+        return name
+    if section == POLICY and rest.split(".")[0] in DETECTION_KEYS:
+        return f"{DETECTION}.{rest}"
+    return None
+
+
+def _comments_of(text: str) -> dict[str, list[str]]:
+    """The comments of the keys that move, by their new names."""
+    lines = text.splitlines()
+    comments = {}
+    entries = list(_entries(lines, yaml.compose(text, Loader=yaml.SafeLoader), len(lines)))
+    # The lines of the keys in a section are theirs.
+    following = [*(entry.begin for entry in entries[1:]), len(lines)]
+    for entry, after in zip(entries, following, strict=False):
+        name = _renamed(entry.name)
+        found = list(_comment_lines(entry, lines, min(entry.end, after)))
+        if name is not None and found:
+            nothing = f'"{NONE}"' if _can_be_lifted(name) else "left out"
+            comments[name] = [re.sub(r"\bnull\b", nothing, line) for line in found]
+    return comments
+
+
+def _comment_lines(entry: _Entry, lines: Sequence[str], end: int) -> Iterator[str]:
+    is_inline = not _is_block(entry.value)
+    for number in range(entry.begin, end):
+        line = lines[number]
+        if number == entry.line and is_inline and entry.value.end_mark.line == number:
+            line = line[entry.value.end_mark.column :]
+        elif number == entry.line:
+            line = line.partition(":")[2]
+        if found := re.match(r"\s*#\s?(.*)", line):
+            yield f"# {found[1]}".rstrip()
+
+
+def _can_be_lifted(name: str) -> bool:
+    *sections, key = name.split(".")
+    section: Any = Configuration
+    for step in sections:
+        field = fields_of(section).get(step)
+        section = field and section_of(field)
+        if section is None:
+            return False
+    field = fields_of(section).get(key)
+    return field is not None and (section_of(field) is not None or can_be_lifted(field))
+
+
+def _without_moved(text: str, remains: dict[str, Any]) -> str:
+    """The text without the lines of the keys that moved; if something else stands in these lines,
+    the remaining values anew, without comments.
+    """
+    lines = text.splitlines()
+    gone: set[int] = set()
+    for entry in _entries(lines, yaml.compose(text, Loader=yaml.SafeLoader), len(lines)):
+        if _renamed(entry.name) is not None:
+            gone.update(range(entry.begin, _without_blank_end(lines, entry)))
+    kept = [line for number, line in enumerate(lines) if number not in gone]
+    shorter = re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip("\n") + "\n"
+    try:
+        if yaml.load(shorter, Loader=LOADER) == remains:
+            return shorter
+    except yaml.YAMLError:
+        pass
+    return yaml.safe_dump(remains, allow_unicode=True, sort_keys=False)
+
+
+def _without_blank_end(lines: Sequence[str], entry: _Entry) -> int:
+    end = entry.end
+    while end > entry.line + 1 and not lines[end - 1].strip():
+        end -= 1
+    return end

@@ -1,0 +1,179 @@
+"""`lexveil init --upgrade`: values and comments of an old params.yaml move to lexveil.toml."""
+
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from lexveil.config import load_configuration, load_params
+from lexveil.runtime import project_upgrade
+
+ROOT = Path(__file__).parents[2]
+# Sections as they stood in a params.yaml, in which a user has changed values and left notes.
+OLD = """\
+# What this machine may use.
+machine:
+  memory_limit: 8GB          # half of this machine; null is nothing
+  # the cluster is slow on Mondays
+  workers: 3
+  stage_minutes: null        # null: never
+
+ledger:
+  cap: 'unlimited'
+  database: null             # null: a file in the folder
+
+release:
+  shares:                    # of the budget
+    numbers: 0.5             # telephone numbers
+    list: null
+  max_recovery: 0.2
+
+inbox:
+  sql: "SELECT id, text FROM 'a # b'"   # of the tickets
+  text_columns: [text, note]
+  protection: strong
+"""
+DETECTION = """\
+  # Detectors of names.
+  detector: presidio
+  types: {PERSON: pseudonym}   # who
+  presidio:
+    entities: [PERSON]
+"""
+MOVED = [
+    "machine",
+    "ledger",
+    "release",
+    "inbox",
+    "policy.detector",
+    "policy.types",
+    "policy.presidio",
+]
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """A project with a params.yaml of an earlier version."""
+    text = (ROOT / "params.yaml").read_text(encoding="utf-8")
+    text = text.replace("\nsample:\n", f"\n{OLD}\nsample:\n", 1)
+    before, oov, after = text.partition("  oov: sample")
+    line, _, rest = after.partition("\n")
+    text = f"{before}{oov}{line}\n{DETECTION}{rest}"
+    (tmp_path / "params.yaml").write_text(text, encoding="utf-8")
+    (tmp_path / "dvc.yaml").write_text("stages: {}\n", encoding="utf-8")
+    return tmp_path
+
+
+def test_an_old_file_is_refused_by_every_command(
+    old: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(old)
+    said = cli("ledger", "show", code=2).err
+    assert f"{', '.join(MOVED)} moved to lexveil.toml; `lexveil init --upgrade`" in said
+    assert not (old / ".lexveil/ledger").exists()
+
+
+def test_values_move(old: Path, cli: Any) -> None:
+    assert ", ".join(MOVED) in cli("init", "--upgrade", old).out
+    moved = load_configuration(old / "lexveil.toml")
+    assert (moved.machine.memory_limit, moved.machine.workers) == ("8GB", 3)
+    assert moved.machine.stage_minutes is None and moved.ledger.cap == "unlimited"
+    assert (moved.release.shares.numbers, moved.release.max_recovery) == (0.5, 0.2)
+    assert moved.inbox.sql == "SELECT id, text FROM 'a # b'"
+    assert moved.detection.types == {"PERSON": "pseudonym"}
+    assert moved.detection.presidio.entities == ["PERSON"]
+
+
+def test_what_remains_keeps_every_byte(old: Path, cli: Any) -> None:
+    cli("init", "--upgrade", old)
+    assert (old / "params.yaml").read_bytes() == (ROOT / "params.yaml").read_bytes()
+
+
+def test_comments_move_with_their_keys(old: Path, cli: Any) -> None:
+    cli("init", "--upgrade", old)
+    lines = (old / "lexveil.toml").read_text(encoding="utf-8").splitlines()
+    for comment, key in (
+        ("# half of this machine; left out is nothing", 'memory_limit = "8GB"'),
+        ("# the cluster is slow on Mondays", "workers = 3"),
+        ('# "none": never', 'stage_minutes = "none"'),
+        ("# telephone numbers", "numbers = 0.5"),
+        ("# of the tickets", "sql = \"SELECT id, text FROM 'a # b'\""),
+        ("# Detectors of names.", 'detector = "presidio"'),
+        ("# who", 'types = { "PERSON" = "pseudonym" }'),
+        ("# What this machine may use.", "[machine]"),
+    ):
+        assert lines[lines.index(key) - 1] == comment
+
+
+def test_a_second_upgrade_changes_nothing(old: Path, cli: Any) -> None:
+    cli("init", "--upgrade", old)
+    before = {file.name: file.read_bytes() for file in old.iterdir() if file.is_file()}
+    assert "has nothing that belongs into lexveil.toml" in cli("init", "--upgrade", old).out
+    assert {file.name: file.read_bytes() for file in old.iterdir() if file.is_file()} == before
+
+
+def test_other_settings_are_not_overwritten(old: Path, cli: Any) -> None:
+    (old / "lexveil.toml").write_text("[machine]\nworkers = 7\n", encoding="utf-8")
+    before = (old / "params.yaml").read_bytes()
+    said = cli("init", "--upgrade", old, code=2).err
+    assert "machine.workers" in said and "nothing was changed" in said
+    assert (old / "params.yaml").read_bytes() == before
+    assert (old / "lexveil.toml").read_text(encoding="utf-8") == "[machine]\nworkers = 7\n"
+
+
+def test_an_upgrade_that_was_killed_is_completed(
+    old: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> str:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(project_upgrade, "_without_moved", killed)
+        with pytest.raises(KeyboardInterrupt):
+            project_upgrade.upgrade(old)
+    written = (old / "lexveil.toml").read_bytes()
+    cli("init", "--upgrade", old)
+    assert (old / "lexveil.toml").read_bytes() == written and load_params(old / "params.yaml")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("workers: 3", "workers: none"), ("min_pmi: 2.0", "min_pmy: 2.0"), ("ledger:", "  ledger:")],
+)
+def test_nothing_is_written_of_a_wrong_file(old: Path, cli: Any, before: str, after: str) -> None:
+    text = (old / "params.yaml").read_text(encoding="utf-8")
+    assert before in text
+    (old / "params.yaml").write_text(text.replace(before, after, 1), encoding="utf-8")
+    assert "params.yaml" in cli("init", "--upgrade", old, code=2).err
+    assert not (old / "lexveil.toml").exists()
+
+
+@pytest.mark.parametrize("flow", [True, False])
+def test_any_form_of_yaml_is_read(old: Path, cli: Any, flow: bool) -> None:
+    """Where values stand in one line, comments cannot be kept; values are."""
+    raw = yaml.safe_load((old / "params.yaml").read_text(encoding="utf-8"))
+    (old / "params.yaml").write_text(yaml.safe_dump(raw, default_flow_style=flow), encoding="utf-8")
+    cli("init", "--upgrade", old)
+    assert load_configuration(old / "lexveil.toml").machine.workers == 3
+    assert load_params(old / "params.yaml") == load_params(ROOT / "params.yaml")
+
+
+def test_permissions_stay(old: Path, cli: Any) -> None:
+    (old / "params.yaml").chmod(0o600)
+    cli("init", "--upgrade", old)
+    modes = {stat.S_IMODE((old / name).stat().st_mode) for name in ("params.yaml", "lexveil.toml")}
+    assert modes == {0o600}
+
+
+def test_stages_of_another_version_are_named(old: Path, cli: Any) -> None:
+    (old / "tasks").mkdir()
+    (old / "tasks/count_ngrams.py").write_text("# ours\n", encoding="utf-8")
+    assert "files of the project differ from those of this version" in (
+        cli("init", "--upgrade", old).out
+    )
+
+
+def test_a_new_project_has_a_name(cli: Any) -> None:
+    assert "DIR is missing" in cli("init", code=2).err
