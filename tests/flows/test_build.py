@@ -99,6 +99,19 @@ def test_a_failure_is_the_stages_own_line_and_nothing_downstream_runs(
     assert built.ran() == ["count@b"]
 
 
+def test_no_setting_of_lexveil_toml_makes_a_stage_stale(built: Project, run: RunFlow) -> None:
+    built.configure(
+        machine={"workers": 1, "memory_limit": "1GB"},
+        operation={"audit_days": 1},
+        ledger={"cap": 5.0},
+        release={"average_words": 30.0, "shares": {"numbers": 0.5}},
+        detection={"types": {"PERSON": "drop"}},
+        inbox={"source": "inbox", "epsilon": 2.0},
+    )
+    assert run().code == 0
+    assert built.ran() == []
+
+
 def test_after_a_failure_nothing_new_starts_unless_told_to_keep_going(
     built: Project, run: RunFlow
 ) -> None:

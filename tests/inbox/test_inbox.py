@@ -137,7 +137,7 @@ def test_without_a_subject_column_texts_are_the_subjects(inbox: Inbox) -> None:
     spent = inbox.spent()
     with pytest.raises(
         RequestError,
-        match=r"1 documents were released before with another text.*`subject_column: id`",
+        match=r'1 documents were released before with another text.*`subject_column = "id"`',
     ):
         inbox.run()
     assert (inbox.spent(), len(inbox.releases())) == (spent, 1)

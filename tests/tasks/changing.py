@@ -28,8 +28,8 @@ def change_params(**sections: Mapping[str, Any]) -> None:
 
 
 def configure(root: Path = Path(), **sections: Mapping[str, Any]) -> None:
-    """Change some settings of a folder's lexveil.toml, by their sections, valid or not; of a section
-    in a section those that are given. None takes a key out, and lifts a limit of a gate."""
+    """Change some settings of a folder's lexveil.toml, by their sections, valid or not; of a
+    section in a section those that are given. None takes a key out, and lifts a limit of a gate."""
     file = root / paths.CONFIGURATION
     raw = tomllib.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     for name, values in sections.items():
