@@ -5,8 +5,9 @@ sql/checks/collocation_audit.sql.
 from __future__ import annotations
 
 import great_expectations as gx
+import great_expectations.expectations as gxe
 
-from lexveil.checks.rules import TOLERANCE, between, each_once, none_of, suite_of
+from lexveil.checks.suites import TOLERANCE, suite_of
 
 REBUILD = (
     "`dvc repro --force build_collocations` makes them from the counts again; "
@@ -30,51 +31,93 @@ def collocation_suite(min_count: int, min_pmi: float) -> gx.ExpectationSuite:
     count = f"collocations.min_count {min_count}"
     pmi = f"collocations.min_pmi {min_pmi:g} bits"
     rules = [
-        each_once("ngrams"),
-        none_of(
-            "n_wanting",
-            "There is at least one bigram",
-            f"were kept, at least 1 is needed, with {count}, {pmi}",
-            WIDEN,
+        gxe.ExpectColumnValuesToBeUnique(
+            column="ngrams",
+            description="No two rows have the same ngrams",
+            meta={"fault": "{subject} are there more than once (ngrams)"},
         ),
-        none_of("n_below_count", f"No n-gram is rarer than {count}", f"are rarer than {count}"),
-        none_of(
-            "n_below_pmi",
-            f"No n-gram has a PMI below {pmi}",
-            f"have a PMI below {pmi}, smallest {{min_pmi_bits:.6g}} bits",
+        gxe.ExpectColumnValuesToBeBetween(
+            column="n_wanting",
+            min_value=0,
+            max_value=0,
+            description="There is at least one bigram",
+            meta={
+                "fault": f"{{subject}} were kept, at least 1 is needed, with {count}, {pmi}",
+                "way_out": WIDEN,
+            },
         ),
-        none_of(
-            "n_unknown",
-            "Every word of an n-gram has been counted",
-            "have a word that artifacts/ngrams/words.parquet does not have",
+        gxe.ExpectColumnValuesToBeBetween(
+            column="n_below_count",
+            min_value=0,
+            max_value=0,
+            description=f"No n-gram is rarer than {count}",
+            meta={"fault": f"{{subject}} are rarer than {count}"},
         ),
-        none_of(
-            "n_barred",
-            "No word of an n-gram is a connector or punctuation",
-            "have a connector word or punctuation",
+        gxe.ExpectColumnValuesToBeBetween(
+            column="n_below_pmi",
+            min_value=0,
+            max_value=0,
+            description=f"No n-gram has a PMI below {pmi}",
+            meta={
+                "fault": f"{{subject}} have a PMI below {pmi}, smallest {{min_pmi_bits:.6g}} bits"
+            },
         ),
-        none_of("n_repeated", "Every n-gram is there once", "are there more than once"),
-        none_of(
-            "n_overcounted",
-            "No n-gram is more frequent than one of its words",
-            "are more frequent than one of their words",
+        gxe.ExpectColumnValuesToBeBetween(
+            column="n_unknown",
+            min_value=0,
+            max_value=0,
+            description="Every word of an n-gram has been counted",
+            meta={
+                "fault": "{subject} have a word that artifacts/ngrams/words.parquet does not have"
+            },
         ),
-        none_of(
-            "n_miscounted",
-            "The frequency of an n-gram is the one that was counted",
-            "have another count than in artifacts/ngrams",
+        gxe.ExpectColumnValuesToBeBetween(
+            column="n_barred",
+            min_value=0,
+            max_value=0,
+            description="No word of an n-gram is a connector or punctuation",
+            meta={"fault": "{subject} have a connector word or punctuation"},
         ),
-        none_of(
-            "n_strays",
-            "What the base adds is what it has and the corpus lacks",
-            "and {n_of_base:,} of the base: some of these are missing, too many or other "
-            "than the base has them",
+        gxe.ExpectColumnValuesToBeBetween(
+            column="n_repeated",
+            min_value=0,
+            max_value=0,
+            description="Every n-gram is there once",
+            meta={"fault": "{subject} are there more than once"},
         ),
-        between(
-            "pmi_difference_bits",
-            "PMI follows from the counts and the number of tokens",
-            "have a PMI that differs from the one that follows from the counts",
-            high=TOLERANCE,
+        gxe.ExpectColumnValuesToBeBetween(
+            column="n_overcounted",
+            min_value=0,
+            max_value=0,
+            description="No n-gram is more frequent than one of its words",
+            meta={"fault": "{subject} are more frequent than one of their words"},
+        ),
+        gxe.ExpectColumnValuesToBeBetween(
+            column="n_miscounted",
+            min_value=0,
+            max_value=0,
+            description="The frequency of an n-gram is the one that was counted",
+            meta={"fault": "{subject} have another count than in artifacts/ngrams"},
+        ),
+        gxe.ExpectColumnValuesToBeBetween(
+            column="n_strays",
+            min_value=0,
+            max_value=0,
+            description="What the base adds is what it has and the corpus lacks",
+            meta={
+                "fault": "{subject} and {n_of_base:,} of the base: some of these are missing, too "
+                "many or other "
+                "than the base has them"
+            },
+        ),
+        gxe.ExpectColumnValuesToBeBetween(
+            column="pmi_difference_bits",
+            max_value=TOLERANCE,
+            description="PMI follows from the counts and the number of tokens",
+            meta={
+                "fault": "{subject} have a PMI that differs from the one that follows from the "
+                "counts"
+            },
         ),
     ]
     return suite_of("collocations", "lengths", rules, REBUILD, "of {n_rows:,} {ngrams} some")

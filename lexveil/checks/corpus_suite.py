@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import great_expectations as gx
+import great_expectations.expectations as gxe
 
-from lexveil.checks.rules import at_least_one, each_once, none_of, suite_of
+from lexveil.checks.suites import suite_of
 
 REBUILD = (
     "`dvc repro --force sample_corpus` makes all three tables from the same documents; "
@@ -18,35 +19,73 @@ TOKENIZER = (
     "Tokens are joined by a space and collocations by '_', so this is a fault of "
     "lexveil/text/tokenize.py"
 )
-ENOUGH = (at_least_one("document", way_out=BRING), at_least_one("token", "n_tokens", way_out=BRING))
+ENOUGH = (
+    gxe.ExpectTableRowCountToBeBetween(
+        min_value=1,
+        description="There is at least one document",
+        meta={"fault": "there is no document, at least 1 is needed", "way_out": BRING},
+    ),
+    gxe.ExpectColumnSumToBeBetween(
+        column="n_tokens",
+        min_value=1,
+        description="There is at least one token",
+        meta={"fault": "there is no token, at least 1 is needed", "way_out": BRING},
+    ),
+)
 RULES = (
-    each_once("doc_id"),
-    none_of(
-        "n_strays",
-        "Sentences belong to sampled documents",
-        "have sentences but are not in the sample",
+    gxe.ExpectColumnValuesToBeUnique(
+        column="doc_id",
+        description="No two rows have the same doc_id",
+        meta={"fault": "{subject} are there more than once (doc_id)"},
     ),
-    none_of("lacks_text", "Every document has a text", "have no text"),
-    none_of(
-        "lacks_tokens",
-        "Every text that is more than white space has tokens",
-        "have text but no token",
+    gxe.ExpectColumnValuesToBeBetween(
+        column="n_strays",
+        min_value=0,
+        max_value=0,
+        description="Sentences belong to sampled documents",
+        meta={"fault": "{subject} have sentences but are not in the sample"},
     ),
-    none_of(
-        "is_misnumbered",
-        "The sentences of a document are numbered from 0 without gaps",
-        "have repeated or missing sentence numbers",
+    gxe.ExpectColumnValuesToBeBetween(
+        column="lacks_text",
+        min_value=0,
+        max_value=0,
+        description="Every document has a text",
+        meta={"fault": "{subject} have no text"},
     ),
-    none_of(
-        "n_unsplittable",
-        "No token is empty or has white space or '_' inside",
-        "have sentences with a token that is empty or contains '_' or white space",
-        TOKENIZER,
+    gxe.ExpectColumnValuesToBeBetween(
+        column="lacks_tokens",
+        min_value=0,
+        max_value=0,
+        description="Every text that is more than white space has tokens",
+        meta={"fault": "{subject} have text but no token"},
     ),
-    none_of(
-        "n_unnumbered",
-        "Every token is the number of a word in words.parquet",
-        "have sentences with a number that artifacts/corpus/words.parquet does not have",
+    gxe.ExpectColumnValuesToBeBetween(
+        column="is_misnumbered",
+        min_value=0,
+        max_value=0,
+        description="The sentences of a document are numbered from 0 without gaps",
+        meta={"fault": "{subject} have repeated or missing sentence numbers"},
+    ),
+    gxe.ExpectColumnValuesToBeBetween(
+        column="n_unsplittable",
+        min_value=0,
+        max_value=0,
+        description="No token is empty or has white space or '_' inside",
+        meta={
+            "fault": "{subject} have sentences with a token that is empty or contains '_' or "
+            "white space",
+            "way_out": TOKENIZER,
+        },
+    ),
+    gxe.ExpectColumnValuesToBeBetween(
+        column="n_unnumbered",
+        min_value=0,
+        max_value=0,
+        description="Every token is the number of a word in words.parquet",
+        meta={
+            "fault": "{subject} have sentences with a number that artifacts/corpus/words.parquet "
+            "does not have"
+        },
     ),
 )
 

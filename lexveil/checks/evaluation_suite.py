@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import great_expectations as gx
+import great_expectations.expectations as gxe
 
-from lexveil.checks.rules import TOLERANCE, at_least_one, between, each_once, none_of, suite_of
+from lexveil.checks.suites import TOLERANCE, suite_of
 from lexveil.evaluation.metrics import METRICS
 
 AGAIN = (
@@ -16,48 +17,86 @@ RANGES = ", ".join(
     f"{metric.title} in [{metric.limits[0]:g}, {metric.limits[1]:.3g}]" for metric in METRICS
 )
 RULES = (
-    at_least_one("cell"),
-    each_once("run", "dataset", "setting", way_out="This is a fault of tasks/check_evaluation.py"),
-    none_of(
-        "is_missing", "Every run of the grid has every data set and setting", f"have no entry{CELL}"
+    gxe.ExpectTableRowCountToBeBetween(
+        min_value=1,
+        description="There is at least one cell",
+        meta={"fault": "there is no cell, at least 1 is needed"},
     ),
-    none_of(
-        "is_at_odds",
-        "What is scored or left out is so in all runs, on the same numbers of documents "
+    gxe.ExpectCompoundColumnsToBeUnique(
+        column_list=["run", "dataset", "setting"],
+        description="No two rows have the same run, dataset, setting",
+        meta={
+            "fault": "{subject} are there more than once (run, dataset, setting)",
+            "way_out": "This is a fault of tasks/check_evaluation.py",
+        },
+    ),
+    gxe.ExpectColumnValuesToBeBetween(
+        column="is_missing",
+        min_value=0,
+        max_value=0,
+        description="Every run of the grid has every data set and setting",
+        meta={"fault": f"{{subject}} have no entry{CELL}"},
+    ),
+    gxe.ExpectColumnValuesToBeBetween(
+        column="is_at_odds",
+        min_value=0,
+        max_value=0,
+        description="What is scored or left out is so in all runs, on the same numbers of "
+        "documents "
         "and classes",
-        "are scored where the clean baseline is left out, the other way round, or on other "
-        "documents" + CELL,
+        meta={
+            "fault": "{subject} are scored where the clean baseline is left out, the other way "
+            "round, or on other "
+            "documents" + CELL
+        },
     ),
-    none_of(
-        "is_of_another",
-        "All runs are measured by the back ends that params.yaml: evaluation names",
-        f"are measured by another back end than params.yaml: evaluation names{CELL}",
+    gxe.ExpectColumnValuesToBeBetween(
+        column="is_of_another",
+        min_value=0,
+        max_value=0,
+        description="All runs are measured by the back ends that params.yaml: evaluation names",
+        meta={
+            "fault": f"{{subject}} are measured by another back end than params.yaml: evaluation "
+            f"names{CELL}"
+        },
     ),
-    none_of(
-        "n_outside",
-        f"Every score lies in the range of its metric: {RANGES}",
-        f"have scores that do not lie in their range{CELL}",
+    gxe.ExpectColumnValuesToBeBetween(
+        column="n_outside",
+        min_value=0,
+        max_value=0,
+        description=f"Every score lies in the range of its metric: {RANGES}",
+        meta={"fault": f"{{subject}} have scores that do not lie in their range{CELL}"},
     ),
-    none_of(
-        "n_shuffles_off",
-        "Every classifier was trained as often as params.yaml: evaluation.shuffles says",
-        f"were not trained as often as params.yaml: evaluation.shuffles says{CELL}",
+    gxe.ExpectColumnValuesToBeBetween(
+        column="n_shuffles_off",
+        min_value=0,
+        max_value=0,
+        description="Every classifier was trained as often as params.yaml: evaluation.shuffles "
+        "says",
+        meta={
+            "fault": f"{{subject}} were not trained as often as params.yaml: evaluation.shuffles "
+            f"says{CELL}"
+        },
     ),
-    between(
-        "mean_gap",
-        "A mean is that of its trainings",
-        f"have a mean that is not that of their trainings{CELL}",
-        high=TOLERANCE,
+    gxe.ExpectColumnValuesToBeBetween(
+        column="mean_gap",
+        max_value=TOLERANCE,
+        description="A mean is that of its trainings",
+        meta={"fault": f"{{subject}} have a mean that is not that of their trainings{CELL}"},
     ),
-    between(
-        "below_majority",
-        "A classifier of clean texts is not below the majority-class baseline by more than chance",
-        "have a macro F1 in clear that lies below the most frequent class's, by more than "
-        "the number of documents "
-        f"asked about explains{CELL}",
-        "The split that is asked about has other labels than split train; split the "
-        "documents at random",
-        high=0,
+    gxe.ExpectColumnValuesToBeBetween(
+        column="below_majority",
+        max_value=0,
+        description="A classifier of clean texts is not below the majority-class baseline by more "
+        "than chance",
+        meta={
+            "fault": "{subject} have a macro F1 in clear that lies below the most frequent "
+            "class's, by more than "
+            "the number of documents "
+            f"asked about explains{CELL}",
+            "way_out": "The split that is asked about has other labels than split train; split the "
+            "documents at random",
+        },
     ),
 )
 

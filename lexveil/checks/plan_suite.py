@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import great_expectations as gx
+import great_expectations.expectations as gxe
 
 from lexveil.accounting.budgets import BY_WORDS
-from lexveil.checks.rules import TOLERANCE, at_least_one, between, each_once, none_of, suite_of
+from lexveil.checks.suites import TOLERANCE, suite_of
 
 REBUILD = (
     "No noise was drawn with it. `dvc repro --force plan_budgets` plans again; if this "
@@ -13,63 +14,93 @@ REBUILD = (
     "tasks/plan_budgets.py"
 )
 RULES = (
-    at_least_one(
-        "text",
-        way_out="`lexveil data use --documents PATH` brings documents, `lexveil data "
-        "default` the embedded ones",
+    gxe.ExpectTableRowCountToBeBetween(
+        min_value=1,
+        description="There is at least one text",
+        meta={
+            "fault": "there is no text, at least 1 is needed",
+            "way_out": "`lexveil data use --documents PATH` brings documents, `lexveil data "
+            "default` the embedded ones",
+        },
     ),
-    each_once(
-        "dataset",
-        "doc_id",
-        "field",
-        way_out="`lexveil data use --documents PATH` checks that, and makes ids where a file "
-        "has none",
+    gxe.ExpectCompoundColumnsToBeUnique(
+        column_list=["dataset", "doc_id", "field"],
+        description="No two rows have the same dataset, doc_id, field",
+        meta={
+            "fault": "{subject} are there more than once (dataset, doc_id, field)",
+            "way_out": "`lexveil data use --documents PATH` checks that, and makes ids where a "
+            "file "
+            "has none",
+        },
     ),
-    between(
-        "n_perturbed",
-        "No number of tokens to perturb is negative",
-        "have a negative number to perturb",
-        low=0,
+    gxe.ExpectColumnValuesToBeBetween(
+        column="n_perturbed",
+        min_value=0,
+        description="No number of tokens to perturb is negative",
+        meta={"fault": "{subject} have a negative number to perturb"},
     ),
-    none_of(
-        "n_perturbed_beyond",
-        "No more tokens are to be perturbed than there are",
-        "are to have more tokens perturbed than they have",
+    gxe.ExpectColumnValuesToBeBetween(
+        column="n_perturbed_beyond",
+        min_value=0,
+        max_value=0,
+        description="No more tokens are to be perturbed than there are",
+        meta={"fault": "{subject} are to have more tokens perturbed than they have"},
     ),
-    none_of(
-        "is_short_divisor",
-        "No budget is divided by less than the tokens to be perturbed",
-        "divide their budget by less than the tokens to be perturbed",
+    gxe.ExpectColumnValuesToBeBetween(
+        column="is_short_divisor",
+        min_value=0,
+        max_value=0,
+        description="No budget is divided by less than the tokens to be perturbed",
+        meta={"fault": "{subject} divide their budget by less than the tokens to be perturbed"},
     ),
-    between("epsilon_per_token", "No epsilon is negative", "have a negative epsilon", low=0),
-    none_of(
-        "is_mismatched",
-        "Epsilon is greater than 0, and finite, exactly where tokens are perturbed",
-        "have tokens to perturb without a finite epsilon, or an epsilon without such tokens",
+    gxe.ExpectColumnValuesToBeBetween(
+        column="epsilon_per_token",
+        min_value=0,
+        description="No epsilon is negative",
+        meta={"fault": "{subject} have a negative epsilon"},
     ),
-    none_of(
-        "is_odd_budget",
-        "The budget is not negative, and the same for all texts of a data set",
-        "have a budget that is negative, not finite, or not the same in the whole data set",
+    gxe.ExpectColumnValuesToBeBetween(
+        column="is_mismatched",
+        min_value=0,
+        max_value=0,
+        description="Epsilon is greater than 0, and finite, exactly where tokens are perturbed",
+        meta={
+            "fault": "{subject} have tokens to perturb without a finite epsilon, or an epsilon "
+            "without such tokens"
+        },
     ),
-    between(
-        "epsilon_overrun",
-        "No text spends more than its budget (relative to it, where it is above 1)",
-        "spend more than their budget",
-        high=TOLERANCE,
+    gxe.ExpectColumnValuesToBeBetween(
+        column="is_odd_budget",
+        min_value=0,
+        max_value=0,
+        description="The budget is not negative, and the same for all texts of a data set",
+        meta={
+            "fault": "{subject} have a budget that is negative, not finite, or not the same in "
+            "the whole data set"
+        },
+    ),
+    gxe.ExpectColumnValuesToBeBetween(
+        column="epsilon_overrun",
+        max_value=TOLERANCE,
+        description="No text spends more than its budget (relative to it, where it is above 1)",
+        meta={"fault": "{subject} spend more than their budget"},
     ),
 )
 
 
-BY_ALL_WORDS = none_of(
-    "is_without_words",
-    "Every budget is divided by all words of its text",
-    "divide their budget by less than their words",
+BY_ALL_WORDS = gxe.ExpectColumnValuesToBeBetween(
+    column="is_without_words",
+    min_value=0,
+    max_value=0,
+    description="Every budget is divided by all words of its text",
+    meta={"fault": "{subject} divide their budget by less than their words"},
 )
-OF_ONE_EPSILON = none_of(
-    "is_uneven",
-    "All tokens that are perturbed have the same epsilon in all texts of a data set",
-    "have another epsilon of a token than other texts of their data set",
+OF_ONE_EPSILON = gxe.ExpectColumnValuesToBeBetween(
+    column="is_uneven",
+    min_value=0,
+    max_value=0,
+    description="All tokens that are perturbed have the same epsilon in all texts of a data set",
+    meta={"fault": "{subject} have another epsilon of a token than other texts of their data set"},
 )
 
 
@@ -83,11 +114,11 @@ def plan_suite(strategy: str, *, is_per_token: bool = False) -> gx.ExpectationSu
         is_per_token: whether every token of the plan has the same epsilon. The budget is then the
             spending of the longest text, and no rule about the division applies.
     """
-    undivided = between(
-        "epsilon_undivided",
-        "Every text with tokens to perturb divides all of its budget",
-        "do not divide all of their budget",
-        high=TOLERANCE,
+    undivided = gxe.ExpectColumnValuesToBeBetween(
+        column="epsilon_undivided",
+        max_value=TOLERANCE,
+        description="Every text with tokens to perturb divides all of its budget",
+        meta={"fault": "{subject} do not divide all of their budget"},
     )
     if is_per_token:
         return suite_of("plans", "texts", (*RULES, OF_ONE_EPSILON), REBUILD)

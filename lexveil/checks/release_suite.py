@@ -9,16 +9,9 @@ and the disclosed structure of each token only.
 from __future__ import annotations
 
 import great_expectations as gx
+import great_expectations.expectations as gxe
 
-from lexveil.checks.rules import (
-    TOLERANCE,
-    Rule,
-    at_least_one,
-    between,
-    each_once,
-    none_of,
-    suite_of,
-)
+from lexveil.checks.suites import TOLERANCE, suite_of
 
 # Patterns of personal data (RE2), by the parameter of the query that counts them.
 PERSONAL = {
@@ -41,42 +34,62 @@ WITHDRAWN = "Nothing was released"  # the charge adds that the epsilon stays spe
 OURS = "this is a fault of lexveil/privatization"
 GATE = "lexveil.toml: inbox.gate"
 RULES = (
-    at_least_one("document"),
-    each_once("row"),
-    none_of(
-        "n_stray",
-        "There is no document that was not asked for",
-        "came with documents that nobody asked for",
+    gxe.ExpectTableRowCountToBeBetween(
+        min_value=1,
+        description="There is at least one document",
+        meta={"fault": "there is no document, at least 1 is needed"},
     ),
-    none_of(
-        "n_stray_tokens",
-        "Every token of the token log belongs to a document",
-        "came with tokens in the token log that belong to no document",
+    gxe.ExpectColumnValuesToBeUnique(
+        column="row",
+        description="No two rows have the same row",
+        meta={"fault": "{subject} are there more than once (row)"},
     ),
-    between(
-        "epsilon_overrun",
-        "No document spends more than the budget (relative to it, where it is above 1)",
-        "spend more than the budget",
-        high=TOLERANCE,
+    gxe.ExpectColumnValuesToBeBetween(
+        column="n_stray",
+        min_value=0,
+        max_value=0,
+        description="There is no document that was not asked for",
+        meta={"fault": "{subject} came with documents that nobody asked for"},
+    ),
+    gxe.ExpectColumnValuesToBeBetween(
+        column="n_stray_tokens",
+        min_value=0,
+        max_value=0,
+        description="Every token of the token log belongs to a document",
+        meta={"fault": "{subject} came with tokens in the token log that belong to no document"},
+    ),
+    gxe.ExpectColumnValuesToBeBetween(
+        column="epsilon_overrun",
+        max_value=TOLERANCE,
+        description="No document spends more than the budget (relative to it, where it is above 1)",
+        meta={"fault": "{subject} spend more than the budget"},
     ),
     *(
-        between(
-            column,
-            f"The {what} that the record says was spent is that of the token log",
-            f"have a record that says another {what} of epsilon spent than the token log",
-            high=TOLERANCE,
+        gxe.ExpectColumnValuesToBeBetween(
+            column=column,
+            max_value=TOLERANCE,
+            description=f"The {what} that the record says was spent is that of the token log",
+            meta={
+                "fault": f"{{subject}} have a record that says another {what} of epsilon spent "
+                f"than the token log"
+            },
         )
         for column, what in (("most_gap", "most"), ("mean_gap", "mean"))
     ),
 )
 PERSONAL_RULES = tuple(
-    none_of(
-        f"n_{kind}",
-        f"No output holds what looks like {description}",
-        f"hold what looks like {description}",
-        f"{WITHDRAWN}. Such tokens leave where policy keeps unknown words, or are words of "
-        "the vocabulary: see to "
-        "policy.oov and the corpus, or set inbox.gate.pii = false",
+    gxe.ExpectColumnValuesToBeBetween(
+        column=f"n_{kind}",
+        min_value=0,
+        max_value=0,
+        description=f"No output holds what looks like {description}",
+        meta={
+            "fault": f"{{subject}} hold what looks like {description}",
+            "way_out": f"{WITHDRAWN}. Such tokens leave where policy keeps unknown words, or are "
+            f"words of "
+            "the vocabulary: see to "
+            "policy.oov and the corpus, or set inbox.gate.pii = false",
+        },
     )
     for kind, description in DESCRIPTIONS.items()
 )
@@ -90,28 +103,42 @@ def source_suite(min_coverage: float | None, max_unprotected: float | None) -> g
             limit.
         max_unprotected: largest share of unprotected tokens, in [0, 1]; None for no limit.
     """
-    rules: list[Rule] = [at_least_one("row of counts")]
+    rules: list[gxe.Expectation] = [
+        gxe.ExpectTableRowCountToBeBetween(
+            min_value=1,
+            description="There is at least one row of counts",
+            meta={"fault": "there is no row of counts, at least 1 is needed"},
+        )
+    ]
     if min_coverage is not None:
         rules.append(
-            between(
-                "coverage",
-                "The vocabulary knows enough of the words",
-                f"is too strange: the vocabulary knows {{coverage:.1%}} of the words, "
-                f"{GATE}.min_coverage",
-                f"{REFUSED}. Enlarge the corpus by texts like these and run `lexveil run`, or "
-                "lower the limit",
-                low=min_coverage,
+            gxe.ExpectColumnValuesToBeBetween(
+                column="coverage",
+                min_value=min_coverage,
+                description="The vocabulary knows enough of the words",
+                meta={
+                    "fault": f"{{subject}} is too strange: the vocabulary knows {{coverage:.1%}} "
+                    f"of the words, "
+                    f"{GATE}.min_coverage",
+                    "way_out": f"{REFUSED}. Enlarge the corpus by texts like these and run "
+                    f"`lexveil run`, or "
+                    "lower the limit",
+                },
             )
         )
     if max_unprotected is not None:
         rules.append(
-            between(
-                "unprotected_share",
-                "Not too many tokens are unprotected",
-                f"is too open: {{unprotected_share:.1%}} of the tokens are unprotected, "
-                f"{GATE}.max_unprotected",
-                f"{REFUSED}. Let policy perturb more, choose another strategy, or raise the limit",
-                high=max_unprotected,
+            gxe.ExpectColumnValuesToBeBetween(
+                column="unprotected_share",
+                max_value=max_unprotected,
+                description="Not too many tokens are unprotected",
+                meta={
+                    "fault": f"{{subject}} is too open: {{unprotected_share:.1%}} of the tokens "
+                    f"are unprotected, "
+                    f"{GATE}.max_unprotected",
+                    "way_out": f"{REFUSED}. Let policy perturb more, choose another strategy, or "
+                    f"raise the limit",
+                },
             )
         )
     return suite_of("source", "release", rules, f"{REFUSED}; {OURS}", "the source")
@@ -129,13 +156,17 @@ def release_suite(max_length_ratio: float | None, personal: bool) -> gx.Expectat
     rules = list(RULES)
     if max_length_ratio is not None:
         rules.append(
-            between(
-                "length_ratio",
-                "No document becomes much longer",
-                "become longer than the limit of words per token of the source, "
-                f"{GATE}.max_length_ratio",
-                f"{WITHDRAWN}. Choose a strategy with shorter collocations, or raise the limit",
-                high=max_length_ratio,
+            gxe.ExpectColumnValuesToBeBetween(
+                column="length_ratio",
+                max_value=max_length_ratio,
+                description="No document becomes much longer",
+                meta={
+                    "fault": "{subject} become longer than the limit of words per token of the "
+                    "source, "
+                    f"{GATE}.max_length_ratio",
+                    "way_out": f"{WITHDRAWN}. Choose a strategy with shorter collocations, or "
+                    f"raise the limit",
+                },
             )
         )
     rules += PERSONAL_RULES if personal else ()

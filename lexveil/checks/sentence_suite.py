@@ -5,8 +5,9 @@ sql/checks/bank_sentences.sql.
 from __future__ import annotations
 
 import great_expectations as gx
+import great_expectations.expectations as gxe
 
-from lexveil.checks.rules import at_most, between, each_once, none_of, suite_of
+from lexveil.checks.suites import suite_of
 
 REBUILD = (
     "`dvc repro --force collect_sentences` collects them again; if this stays, it is a fault of "
@@ -28,21 +29,35 @@ def sentence_suite(
         least_known: the share of them that the vocabulary knows, at least.
     """
     rules = [
-        at_most(size, "sentence"),
-        each_once("sentence"),
-        none_of("is_blank", "No sentence is empty", "are empty"),
-        between(
-            "n_words",
-            "A sentence has as many words as it may",
-            "have too few or too many words",
-            low=least_words,
-            high=most_words,
+        gxe.ExpectTableRowCountToBeBetween(
+            max_value=size,
+            description=f"There are at most {size:,} sentences",
+            meta={"fault": f"there are more than {size:,} sentences"},
         ),
-        between(
-            "coverage",
-            "The vocabulary knows the words of a sentence",
-            "have too many unknown words",
-            low=least_known,
+        gxe.ExpectColumnValuesToBeUnique(
+            column="sentence",
+            description="No two rows have the same sentence",
+            meta={"fault": "{subject} are there more than once (sentence)"},
+        ),
+        gxe.ExpectColumnValuesToBeBetween(
+            column="is_blank",
+            min_value=0,
+            max_value=0,
+            description="No sentence is empty",
+            meta={"fault": "{subject} are empty"},
+        ),
+        gxe.ExpectColumnValuesToBeBetween(
+            column="n_words",
+            min_value=least_words,
+            max_value=most_words,
+            description="A sentence has as many words as it may",
+            meta={"fault": "{subject} have too few or too many words"},
+        ),
+        gxe.ExpectColumnValuesToBeBetween(
+            column="coverage",
+            min_value=least_known,
+            description="The vocabulary knows the words of a sentence",
+            meta={"fault": "{subject} have too many unknown words"},
         ),
     ]
     return suite_of("sentences", "sentences", rules, REBUILD)

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 import great_expectations as gx
+import great_expectations.expectations as gxe
 import pandas as pd
 from great_expectations.core.expectation_validation_result import ExpectationValidationResult
 from great_expectations.data_context.data_context.ephemeral_data_context import EphemeralDataContext
@@ -23,9 +24,11 @@ from great_expectations.data_context.types.base import (
 from great_expectations.expectations.expectation import Expectation
 
 from lexveil.checks.data_docs import DataDocs
-from lexveil.checks.rules import all_judged, judged, with_missing
+from lexveil.checks.suites import all_judged, judged, with_missing
 from lexveil.errors import CheckFailed
 
+# The end of a message about values: the one furthest beyond a limit.
+LIMIT = " ({column} {direction} {worst:.6g}, limit {limit:g})"
 # Report counts only, and no values: not even ids leave the frame.
 COUNTS_ONLY = {
     "result_format": "SUMMARY",
@@ -114,17 +117,19 @@ def validate(name: str, suite: gx.ExpectationSuite, frame: pd.DataFrame, docs: D
             "run_time": datetime.now(UTC).isoformat(),
             "great_expectations": gx.__version__,
             "results": [
-                {"success": bool(outcomes[says].success), "says": says, **asdict(result)}
-                for says, result in results.items()
+                {
+                    "success": bool(outcomes[rule.description].success),
+                    "says": _says(rule),
+                    **asdict(results[rule.description]),
+                }
+                for rule in rules
             ],
         }
     )
     broken = [rule for rule in rules if not outcomes[rule.description].success]
     if broken:
         rule = broken[0]
-        fault = _fault(
-            rule, outcomes[rule.description], results[rule.description], frame, all_judged(rules)
-        )
+        fault = _fault(suite, rule, outcomes[rule.description], frame)
         more = (
             f" {len(broken) - 1} more of this suite's expectations do not hold."
             if len(broken) > 1
@@ -170,6 +175,22 @@ def _config(outcome: ExpectationValidationResult) -> Any:
     return outcome.expectation_config
 
 
+def _says(rule: Expectation) -> str:
+    """Return the sentence of an expectation for Data Docs, with the limits of its values."""
+    limits = _limits(rule)
+    if not limits or not _is_of_values(rule):
+        return str(rule.description)
+    signs = {"min": ">=", "max": "<="}
+    ends = [f"{signs[end]} {limit:g}" for end, limit in limits.items()]
+    if limits.get("min") == limits.get("max"):
+        ends = [f"= {limits['min']:g}"]
+    return f"{rule.description}: {rule.column} {' and '.join(ends)}"
+
+
+def _is_of_values(rule: Expectation) -> bool:
+    return isinstance(rule, gxe.ExpectColumnValuesToBeBetween)
+
+
 def _limits(rule: Expectation) -> dict[str, float]:
     limits = {"min": getattr(rule, "min_value", None), "max": getattr(rule, "max_value", None)}
     return {end: value for end, value in limits.items() if value is not None}
@@ -187,15 +208,12 @@ def _result(rule: Expectation, outcome: ExpectationValidationResult) -> Expectat
 
 
 def _fault(
+    suite: gx.ExpectationSuite,
     rule: Expectation,
     outcome: ExpectationValidationResult,
-    result: ExpectationResult,
     frame: pd.DataFrame,
-    columns: list[str],
 ) -> str:
-    """Return the message about a violated rule with the way out; ``columns`` are all columns that
-    the suite checks.
-    """
+    """Return the message about a violated expectation with the way out."""
     # The report is about the expectation, or there is one for each number that it needed.
     info = outcome.exception_info or {}
     if any(
@@ -204,10 +222,14 @@ def _fault(
         if isinstance(report, dict)
     ):
         return f"{rule.expectation_type} could not be evaluated. This is a fault of lexveil/checks"
-    facts = asdict(result) | {
-        "missing": ", ".join(column for column in columns if frame[column].isna().any())
-    }
-    return "{fault}. {way_out}".format(**rule.meta or {}).format(**facts | _furthest(result, frame))
+    result = _result(rule, outcome)
+    columns = all_judged(suite.expectations)
+    missing = ", ".join(column for column in columns if frame[column].isna().any())
+    facts = asdict(result) | {"missing": missing} | _furthest(result, frame)
+    said = suite.meta | (rule.meta or {})
+    limit = LIMIT if _is_of_values(rule) else ""
+    template = f"{said['fault']}{limit}. {said['way_out']}"
+    return template.replace("{subject}", said["subject"]).format(**facts)
 
 
 def _furthest(result: ExpectationResult, frame: pd.DataFrame) -> dict[str, object]:

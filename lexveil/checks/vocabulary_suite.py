@@ -5,8 +5,9 @@ sql/checks/vocab_coverage.sql.
 from __future__ import annotations
 
 import great_expectations as gx
+import great_expectations.expectations as gxe
 
-from lexveil.checks.rules import at_least_one, between, each_once, suite_of
+from lexveil.checks.suites import suite_of
 
 BRING = (
     "Bring documents with `lexveil data use --documents PATH`, or the embedded ones with "
@@ -34,16 +35,28 @@ def vocab_suite(min_coverage: float) -> gx.ExpectationSuite:
     """
     knows = f"The vocabulary knows at least {min_coverage:.1%} of the words"
     rules = [
-        at_least_one("data set", way_out=BRING),
-        each_once("dataset", "segmentation"),
-        between(
-            "n_words",
-            "Every data set has words",
-            "have no words: data set {dataset}",
-            low=1,
-            way_out=BRING,
+        gxe.ExpectTableRowCountToBeBetween(
+            min_value=1,
+            description="There is at least one data set",
+            meta={"fault": "there is no data set, at least 1 is needed", "way_out": BRING},
         ),
-        between("coverage", knows, FEW, low=min_coverage, way_out=ENLARGE),
+        gxe.ExpectCompoundColumnsToBeUnique(
+            column_list=["dataset", "segmentation"],
+            description="No two rows have the same dataset, segmentation",
+            meta={"fault": "{subject} are there more than once (dataset, segmentation)"},
+        ),
+        gxe.ExpectColumnValuesToBeBetween(
+            column="n_words",
+            min_value=1,
+            description="Every data set has words",
+            meta={"fault": "{subject} have no words: data set {dataset}", "way_out": BRING},
+        ),
+        gxe.ExpectColumnValuesToBeBetween(
+            column="coverage",
+            min_value=min_coverage,
+            description=knows,
+            meta={"fault": "{subject} " + FEW, "way_out": ENLARGE},
+        ),
     ]
     rows = "pairs of data set and segmentation"
     return suite_of("vocab", rows, rules, "This is a fault of tasks/check_vocab.py")

@@ -11,7 +11,7 @@ import pytest
 
 from lexveil.checks import validation
 from lexveil.checks.data_docs import DataDocs
-from lexveil.checks.rules import judged, with_missing
+from lexveil.checks.suites import judged, with_missing
 from lexveil.checks.validation import Verdict
 from lexveil.config import MachineParams
 from lexveil.errors import CheckFailed

@@ -8,12 +8,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import great_expectations.expectations as gxe
 import pandas as pd
 import pytest
 from asking import no_network
 
 from lexveil.checks.data_docs import DataDocs
-from lexveil.checks.rules import at_least_one, between, each_once, none_of, suite_of
+from lexveil.checks.suites import suite_of
 from lexveil.checks.validation import validate
 from lexveil.errors import CheckFailed
 from tests.checks.conftest import SECRET
@@ -23,10 +24,30 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def suite(high: float = 1.0):
     rules = [
-        at_least_one("row", way_out="Bring some"),
-        each_once("name", way_out="Rename"),
-        none_of("n_bad", "Nothing is bad", "are bad", "Mend"),
-        between("share", "Shares are small", "lie outside in {group}", "Lower", low=0, high=high),
+        gxe.ExpectTableRowCountToBeBetween(
+            min_value=1,
+            description="There is at least one row",
+            meta={"fault": "there is no row, at least 1 is needed", "way_out": "Bring some"},
+        ),
+        gxe.ExpectColumnValuesToBeUnique(
+            column="name",
+            description="No two rows have the same name",
+            meta={"fault": "{subject} are there more than once (name)", "way_out": "Rename"},
+        ),
+        gxe.ExpectColumnValuesToBeBetween(
+            column="n_bad",
+            min_value=0,
+            max_value=0,
+            description="Nothing is bad",
+            meta={"fault": "{subject} are bad", "way_out": "Mend"},
+        ),
+        gxe.ExpectColumnValuesToBeBetween(
+            column="share",
+            min_value=0,
+            max_value=high,
+            description="Shares are small",
+            meta={"fault": "{subject} lie outside in {group}", "way_out": "Lower"},
+        ),
     ]
     return suite_of("things", "things", rules, "Look it up")
 

@@ -1,0 +1,75 @@
+"""Suites of Great Expectations, whose results say what is wrong, where, and what to do.
+
+An expectation has a sentence about what holds (``description``) for Data Docs. Its ``meta`` has a
+``fault``, the message if it does not hold, and may have a ``way_out``. Both are templates for
+``str.format``: they may use ``subject``, ``unexpected``, ``checked``, ``worst`` and ``limit``, and
+any column of the frame, whose value is then that of the row furthest from the limit. Frames hold
+numbers and ids only, so no message can quote a text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+
+import great_expectations as gx
+import great_expectations.expectations as gxe
+import pandas as pd
+from great_expectations.expectations.expectation import Expectation
+
+MISSING = "n_missing"  # the column that ``with_missing`` adds
+TOLERANCE = 1e-9  # allowed rounding error of float64 sums, relative to the budget or in bits
+
+
+def suite_of(
+    name: str,
+    rows: str,
+    expectations: Sequence[Expectation],
+    way_out: str,
+    subject: str | None = None,
+) -> gx.ExpectationSuite:
+    """Return a suite of ``expectations``, and one more: every column that they judge has a value in
+    every row.
+
+    Without it a missing number would pass, because expectations about values skip null.
+
+    Args:
+        name: name of the suite.
+        rows: noun in the plural for the rows of the frame, for messages.
+        expectations: in the order in which people should read their faults.
+        way_out: advice for expectations that have none of their own.
+        subject: subject of the faults; None takes the number of violating rows.
+    """
+    counted = f"{{unexpected:,}} of {{checked:,}} {rows}"
+    complete = gxe.ExpectColumnValuesToBeBetween(
+        column=MISSING,
+        min_value=0,
+        max_value=0,
+        description=f"No {rows} lack a value that is judged here",
+        meta={"fault": f"{counted} have no value in {{missing}}"},
+    )
+    return gx.ExpectationSuite(
+        name=name,
+        expectations=[*map(copy, expectations), complete],
+        meta={"subject": subject or counted, "way_out": way_out},
+    )
+
+
+def with_missing(frame: pd.DataFrame, expectations: Sequence[Expectation]) -> pd.DataFrame:
+    """Return ``frame`` with a column that counts, for each row, the judged columns without a
+    value.
+    """
+    return frame.assign(**{MISSING: frame[all_judged(expectations)].isna().sum(axis=1)})
+
+
+def all_judged(expectations: Sequence[Expectation]) -> list[str]:
+    """Return the columns of a frame that at least one expectation judges."""
+    return sorted({column for each in expectations for column in judged(each)} - {MISSING})
+
+
+def judged(expectation: Expectation) -> list[str]:
+    """Return the columns that an expectation judges; none for one about the whole table."""
+    if isinstance(expectation, gxe.ExpectCompoundColumnsToBeUnique):
+        return [str(column) for column in expectation.column_list]
+    column = getattr(expectation, "column", None)
+    return [] if column is None else [str(column)]
