@@ -18,7 +18,7 @@ import numpy as np
 from lexveil.errors import LexveilError, RequestError
 from lexveil.runtime.crash import short_report
 from lexveil.runtime.hashes import code_hash
-from lexveil.runtime.process_start import ONE_THREAD
+from lexveil.runtime.project import ONE_THREAD
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # Ray reads it at import
 

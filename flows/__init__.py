@@ -2,4 +2,8 @@
 schedule.
 """
 
-import lexveil.runtime.telemetry  # before Prefect  # noqa: F401
+from lexveil.absent import take_process
+from lexveil.runtime.telemetry import turn_telemetry_off
+
+take_process()
+turn_telemetry_off()  # before a module of this package imports Prefect

@@ -18,6 +18,7 @@ from lexveil.errors import LexveilError
 from lexveil.inbox.archive import CURRENT, CURRENT_WITHOUT, INDEX
 from lexveil.inbox.report import ReleaseReport
 from lexveil.inbox.run import release_inbox
+from lexveil.logs import messages_on_stderr
 from lexveil.runtime import dvc_graph
 from lexveil.runtime.crash import hide_messages
 
@@ -64,7 +65,9 @@ def main() -> int:
     """
     hide_messages()
     try:
-        print(json.dumps(release().as_dict()), flush=True)
+        with messages_on_stderr():
+            report = release()
+        print(json.dumps(report.as_dict()), flush=True)
     except LexveilError as error:
         print(f"lexveil release: {' '.join(str(error).split())}", file=sys.stderr)
         return error.exit_code

@@ -19,6 +19,21 @@ class _Absent(MetaPathFinder):
             raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
 
 
+_process: list[str] = []  # says that this process is Lexveil's own
+
+
+def take_process() -> None:
+    """Say that this process is Lexveil's own, as those of the command line, of stages and of
+    workers are: modules may be hidden in it, which would change the program of anybody else.
+    """
+    _process.append("lexveil")
+
+
+def is_own_process() -> bool:
+    """Return whether this process is Lexveil's own."""
+    return bool(_process)
+
+
 @contextmanager
 def absent(name: str, *, for_good: bool = False) -> Iterator[None]:
     """Hide a module from importers, unless it was imported before.

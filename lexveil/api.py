@@ -5,9 +5,8 @@ from any folder.
 from __future__ import annotations
 
 import inspect as signatures
-import io
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from lexveil.artifacts.model import Model
 from lexveil.auditing.request import AuditRequest
 from lexveil.errors import LexveilError, ParameterError, RequestError
+from lexveil.logs import quiet as silence
 from lexveil.parameters import nearest, with_purposes
 from lexveil.privatization.adapters import memory as in_memory
 from lexveil.privatization.adapters.memory import Label, Privatized
@@ -36,7 +36,7 @@ OF_TEXTS = {"text_column": "column", "subject_column": "subjects", "spans_column
 
 def takes_options(model: type[Options], leave_out: tuple[str, ...] = ()) -> Callable[[F], F]:
     """Give a function the options of a request, in its signature and in its help, and ``quiet``: to
-    print nothing.
+    log nothing.
     """
 
     def decorate(function: F) -> F:
@@ -45,7 +45,9 @@ def takes_options(model: type[Options], leave_out: tuple[str, ...] = ()) -> Call
             known = signatures.signature(called).parameters
             for key in options.keys() - known:
                 raise ParameterError(f"unknown option {key}; did you mean {nearest(key, known)}?")
-            with _silence() if quiet else nullcontext():
+            if not quiet:
+                return function(*arguments, **options)
+            with silence():
                 return function(*arguments, **options)
 
         signature = signatures.signature(function)
@@ -69,9 +71,7 @@ def takes_options(model: type[Options], leave_out: tuple[str, ...] = ()) -> Call
         )
         called.__signature__ = signature.replace(parameters=[*own, quiet, *options])  # type: ignore[attr-defined]
         about = "\n".join(f"        {name}: {field.description}." for name, field in fields.items())
-        called.__doc__ = (
-            f"{function.__doc__}\n    Options:\n        quiet: print nothing.\n{about}\n"
-        )
+        called.__doc__ = f"{function.__doc__}\n    Options:\n        quiet: log nothing.\n{about}\n"
         return cast(F, called)
 
     return decorate
@@ -110,7 +110,7 @@ def privatize(
             around the current folder, and outside of any the defaults and the ledger in your data
             folder. A ``Model`` saves loading again.
         model: what gives the words: ``own``, made by the project's run, or a model by its name;
-            None is ``own`` where there has been a run, else ``en``, and standard error says so.
+            None is ``own`` where there has been a run, else ``en``, and the log says so.
         purpose: keeps more utility for a purpose, such as ``"sentiment"`` or ``"sentiment=2"``, or
             for several: names of `lexveil purpose list`, or files.
         progress: is called with the number of texts that are done, and of how many: first as they
@@ -118,8 +118,8 @@ def privatize(
             What it raises ends the call; texts that were charged by then stay charged.
         options: how they are rewritten, as keyword arguments: ``protection``, or a ``mechanism``, a
             ``strategy`` and one of ``epsilon``, ``document_budget`` and ``recovery``, and those
-            that `help(lexveil.privatize)` lists below. ``quiet=True`` prints nothing, in the whole
-            process, so it is not for several threads at once.
+            that `help(lexveil.privatize)` lists below. Messages go to the logger ``lexveil`` of
+            ``logging``; ``quiet=True`` logs nothing of this call.
 
     Returns:
         The n rewritten texts, of the kind that was given, in the same order; what happened to each
@@ -219,12 +219,6 @@ def audit(
 
 
 @contextmanager
-def _silence() -> Iterator[None]:
-    with redirect_stdout(io.StringIO()) as nowhere, redirect_stderr(nowhere):
-        yield
-
-
-@contextmanager
 def _watching(progress: Watch | bool) -> Iterator[Watch | None]:
     """Yield the function that is told of the progress; True shows a progress bar, False nothing."""
     if not isinstance(progress, bool):
@@ -235,7 +229,8 @@ def _watching(progress: Watch | bool) -> Iterator[Watch | None]:
         from rich.console import Console
         from rich.progress import Progress
 
-        with Progress(console=Console(stderr=True)) as bar:
+        bar = Progress(console=Console(stderr=True), redirect_stdout=False, redirect_stderr=False)
+        with bar:
             task = bar.add_task("counting", total=None)
 
             def show(done: int, total: int | None) -> None:

@@ -15,14 +15,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-import numba
-
-from lexveil.absent import absent
+from lexveil.absent import absent, is_own_process
 
 # Numba imports SciPy's linear algebra for products of matrices. That import takes a quarter of a
-# second, and no kernel multiplies matrices.
-with absent("scipy.linalg"):
-    import numba.np.arraymath
+# second, and no kernel multiplies matrices. Other programs may compile such products.
+if is_own_process():
+    with absent("scipy.linalg"):
+        import numba.np.arraymath
+
+import numba
 
 F = TypeVar("F", bound=Callable[..., Any])
 LIBRARY = Path(__file__).parent

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import ray
 
 from lexveil.accounting.operator_report import OperatorReport
 from lexveil.accounting.record import PrivacyRecord
@@ -49,10 +50,6 @@ from lexveil.privatization.release.outputs import write_errors
 from lexveil.privatization.release.preconditions import STAMP, Checked, check
 from lexveil.request import OF_SENTENCES, OnExhausted, Request
 from lexveil.runtime.checkpoints import expect_file
-
-os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # which Ray reads when it is started
-
-import ray
 
 # In which subjects are added up. Ray has 200 of them by default, of which each takes longer to
 # start than to add up some thousand subjects.

@@ -1,3 +1,9 @@
 """Stages of the graph. Each module directly in this package is one stage of dvc.yaml, run as
 ``python -m tasks.NAME``.
 """
+
+from lexveil.absent import take_process
+from lexveil.runtime.telemetry import turn_telemetry_off
+
+take_process()
+turn_telemetry_off()  # before a stage imports a library that sends usage data

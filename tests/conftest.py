@@ -4,13 +4,14 @@ dimensions."""
 import os
 
 import lexveil.runtime.blas  # isort: skip - before NumPy: as in the stages that tests compare with  # noqa: F401
-from lexveil.runtime.process_start import ONE_THREAD
+from lexveil.runtime.project import ONE_THREAD
 
 # Tests run side by side: threads of matrix products would wait for each other, and take a third
 # more processor time.
 os.environ |= ONE_THREAD
 
 import importlib
+import logging
 import re
 import shutil
 import sys
@@ -38,9 +39,13 @@ from lexveil.artifacts.packaged_model import (
 )
 from lexveil.artifacts.structure import MeasuredStructure
 from lexveil.data.default import write_default_corpus, write_small_documents
+from lexveil.logs import messages_on_stderr
 from lexveil.runtime.tables import read_json, write_json
+from lexveil.runtime.telemetry import turn_telemetry_off
 from tests.asking import command
 from tests.shared_trees import build_once, changes, share, stand_beside
+
+turn_telemetry_off()
 
 # A worker of pytest-xdist has a main module of no file, which PySpark, where it is installed, takes
 # for doctests: it would end the process when Great Expectations looks for it.
@@ -267,6 +272,14 @@ def outside(packaged: PackagedModel, tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("LEXVEIL_HOME", str(home))
     monkeypatch.chdir(here)
     return here
+
+
+@pytest.fixture(autouse=True)
+def _messages_are_shown() -> Iterator[None]:
+    """Show messages on standard error, as the command line does."""
+    with messages_on_stderr():
+        logging.getLogger("lexveil").propagate = True  # to ``caplog``
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -43,7 +43,7 @@ def test_it_tells_how_far_it_is(built: Path, capfd: pytest.CaptureFixture[str]) 
     assert (
         "rewriting" in (said := capfd.readouterr().err) and "100%" in said and "river" not in said
     )
-    assert lexveil.privatize(texts, progress=True, quiet=True, **how).values == done.values
+    assert lexveil.privatize(texts, quiet=True, **how).values == done.values
     assert capfd.readouterr() == ("", "")
 
 

@@ -35,7 +35,7 @@ from benchmarks.peers.adapters import FAILED
 from benchmarks.peers.judge import black_box, distances_of, shares, verdict
 from benchmarks.table import print_table, show
 from lexveil.runtime.hashes import version
-from lexveil.runtime.process_start import ONE_THREAD
+from lexveil.runtime.project import ONE_THREAD
 from lexveil.runtime.tables import write_json
 from lexveil.text.languages.english import STOP_WORDS
 from lexveil.types import Vectors

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -32,6 +31,7 @@ from lexveil.embeddings.word_orders import WordLists
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError, option
 from lexveil.evaluation import smollm2
+from lexveil.logs import logger
 from lexveil.mechanisms.base import OnNeighbors, PublicCounts
 from lexveil.mechanisms.causal_measure import CausalMeasure, CausalWords
 from lexveil.mechanisms.registry import MECHANISMS, Mechanism, build_mechanism
@@ -39,6 +39,8 @@ from lexveil.runtime.hashes import sha256
 from lexveil.runtime.stage import Progress
 from lexveil.text.piece_models import PieceModel
 from lexveil.types import Orders
+
+LOG = logger(__name__)
 
 T = TypeVar("T")
 
@@ -153,18 +155,15 @@ class Prepared:
         if n_words <= n_there:
             return False
         folder = cache_folder(self.key)
-        print(
-            f"near words: lists of {n_words - n_there:,} words, made once, into {folder}",
-            file=sys.stderr,
-        )
-        progress = Progress("near words", n_words - n_there, "lists", stream=sys.stderr)
+        LOG.info(f"near words: lists of {n_words - n_there:,} words, made once, into {folder}")
+        progress = Progress("near words", n_words - n_there, "lists")
         try:
             add_lists(
                 folder, mechanism.vectors, self.key, n_words, on_step=progress.advance, waits=waits
             )
         except OSError as error:
             why = f"{folder} cannot be written ({error.strerror})"
-            print(f"near words: {why}; made for this run alone", file=sys.stderr)
+            LOG.warning(f"near words: {why}; made for this run alone")
         mechanism.near.table = open_lists(folder, self.key) or mechanism.near.table
         return True
 

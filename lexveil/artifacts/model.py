@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -38,10 +37,13 @@ from lexveil.embeddings.bigrams import Bigrams
 from lexveil.embeddings.purposes import Purpose, with_axes
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError, option
+from lexveil.logs import logger
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import read_json, require
 from lexveil.text.encode import Lexicon
+
+LOG = logger(__name__)
 
 # Checks that must have passed before a vocabulary is used, with the stage of each check.
 CHECKED_BY = {
@@ -89,7 +91,7 @@ class Model:
             project: its folder; None is that of the project around the current folder, and else the
                 user's.
             name: of a packaged model, or ``own``: what the project's run made. None is ``own``
-                where there has been a run, else the model that ships; standard error then says
+                where there has been a run, else the model that ships; the log then says
                 which, and what it was made of.
                 Purposes follow it: ``en+sentiment=1``, or ``+sentiment`` of that model.
 
@@ -214,7 +216,7 @@ class Model:
 
     @property
     def described(self) -> str:
-        """The model with its version and what it was made of, as standard error names it."""
+        """The model with its version and what it was made of, as the log names it."""
         return model_in_words(self.name, self.version, self.made_of)
 
     def reference(self, strategy: str) -> ModelReference:
@@ -418,14 +420,11 @@ def _made_of_run(model: Model) -> str:
 
 
 def _say_chosen(model: Model) -> None:
-    """Say on standard error which model is used where none was named, and why this one."""
+    """Log which model is used where none was named, and why this one."""
     why = f"{Path.cwd()} is in no project"
     if model.packaged is None:
         why = "a run of this project made it"
     elif model.project.is_project:
         why = "no run of this project has made its own"
     ships = "" if model.packaged is None else ", which ships with Lexveil"
-    print(
-        f"using the {model.described}{ships}: {why} (--model, or model=, names another)",
-        file=sys.stderr,
-    )
+    LOG.info(f"using the {model.described}{ships}: {why} (--model, or model=, names another)")

@@ -4,7 +4,6 @@ parameters.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -18,7 +17,10 @@ from lexveil.config import (
     parse_params,
 )
 from lexveil.errors import option
+from lexveil.logs import logger
 from lexveil.runtime.project import root_around
+
+LOG = logger(__name__)
 
 NO_PROJECT = (
     f"{paths.PARAMS} is ignored: this folder is no project, since it has neither dvc.yaml nor "
@@ -68,7 +70,7 @@ class Project:
             root = here if is_copy else root_around(here)
             if root is None:
                 if (here / paths.PARAMS).is_file():
-                    print(NO_PROJECT, file=sys.stderr)
+                    LOG.warning(NO_PROJECT)
                 return cls.of_user()
             project = Path() if root == here else root
         folder = Path(project)

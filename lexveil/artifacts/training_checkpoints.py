@@ -16,8 +16,11 @@ import numpy as np
 from lexveil.config import MachineParams
 from lexveil.embeddings.base import Base
 from lexveil.embeddings.training import Trained, TrainingState, Word2VecSettings, train_word2vec
+from lexveil.logs import logger
 from lexveil.runtime.effort import foresee
 from lexveil.runtime.tables import atomic_directory
+
+LOG = logger(__name__)
 
 FORMAT = 1  # version of the checkpoint format; older checkpoints are ignored
 SENTENCES = 2000  # sentences of the corpus on which the loss is measured
@@ -122,7 +125,7 @@ class TrainingProgress:
             line += f", loss {losses[-1]:.3f}"
         if finished < self.epochs:
             line += f", about {per_epoch * (self.epochs - finished):.0f} s left"
-        print(line, flush=True)
+        LOG.info(line)
 
 
 def resumed_training(
@@ -141,17 +144,14 @@ def resumed_training(
     epochs = settings.epochs
     workers = settings.workers
     if workers > 1:
-        print(
-            f"training with {workers} workers: faster, and not byte-stable: other vectors "
-            "each time",
-            flush=True,
+        LOG.info(
+            f"training with {workers} workers: faster, and not byte-stable: other vectors each time"
         )
     checkpoints = Checkpoints(folder)
     state = checkpoints.load()
     if state is not None:
-        print(
-            f"going on with an interrupted training: {state.epoch} of {epochs} epochs are done",
-            flush=True,
+        LOG.info(
+            f"going on with an interrupted training: {state.epoch} of {epochs} epochs are done"
         )
     progress = TrainingProgress(f"train {segmentation}", epochs)
 

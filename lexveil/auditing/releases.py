@@ -7,8 +7,6 @@ documents by rules of its own.
 
 from __future__ import annotations
 
-import contextlib
-import io
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -40,6 +38,7 @@ from lexveil.auditing.toy_project import (
 )
 from lexveil.formats.chunks import ROWS
 from lexveil.ledger.statement import subject, summary
+from lexveil.logs import quiet
 from lexveil.runtime.stage import Progress
 from lexveil.types import Floats, Ids
 
@@ -107,7 +106,7 @@ def audit_releases(
             for name, document in first.documents.items()
             if not name.startswith("same")
         }
-        with contextlib.redirect_stderr(io.StringIO()):
+        with quiet():
             hidden, late = releasing.refused_or_streamed(few, first.budget)
             capped, beyond = releasing.capped(few, first.budget)
         unpaid = charges([*made.values(), *hidden, capped], toy) + late + beyond
@@ -146,7 +145,7 @@ def _releases(
         made[name] = release
         progress.advance(1)
 
-    with contextlib.redirect_stderr(io.StringIO()):
+    with quiet():
         keep("in memory", releasing.in_memory({**one_column, **same}, names, budget))
         few = _arranged(two_columns, same, max(LEAST, n // 2), rng)
         keep(

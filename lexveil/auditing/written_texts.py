@@ -13,8 +13,6 @@ mechanisms whose law has no closed form, scores are compared with those of the a
 
 from __future__ import annotations
 
-import contextlib
-import io
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -49,6 +47,7 @@ from lexveil.auditing.toy_project import (
     make,
 )
 from lexveil.auditing.toys import UNKNOWN
+from lexveil.logs import quiet
 from lexveil.types import Floats, Ids
 
 # words of the crowd, and those of them that texts have
@@ -107,7 +106,7 @@ def audit_written_texts(
     toy = make(folder, name, strategy, policy, project, epsilon, CROWD)
     seed = project.params.seed if request.mode == "experiment" else None
     releasing = Releasing(toy, name, request.mode, seed)
-    with contextlib.redirect_stderr(io.StringIO()):
+    with quiet():
         made = _releases(releasing, epsilon, int(TOKENS * request.samples), rng)
     wrong = list[str]()
     tokens = list[WrittenToken]()

@@ -18,11 +18,14 @@ from typing import Any, NoReturn
 
 from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
+from lexveil.absent import take_process
 from lexveil.cli.options import option_name
 from lexveil.cli.streams import drop_output, end_streams, prepare_streams
 from lexveil.errors import LexveilError, advised
+from lexveil.logs import messages_on_stderr
 from lexveil.runtime.crash import hide_messages
 from lexveil.runtime.graph_libraries import lacking
+from lexveil.runtime.telemetry import turn_telemetry_off
 
 ABOUT = """\
 Rewrites text under metric differential privacy, word by word or collocation by collocation, with a
@@ -72,10 +75,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     130 interrupted.
     """
     prepare_streams()
+    take_process()
+    turn_telemetry_off()
     hide_messages()
     argv = list(sys.argv[1:] if argv is None else argv)
     verb = " ".join(("lexveil", *argv[:1]))
-    with _ended_in_order():
+    with _ended_in_order(), messages_on_stderr():
         try:
             code = _answer(argv)
             if why := end_streams():

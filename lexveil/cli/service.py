@@ -80,16 +80,9 @@ def serve(
             around the current folder, else yours)
     """
     require_libraries()
-    from lexveil.runtime.pool import prepared_workers
+    from lexveil.service.first_worker import preload_workers
 
-    with prepared_workers("lexveil.service.preload"):
-        return _serve(project, how, words, limits)
-
-
-def _serve(project: str | None, how: Fixed, words: ChosenModel, limits: TermOptions) -> int:
-    """Run the service in the process from which the workers are forked, while that process gets
-    ready.
-    """
+    preload_workers()
     keys = written(limits).get("keys")
     of_command = {
         "model": words.name,

@@ -288,8 +288,13 @@ def explore(
         using = session.model("")
         spool = using.path(using.configuration.machine.temp_directory)
         shown_rows, column = read_rows(file, text_column, rows, spool)
-    code = serve(session, port or 0, Shown(shown_rows, name, column, command_of))
+    page = Shown(shown_rows, name, column, command_of)
+    code = serve(session, port or 0, page, _tell_address)
     os._exit(code)  # a thread may still compute what a reader guesses
+
+
+def _tell_address(address: str) -> None:
+    print(f"{address}\nCtrl-C ends it.", flush=True)
 
 
 @Parameter(name="*")
@@ -379,7 +384,6 @@ def audit(
     anywhere()
     from lexveil.auditing import audit as auditing
 
-    with contextlib.redirect_stdout(sys.stderr):  # progress; standard output is the result
-        result = auditing.audit(request, out, model=words.name)
+    result = auditing.audit(request, out, model=words.name)
     show(result.as_dict() if json else result, json, auditing.AuditResult.as_text)
     return 1 if result.violation else 0

@@ -23,12 +23,15 @@ import pyarrow.parquet as pq
 from lexveil import paths
 from lexveil.config import MachineParams
 from lexveil.errors import RequestError
+from lexveil.logs import logger
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.checkpoints import check_disk, expect_file, kept_work, own_folder
 from lexveil.runtime.effort import foresee
 from lexveil.runtime.pool import ordered_map
 from lexveil.runtime.stage import Progress
 from lexveil.runtime.tables import atomic_directory, read_json, read_table, write_json
+
+LOG = logger(__name__)
 
 COUNTED_BY = {"bigrams": "collocations/bigram_counts", "trigrams": "collocations/trigram_counts"}
 NAMES = tuple(COUNTED_BY)
@@ -161,10 +164,7 @@ def count_shards(shards: list[Shard], words: Range, machine: MachineParams) -> d
             totals.update(read_json(shard.totals(), "count_ngrams"))
     if len(missing) < len(shards):
         n_known = len(shards) - len(missing)
-        print(
-            f"count: {n_known} of {len(shards)} shards were counted by an interrupted run",
-            flush=True,
-        )
+        LOG.info(f"count: {n_known} of {len(shards)} shards were counted by an interrupted run")
     progress = Progress("count", sum(shard.n_tokens for shard in missing), "tokens")
     alone = machine.dask_scheduler is None or len(missing) < 2
     counter = partial(
@@ -263,7 +263,7 @@ def count(
         # the word numbers of the n-grams refer to this table
         shutil.copyfile(words, folder / "words.parquet")
         for name in NAMES:
-            print(f"adding up the {name} of {len(shards)} shards", flush=True)
+            LOG.info(f"adding up the {name} of {len(shards)} shards")
             files = [shard.counts(name) for shard in shards]
             ranges = [
                 {"first_key": first, "last_key": last, "min_count": min_count}
@@ -277,5 +277,5 @@ def count(
                 file = folder / f"{name}.parquet"
                 rows = duckdb_session.materialize_parts(con, query, file, ranges, group_rows=ROWS)
             totals[f"n_{name}"] = rows
-            print(f"counted {name}: {rows:,} occur at least {min_count} times", flush=True)
+            LOG.info(f"counted {name}: {rows:,} occur at least {min_count} times")
     return totals | {"n_words": table.num_rows}

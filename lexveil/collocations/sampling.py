@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from lexveil.config import MachineParams, Params
 from lexveil.errors import MissingArtifact, ParameterError
+from lexveil.logs import logger
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.checkpoints import check_disk, expect_file, kept_work, own_folder
 from lexveil.runtime.pool import ordered_map
@@ -27,6 +28,8 @@ from lexveil.runtime.tables import atomic_file
 from lexveil.text.languages import DEFAULT, language_of
 from lexveil.text.normal_forms import has_letters, is_punctuation
 from lexveil.text.tokenize import tokenize_texts
+
+LOG = logger(__name__)
 
 TOKENS = pa.schema(
     [("doc_id", pa.string()), ("sentence_id", pa.int32()), ("ids", pa.list_(pa.int32()))]
@@ -272,7 +275,7 @@ def tokenize_shards(
     ):
         progress.advance(*done)
     if kept:
-        print(f"tokenize: {kept:,} documents were there from an interrupted run", flush=True)
+        LOG.info(f"tokenize: {kept:,} documents were there from an interrupted run")
         progress.advance(kept)
     progress.finish()
     for shard in shards:
@@ -338,7 +341,7 @@ def tokenize(
         shards = tokenize_shards(sample_file, work.resolve(), machine, language)
         n_words = number_words(shards, words, work / "word_ids.parquet", machine)
         n_sentences = renumber(shards, work / "word_ids.parquet", out)
-    print(f"tokenize: {n_sentences:,} sentences, {n_words:,} different words", flush=True)
+    LOG.info(f"tokenize: {n_sentences:,} sentences, {n_words:,} different words")
     return n_sentences
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -144,7 +143,7 @@ def write_corpus(
         RequestError: at the first fault, with file and row; ``folder`` is then unusable.
     """
     folder.mkdir(parents=True)
-    progress = Progress("corpus", 0, "documents", stream=sys.stderr)
+    progress = Progress("corpus", 0, "documents")
     report = CorpusReport(files=0, shards=0)
 
     def lines() -> Iterator[bytes]:

@@ -16,7 +16,6 @@ import json
 import math
 import os
 import shutil
-import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -29,9 +28,12 @@ from lexveil.data.remote import Remote, RemoteFile, RemoteShard, find_remote
 from lexveil.errors import RequestError, option
 from lexveil.formats.messages import name
 from lexveil.formats.readers import open_table
+from lexveil.logs import logger
 from lexveil.runtime.checkpoints import size
 from lexveil.runtime.stage import Progress
 from lexveil.runtime.tables import atomic_file, write_json
+
+LOG = logger(__name__)
 
 STAGED = Path(".lexveil/stream")  # finished shards of a running or interrupted call
 ORIGIN = "origin.json"  # file beside the shards with their origin
@@ -206,11 +208,7 @@ def announce(plans: Sequence[SamplingPlan], root: Path) -> None:
             f"{len(plan.remote.shards):,} shards"
         )
         line += f", {size(total - done)} to read ({size(done)} were read before)"
-        print(
-            f"{line}; a share of {plan.share:g} of the documents is kept{number}",
-            file=sys.stderr,
-            flush=True,
-        )
+        LOG.info(f"{line}; a share of {plan.share:g} of the documents is kept{number}")
     kept = sum(plan.share * shard.size for plan in plans for shard in plan.shards)
     free = shutil.disk_usage(root).free
     # Two copies: data/ and DVC's cache, if the disk cannot link them.
@@ -218,7 +216,7 @@ def announce(plans: Sequence[SamplingPlan], root: Path) -> None:
         f"corpus: what is kept takes about {size(kept)}, and as much again in DVC's cache; "
         f"{size(free)} are free"
     )
-    print(disk, file=sys.stderr, flush=True)
+    LOG.info(disk)
     if free < kept:
         raise RequestError(
             f"{disk}. Free some, or take less by {option('share')} or {option('shards')}"
@@ -277,7 +275,7 @@ def read_shards(plan: SamplingPlan, root: Path) -> dict[int, ShardReport]:
     plan.folder(root).mkdir(parents=True, exist_ok=True)
     reports = {shard.number: finished(plan, shard, root) for shard in plan.shards}
     pending = [shard for shard in plan.shards if reports[shard.number] is None]
-    progress = Progress("corpus", sum(shard.size for shard in pending), "bytes", stream=sys.stderr)
+    progress = Progress("corpus", sum(shard.size for shard in pending), "bytes")
     for number, shard in enumerate(pending, 1):
         progress.note = f"shard {number:,} of {len(pending):,}"
         report = keep_from(plan, shard, plan.packed(shard, root), progress)

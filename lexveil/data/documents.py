@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -143,7 +142,7 @@ def write_documents(
         )
     folder.mkdir(parents=True)
     schema = SCHEMA.append(pa.field(CONTEXT, pa.string())) if pairs == "first" else SCHEMA
-    progress = Progress("documents", 0, "documents", stream=sys.stderr)
+    progress = Progress("documents", 0, "documents")
     places: dict[str, tuple[Source, int]] = {}
     reports: dict[str, DocumentSetReport] = {}
     contexts = Counter[str]()

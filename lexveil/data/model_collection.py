@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -152,9 +151,7 @@ def add(source: Path, options: ImportOptions, force: bool) -> dict[str, object]:
             unpack(source, folder)
         else:
             wanted = _wanted(options, force)
-            import_vectors(
-                source, wanted, folder, Progress("orders", 0, "tokens", stream=sys.stderr)
-            )
+            import_vectors(source, wanted, folder, Progress("orders", 0, "tokens"))
         card = verify_folder(folder, source)
         target = _target(card.name, force)
         replaced = target.exists()

@@ -8,9 +8,7 @@ may hold an address with a key in it.
 from __future__ import annotations
 
 import io
-import os
 import re
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,6 +24,9 @@ from lexveil.formats.base import Source
 from lexveil.formats.input_files import COMPANION
 from lexveil.formats.messages import shown
 from lexveil.formats.registry import as_source, known_endings
+from lexveil.logs import logger
+
+LOG = logger(__name__)
 
 T = TypeVar("T")
 
@@ -199,7 +200,6 @@ def _hub_url(address: str) -> tuple[str, str | None]:
 
 def hub_commit(repo: str, revision: str | None) -> str | None:
     """Return the commit to which a revision of a data set points now."""
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # read when huggingface_hub is imported
     import huggingface_hub
 
     sha: str | None = (
@@ -247,11 +247,7 @@ def persistent(what: str, call: Callable[[], T]) -> T:
                     f"{what}: not to be had in {TRIES} tries ({reason}); run again to go on"
                 ) from None
             wait = min(2.0 ** (attempt - 1), LONGEST_WAIT)
-            print(
-                f"{what}: {reason}; try {attempt + 1} of {TRIES} in {wait:.0f} s",
-                file=sys.stderr,
-                flush=True,
-            )
+            LOG.warning(f"{what}: {reason}; try {attempt + 1} of {TRIES} in {wait:.0f} s")
             time.sleep(wait)
     raise AssertionError("the last try returns or raises")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,8 +34,11 @@ from lexveil.formats.messages import shown
 from lexveil.formats.readers import open_table
 from lexveil.formats.registry import as_source, known_endings
 from lexveil.formats.values import text_value
+from lexveil.logs import logger
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.hashes import sha256
+
+LOG = logger(__name__)
 
 CHARACTERS = 2**20  # of documents that are cut at a time
 
@@ -134,7 +136,7 @@ def _documents(files: Sequence[Path], column: str) -> Iterator[PublicTexts]:
     for file in files:
         source = as_source(file)
         assert source is not None
-        print(f"reading {shown(file)}", file=sys.stderr)
+        LOG.info(f"reading {shown(file)}")
         with open_table(source, column) as table:
             for row in table.rows:
                 text = text_value(row.values.get(column), column, source.location(row.line))

@@ -1,12 +1,15 @@
-"""The progress of a cluster with a release, on the driver's standard error."""
+"""The progress of a cluster with a release, in the driver's log."""
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
+
+from lexveil.logs import logger
+
+LOG = logger(__name__)
 
 SECONDS = 5.0  # between two lines
 
@@ -38,7 +41,7 @@ def tasks_told(label: str, tracker: StatusTracker, every: float = SECONDS) -> It
         while not has_ended.wait(every):
             line = _line(label, tracker)
             if line and line != before:
-                print(line, file=sys.stderr, flush=True)
+                LOG.info(line)
             before = line
 
     thread = threading.Thread(target=tell, daemon=True)

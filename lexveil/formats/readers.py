@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import os
 import re
-import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -24,7 +23,10 @@ from lexveil.formats.compression import open_bytes
 from lexveil.formats.delimited import Delimited
 from lexveil.formats.messages import NoColumn, is_a_value, is_path, no_documents, shown
 from lexveil.formats.text_columns import USUAL, could_hold_texts
+from lexveil.logs import logger
 from lexveil.runtime.objects import ObjectPath
+
+LOG = logger(__name__)
 
 LOOKED_AT = 200  # rows, to find an index of pandas
 USUAL_WITHIN = (USUAL, "content", "body")  # keys of nested data that mostly hold texts
@@ -65,7 +67,7 @@ def open_table(
 
 def tell_dialect(remark: str) -> None:
     """Tell who brings data how a file was read."""
-    print(remark, file=sys.stderr)
+    LOG.info(remark)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ other entries has forgotten spending.
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +19,9 @@ from pydantic import BaseModel, Field, ValidationError
 from lexveil.errors import RequestError
 from lexveil.ledger import chain
 from lexveil.ledger.locks import sync, take
+from lexveil.logs import logger
+
+LOG = logger(__name__)
 
 if TYPE_CHECKING:
     from lexveil.ledger.connection import Connection
@@ -136,10 +138,7 @@ class Anchor:
         except OSError as error:
             # The change is in the chain already; the next change is refused.
             self.is_behind = True
-            print(
-                f"{self.path}: the ledger's anchor cannot be written ({error.strerror})",
-                file=sys.stderr,
-            )
+            LOG.warning(f"{self.path}: the ledger's anchor cannot be written ({error.strerror})")
         finally:
             lock.release(remove=False)
 

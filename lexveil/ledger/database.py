@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -25,6 +24,9 @@ from lexveil.errors import RequestError
 from lexveil.ledger import chain
 from lexveil.ledger.connection import Connection, Mac, Parameters
 from lexveil.ledger.locks import sync
+from lexveil.logs import logger
+
+LOG = logger(__name__)
 
 if TYPE_CHECKING:
     from lexveil.ledger.anchor import Anchor
@@ -302,11 +304,7 @@ class Database:
                         "try again when it has ended"
                     ) from None
                 if not is_waiting:
-                    print(
-                        f"waiting for another process that uses the ledger {self.name}",
-                        file=sys.stderr,
-                        flush=True,
-                    )
+                    LOG.info(f"waiting for another process that uses the ledger {self.name}")
                     is_waiting = True
 
     @contextmanager

@@ -5,7 +5,6 @@ and by a model.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -36,6 +35,7 @@ from lexveil.detectors.detection import Detection
 from lexveil.detectors.given import type_name
 from lexveil.detectors.presidio import Presidio
 from lexveil.errors import RequestError, option
+from lexveil.logs import logger
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.mechanisms.sentence_draws import SentenceDraws
 from lexveil.protection import LEVELS, LevelName, MeasuredLevel, level_of
@@ -43,6 +43,8 @@ from lexveil.recovery.calibration import recovered
 from lexveil.recovery.stored_curve import StoredCurve
 from lexveil.request import SENTENCES, Request
 from lexveil.runtime.hashes import sha256
+
+LOG = logger(__name__)
 
 LONGEST = 10_000.0  # words of a text at a level of protection: of a longer one each token gets less
 # of a level's shares, where the model counts no bigrams: with context a reader names up to 1 / this
@@ -217,9 +219,7 @@ def resolve_settings(request: Request, model: Model) -> Settings:
         told=progress_of(model, settings),
     )
     epsilon = curve.epsilon_for(request.recovery, request.band).epsilon
-    print(
-        f"recovery {request.recovery:g} ({request.band}): base epsilon {epsilon:g}", file=sys.stderr
-    )
+    LOG.info(f"recovery {request.recovery:g} ({request.band}): base epsilon {epsilon:g}")
     return replace(
         settings, base_epsilon=epsilon, max_token_epsilon=settings.max_token_epsilon or epsilon
     )
@@ -391,17 +391,13 @@ def progress_of(model: Model, settings: Settings) -> Callable[[float], None]:
     def tell(epsilon: float) -> None:
         nonlocal is_said
         if not is_said:
-            print(
+            LOG.info(
                 f"working out what a reader names with the model {model.name} by "
                 f"{settings.mechanism} {settings.strategy}: it is kept, so that only the first "
-                "call with a model, a purpose or parameters takes so long, up to some minutes",
-                file=sys.stderr,
+                "call with a model, a purpose or parameters takes so long, up to some minutes"
             )
         is_said = True
-        print(
-            f"working out, once, what a reader is expected to name at epsilon {epsilon:.4g}",
-            file=sys.stderr,
-        )
+        LOG.info(f"working out, once, what a reader is expected to name at epsilon {epsilon:.4g}")
 
     return tell
 

@@ -7,7 +7,6 @@ text.
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from itertools import product
@@ -18,10 +17,13 @@ from lexveil.accounting.results import Result
 from lexveil.accounting.shares import CLASSES
 from lexveil.artifacts.model import Model
 from lexveil.errors import RequestError, option
+from lexveil.logs import logger
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.recovery.bands import ALL, BANDS
 from lexveil.recovery.meaning import recovery_at
 from lexveil.recovery.stored_curve import StoredCurve
+
+LOG = logger(__name__)
 
 
 class CalibratedRun(Result):
@@ -100,7 +102,7 @@ def _calibrated(
     start = time.monotonic()
 
     def told(epsilon: float) -> None:
-        print(f"{name}: epsilon {epsilon:.4g}, {time.monotonic() - start:.0f} s", file=sys.stderr)
+        LOG.info(f"{name}: epsilon {epsilon:.4g}, {time.monotonic() - start:.0f} s")
 
     curve = StoredCurve(model, mechanism, strategy, policy, told=told)
     epsilon = None

@@ -21,7 +21,10 @@ from pathlib import Path
 from lexveil import paths
 from lexveil.config import MachineParams
 from lexveil.errors import RequestError
+from lexveil.logs import logger
 from lexveil.runtime.hashes import sha256
+
+LOG = logger(__name__)
 
 SHOWN = 30.0  # seconds until shared storage must show a file on every machine
 
@@ -131,7 +134,7 @@ def check_disk(folder: Path, expected: float, most: float, what: str) -> None:
             f"{needs}. Free some, point machine.temp_directory of lexveil.toml to a larger disk, "
             "or lower sample.max_documents"
         )
-    print(f"caution: {needs}" if free < most else needs, flush=True)
+    LOG.info(f"caution: {needs}" if free < most else needs)
 
 
 def size(n_bytes: float) -> str:

@@ -79,4 +79,4 @@ def _hook(
     if issubclass(kind, KeyboardInterrupt):
         sys.__excepthook__(kind, error or kind(), trace)
     elif not issubclass(kind, SystemExit):
-        print(crash_report(error), end="", file=sys.stderr)
+        sys.stderr.write(crash_report(error))

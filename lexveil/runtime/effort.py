@@ -9,6 +9,9 @@ from typing import NamedTuple
 
 from lexveil.config import MachineParams
 from lexveil.errors import RequestError
+from lexveil.logs import logger
+
+LOG = logger(__name__)
 
 
 class Rate(NamedTuple):
@@ -62,4 +65,4 @@ def foresee(
             "or raise the limit"
         )
     if minutes >= 1:
-        print(estimate, flush=True)
+        LOG.info(estimate)

@@ -4,28 +4,36 @@ number of workers.
 
 from __future__ import annotations
 
-import mmap
 import os
 import pickle
+import signal
+import socket
+import subprocess
+import sys
 import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, contextmanager
-from multiprocessing import forkserver, get_context, reduction, spawn
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
 from multiprocessing.connection import Connection
-from typing import Any, BinaryIO, Generic, Self, TypeVar
+from typing import Any, BinaryIO, Generic, Self, TypeVar, cast
 
 from lexveil.config import MachineParams
 from lexveil.errors import LexveilError, RequestError
-from lexveil.runtime.process_start import ONE_THREAD, starting_workers
+from lexveil.runtime.project import ONE_THREAD
 
 A = TypeVar("A")
 B = TypeVar("B")
 
 ALIGNMENT = 64  # bytes; arrays in a shared file start at cache lines
+# The program of a process: its number of a socket and the search path of this process follow.
+PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from lexveil.runtime import worker; worker."
+KILLED = (
+    "a worker process was killed; if memory ran out, give fewer workers (lexveil.toml: "
+    "machine.workers)"
+)
 
 
 def ordered_map(
@@ -37,8 +45,8 @@ def ordered_map(
     the work of this process ends. ``function`` must not depend on where it runs.
 
     Args:
-        function: picklable.
-        items: picklable.
+        function: picklable, and of a module that can be imported, not of the program's own script.
+        items: picklable, and as importable.
         where: a machine, whose dask_scheduler names a cluster, or which has a number of workers; or
             a number of processes of this machine, where 1 is this process.
 
@@ -73,48 +81,110 @@ def process_map(
         yield from started.map(items)
 
 
+def _start_process(call: str, descriptor: int) -> subprocess.Popen[bytes]:
+    """Start a process of ``lexveil.runtime.worker`` that inherits a socket, with single-threaded
+    BLAS and blocked SIGINT.
+
+    A terminal sends Ctrl-C to the whole process group. Only this process handles it, by ending the
+    others.
+    """
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-c", PROGRAM + call, str(descriptor), *sys.path],
+            env=os.environ | ONE_THREAD,
+            stdin=subprocess.DEVNULL,
+            pass_fds=[descriptor],
+        )
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+class ForkServer:
+    """A process that has imported a module, and forks workers.
+
+    It imports the module while this process does other things. It has one Python thread. It draws
+    no random numbers: a worker must not draw from a generator that existed in the server process.
+    """
+
+    def __init__(self, module: str) -> None:
+        self._control, theirs = socket.socketpair()
+        call = f"fork_workers(int(sys.argv[1]), {module!r})"
+        with theirs:
+            self._process = _start_process(call, theirs.fileno())
+
+    def fork(self, theirs: socket.socket) -> None:
+        """Fork a worker with one end of a connection."""
+        socket.send_fds(self._control, [b"w"], [theirs.fileno()])
+
+    def close(self) -> None:
+        """End the server process; the workers go on."""
+        self._control.close()
+        self._process.wait()
+
+
+_server: ContextVar[ForkServer | None] = ContextVar("_server", default=None)
+
+
 @contextmanager
 def prepared_workers(module: str) -> Iterator[None]:
-    """Fork workers that start in this block from a server process that imports a module once.
-
-    The server process imports the module while this process does other things. It has one Python
-    thread, and stays for the next block until this process ends. It draws no random numbers: a
-    worker must not draw from a generator that existed in the server process.
-    """
-    global _is_prepared  # noqa: PLW0603
-    with starting_workers():
-        get_context("forkserver").set_forkserver_preload([module])
-        forkserver.ensure_running()
-    _is_prepared = True
+    """Fork workers that start in this block from a server process that imports a module once."""
+    server = ForkServer(module)
+    token = _server.set(server)
     try:
         yield
     finally:
-        _is_prepared = False
+        _server.reset(token)
+        server.close()
 
 
-_is_prepared = False
+class WorkerProcess:
+    """One worker, and the connection to it. It ends once the connection is closed, and also when
+    this process dies.
 
-
-_prepare = spawn.get_preparation_data
-_starting = threading.local()
-
-
-def _preparation(name: str) -> dict[str, object]:
-    """Return the preparation data of a ``multiprocessing`` child; without the program's script if
-    ``_starting`` says so.
-
-    A child runs that script again, to find functions of ``__main__``. A script that calls
-    ``lexveil.privatize`` without checking its ``__name__`` would start itself in each worker, with
-    all its imports.
+    Args:
+        shared: the function of the worker.
+        server: the process that the worker is forked from; None starts a new interpreter.
     """
-    data = _prepare(name)
-    if getattr(_starting, "without_main", False):
-        data = {key: value for key, value in data.items() if not key.startswith("init_main_")}
-    return data
 
+    def __init__(self, shared: Shared, server: ForkServer | None) -> None:
+        self._socket, theirs = socket.socketpair()
+        self._process: subprocess.Popen[bytes] | None = None
+        with theirs:
+            if server is None:
+                self._process = _start_process("main(int(sys.argv[1]))", theirs.fileno())
+            else:
+                server.fork(theirs)
+        socket.send_fds(self._socket, [b"f"], [shared.file.fileno()])
+        self._connection = Connection(self._socket.dup().detach())
+        self._connection.send((shared.pickled, shared.bounds))
 
-# Replace it once: processes that other threads start are prepared as usual.
-spawn.get_preparation_data = _preparation
+    def call(self, item: object) -> Any:
+        """Return what the function makes of an item.
+
+        Raises:
+            LexveilError: if the worker was killed. Errors of the function are raised here.
+        """
+        try:
+            self._connection.send(item)
+            is_done, result = self._connection.recv()
+        except (EOFError, ConnectionError):
+            raise LexveilError(KILLED) from None
+        if is_done:
+            return result
+        raise cast(BaseException, result)
+
+    def end(self) -> None:
+        """Tell the worker to end at once, whatever it does."""
+        with suppress(OSError):  # it has ended already
+            self._socket.shutdown(socket.SHUT_WR)
+
+    def close(self) -> None:
+        """Wait until the worker has ended."""
+        if self._process is not None:
+            self._process.wait()
+        self._connection.close()
+        self._socket.close()
 
 
 class Workers(Generic[A, B]):
@@ -124,49 +194,60 @@ class Workers(Generic[A, B]):
     Each worker is a process with single-threaded BLAS and gets ``function`` once, pickled. If
     ``function`` holds arrays, all workers map the bytes of the arrays from one file, so that
     unmodified pages are in memory once. A worker starts when there is an item for it, and ends with
-    this context or when this process dies.
+    this context or when this process dies. A thread of this process waits for each worker.
 
     Args:
-        function: picklable; must not depend on where it runs. If it comes from the program's own
-            script, workers run that script again. Otherwise they do not, and no item may come from
-            it.
+        function: as of ``ordered_map``; must not depend on where it runs.
         workers: largest number of workers.
     """
 
     def __init__(self, function: Callable[[A], B], workers: int) -> None:
         self.workers = workers
+        self._server = _server.get()
+        self._processes: list[WorkerProcess] = []
+        self._is_ended = False
+        self._lock = threading.Lock()
+        self._of_thread = threading.local()
         with ExitStack() as stack:
-            # Do not fork this process: DuckDB and Arrow run threads, which a child would inherit in
-            # a broken state.
-            file = stack.enter_context(tempfile.TemporaryFile())
-            shared = Shared(function, file)
-            self._without_main = b"__main__" not in shared.pickled
-            context = get_context("forkserver" if _is_prepared else "spawn")
-            watched, self._held = context.Pipe(duplex=False)
-            stack.enter_context(self._held)
-            stack.enter_context(watched)
-            self._executor = stack.enter_context(
-                ProcessPoolExecutor(
-                    workers,
-                    mp_context=context,
-                    initializer=_begin,
-                    initargs=(shared, watched, dict(os.environ) | ONE_THREAD),
-                )
-            )
+            # This process is not forked: DuckDB and Arrow run threads, which a child would inherit
+            # in a broken state.
+            self._shared = Shared(function, stack.enter_context(tempfile.TemporaryFile()))
+            stack.callback(self._close)
+            self._threads = stack.enter_context(ThreadPoolExecutor(workers))
+            stack.callback(self._end)
             self._opened = stack.pop_all()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *failure: object) -> None:
-        if kind is not None:
-            self._end()
+    def __exit__(self, *failure: object) -> None:
         self._opened.close()
 
     def _end(self) -> None:
-        """End all workers at once."""
-        self._held.close()
-        self._executor.shutdown(cancel_futures=True)
+        """End all workers at once, and start no more."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        with self._lock:
+            self._is_ended = True
+            for process in self._processes:
+                process.end()
+
+    def _close(self) -> None:
+        for process in self._processes:
+            process.close()
+
+    def _begin(self) -> WorkerProcess:
+        process = WorkerProcess(self._shared, self._server)
+        with self._lock:
+            self._processes.append(process)
+            if self._is_ended:
+                process.end()
+        return process
+
+    def _call(self, item: A) -> B:
+        """Give an item to the worker of this thread, which starts with its first item."""
+        if not hasattr(self._of_thread, "process"):
+            self._of_thread.process = self._begin()
+        return cast(B, self._of_thread.process.call(item))
 
     def map(self, items: Iterable[A]) -> Generator[B, None, None]:
         """Yield the results of the function in the order of the items, with at most ``workers + 2``
@@ -174,40 +255,25 @@ class Workers(Generic[A, B]):
 
         If this generator ends early for any reason (an error, Ctrl-C), the workers end at once.
 
-        Args:
-            items: picklable.
-
         Raises:
             LexveilError: if a worker was killed. Errors of the function are raised here.
         """
+        pending: deque[Future[B]] = deque()
         try:
-            pending: deque[Future[B]] = deque()
             for item in items:
-                with starting_workers():
-                    _starting.without_main = self._without_main
-                    try:
-                        pending.append(self._executor.submit(_call, item))
-                    finally:
-                        _starting.without_main = False
+                pending.append(self._threads.submit(self._call, item))
                 if len(pending) > self.workers + 1:
                     yield pending.popleft().result()
             while pending:
                 yield pending.popleft().result()
-        except BaseException as error:
-            self._end()
-            if isinstance(error, BrokenProcessPool):
-                raise LexveilError(
-                    "a worker process was killed; if memory ran out, give fewer workers "
-                    "(lexveil.toml: machine.workers)"
-                ) from None
+        except BaseException:
+            self._opened.close()
             raise
 
 
 class Shared:
     """A picklable value for other processes, with the bytes of its arrays in a file that they map
-    into memory.
-
-    The mapping is private: a process that writes to an array gets its own copies of those pages.
+    into memory (``lexveil.runtime.worker.open_shared``).
     """
 
     def __init__(self, value: object, file: BinaryIO) -> None:
@@ -225,36 +291,3 @@ class Shared:
             self.bounds.append((start, file.tell()))
             file.write(bytes(-file.tell() % ALIGNMENT))
         file.flush()
-
-    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
-        return _open_shared, (reduction.DupFd(self.file.fileno()), self.pickled, self.bounds)
-
-
-def _open_shared(descriptor: Any, pickled: bytes, bounds: list[tuple[int, int]]) -> object:
-    number = descriptor.detach()
-    view = memoryview(mmap.mmap(number, 0, access=mmap.ACCESS_COPY))
-    os.close(number)  # the mapping has its own descriptor
-    return pickle.loads(pickled, buffers=[view[start:end] for start, end in bounds])
-
-
-_function: Callable[[Any], Any]  # the function of this worker
-
-
-def _begin(function: Any, watched: Connection, environment: dict[str, str]) -> None:
-    """Turn this process into a worker, which ends when the other end of ``watched`` is closed."""
-    # a forked worker has the environment of its server process, which may be older
-    if dict(os.environ) != environment:
-        os.environ.clear()
-        os.environ.update(environment)
-    global _function  # noqa: PLW0603
-    _function = function
-
-    def end() -> None:
-        watched.poll(None)
-        os._exit(1)
-
-    threading.Thread(target=end, daemon=True).start()
-
-
-def _call(item: Any) -> Any:
-    return _function(item)

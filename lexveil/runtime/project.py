@@ -12,6 +12,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from lexveil.errors import RequestError, option
+from lexveil.logs import logger
+
+LOG = logger(__name__)
 
 STATE = Path(".lexveil")  # git ignores it; nothing in it is needed to repeat a run
 LOGS = STATE / "logs"
@@ -20,6 +23,8 @@ LOCK = STATE / "build.lock"
 
 # Variables that set the number of threads of matrix products.
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+# N workers share the machine as N processes; more threads in each would only compete for cores.
+ONE_THREAD = dict.fromkeys(THREADS, "1")
 
 
 def root_around(start: Path) -> Path | None:
@@ -89,7 +94,7 @@ def stage_environment(at_once: int = 1) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def build_lock(wait: bool = False, say: Callable[[str], None] = print) -> Iterator[None]:
+def build_lock(wait: bool = False, say: Callable[[str], None] = LOG.info) -> Iterator[None]:
     """Lock this project against other runs. The kernel frees the lock when this process ends,
     however it ends.
 

@@ -4,16 +4,17 @@ reason.
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Callable
-from typing import TextIO
 
 from lexveil.errors import LexveilError, RequestError
 from lexveil.levels import parse_epsilon
+from lexveil.logs import logger, messages_on_stderr
 from lexveil.runtime.arrow import keep_pandas_out
 from lexveil.runtime.crash import hide_messages
+
+LOG = logger(__name__)
 
 
 def stage_main(main: Callable[[], None], *, pandas: bool = True) -> None:
@@ -23,15 +24,15 @@ def stage_main(main: Callable[[], None], *, pandas: bool = True) -> None:
         pandas: whether the stage uses pandas. If not, no library of the process imports it, which
             would take half a second; call this in a process of its own.
     """
-    os.environ.setdefault("DO_NOT_TRACK", "1")  # turn off telemetry of libraries
     hide_messages()
-    try:
-        if not pandas:
-            keep_pandas_out(of_process=True)
-        main()
-    except LexveilError as error:
-        print(f"{type(error).__name__}: {' '.join(str(error).split())}", file=sys.stderr)
-        sys.exit(error.exit_code)
+    with messages_on_stderr():
+        try:
+            if not pandas:
+                keep_pandas_out(of_process=True)
+            main()
+        except LexveilError as error:
+            LOG.error(f"{type(error).__name__}: {' '.join(str(error).split())}")
+            sys.exit(error.exit_code)
 
 
 def named_run(usage: str) -> tuple[str, str, float]:
@@ -64,8 +65,7 @@ Watch = Callable[[int, int | None], object]
 
 
 class Progress:
-    """Reports the progress of a long loop, at most once in ``every`` seconds, by a line on
-    ``stream`` or stdout.
+    """Logs the progress of a long loop by a line, at most once in ``every`` seconds.
 
     The remaining time is estimated from the work after the first units. Before the first units,
     libraries, lists and compiled code are loaded, and results of a stopped run appear at once.
@@ -75,8 +75,7 @@ class Progress:
         total: units of work; 0 if not known.
         unit: name of the unit, in the plural.
         every: seconds between two reports.
-        stream: stream for the lines.
-        watch: called at each step, instead of printing lines.
+        watch: called at each step, instead of logging lines.
     """
 
     def __init__(
@@ -85,7 +84,6 @@ class Progress:
         total: int,
         unit: str,
         every: float = 5.0,
-        stream: TextIO | None = None,
         watch: Watch | None = None,
     ) -> None:
         self.watch = watch
@@ -93,7 +91,6 @@ class Progress:
         self.total = total
         self.unit = unit
         self.every = every
-        self.stream = stream
         self.start = self.last = time.monotonic()
         self.done = 0
         self.work = 0
@@ -134,4 +131,4 @@ class Progress:
         if n_first < self.done < self.total:
             left = (now - begin) * (self.total - self.done) / (self.done - n_first)
             line += f", about {left:.0f} s left"
-        print(line, file=self.stream, flush=True)
+        LOG.info(line)

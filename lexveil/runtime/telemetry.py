@@ -1,6 +1,4 @@
-"""Turns telemetry off unless the user has set it. Import this before any library that sends usage
-data.
-"""
+"""Telemetry of other libraries is off in Lexveil's own processes."""
 
 import os
 
@@ -13,5 +11,10 @@ SWITCHES = {
     "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
 }
 
-for _name, _value in SWITCHES.items():
-    os.environ.setdefault(_name, _value)
+
+def turn_telemetry_off() -> None:
+    """Turn telemetry off unless the user has set it. Call this in a process of Lexveil's own,
+    before any library is imported that sends usage data.
+    """
+    for name, value in SWITCHES.items():
+        os.environ.setdefault(name, value)

@@ -9,13 +9,35 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable
+from multiprocessing import forkserver
 from socket import socket as Socket
 from typing import Any
 
 from uvicorn import Config
 from uvicorn._subprocess import subprocess_started
 from uvicorn.supervisors.multiprocess import Process
+
+from lexveil.runtime.project import ONE_THREAD
+
+
+def preload_workers() -> None:
+    """Start the server that the first workers are forked from, which imports what they need while
+    this process, which is the service's own, gets ready.
+
+    The server draws no random numbers: a worker must not draw from a generator that existed there.
+    A terminal sends Ctrl-C to the whole process group, and only this process handles it.
+    """
+    os.environ |= ONE_THREAD
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        multiprocessing.get_context("forkserver").set_forkserver_preload(
+            ["lexveil.service.preload"]
+        )
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def forked(function: Callable[..., None], *arguments: Any) -> Any:

@@ -7,6 +7,9 @@ exist yet. This module draws no random numbers.
 
 import gc
 
+from lexveil.absent import take_process
+
+take_process()
 gc.disable()  # imported modules stay
 try:
     import fastapi  # noqa: F401

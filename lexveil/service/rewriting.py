@@ -5,7 +5,6 @@ them.
 from __future__ import annotations
 
 import contextlib
-import io
 import logging
 import re
 from collections import deque
@@ -20,6 +19,7 @@ from lexveil.ledger.caps import own_cap
 from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.reservation import Exhausted
 from lexveil.ledger.stores import store_of
+from lexveil.logs import messages_to
 from lexveil.privatization.adapters.memory import Privatized, Texts, privatize_texts
 from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.looking.inspect import TextsInspection, inspect_texts
@@ -204,9 +204,8 @@ class TextRewriter:
         """Turn whatever goes wrong into a refusal; only errors of ours are logged with their
         message.
         """
-        said = io.StringIO()
         try:
-            with contextlib.redirect_stderr(said):
+            with messages_to(self._say):
                 yield
         except Refusal:
             raise
@@ -226,12 +225,9 @@ class TextRewriter:
             if charged:
                 raise Refusal("charged", charge=charged[0]) from None
             raise Refusal("unavailable", retry_after=1) from None
-        finally:
-            for line in filter(None, said.getvalue().splitlines()):
-                self._say(line)
 
     def _say(self, line: str) -> None:
-        """Log a line that the engine tells people on standard error, once."""
+        """Log a message of the engine, once."""
         line = _without_numbers(line)
         if line not in self._said:
             self._said.append(line)

@@ -5,6 +5,7 @@ that answer.
 from __future__ import annotations
 
 import logging
+import logging.config
 import multiprocessing
 import os
 import signal
@@ -26,7 +27,7 @@ from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.settings import document_budget, resolve_settings
 from lexveil.request import Request
 from lexveil.runtime.crash import crash_report, hide_messages
-from lexveil.runtime.process_start import ONE_THREAD
+from lexveil.runtime.project import ONE_THREAD
 from lexveil.service.app import create_app
 from lexveil.service.cautions import caution_of_meaning
 from lexveil.service.first_worker import FirstWorker, forked
@@ -56,12 +57,11 @@ def serve(terms: Terms) -> int:
         The exit code: 1 if workers could not start, 2 if that is because of what was asked for.
     """
     if terms.is_open:
-        print(
+        LOG.warning(
             f"--host {terms.host}: other machines can reach this service. It speaks HTTP "
             "without TLS: whoever is on "
             "the way reads texts and API keys. Put a reverse proxy with TLS before it, or "
-            "keep it in a closed network",
-            file=sys.stderr,
+            "keep it in a closed network"
         )
     with tempfile.TemporaryDirectory(prefix="lexveil-service-") as folder:
         Path(folder, "metrics").mkdir()
@@ -122,6 +122,7 @@ def compute_meanings(terms: Terms) -> None:
     texts come first.
     """
     hide_messages()
+    logging.config.dictConfig(log_config())
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's, which kills this process
     os.nice(IDLE)
     try:
@@ -133,11 +134,11 @@ def compute_meanings(terms: Terms) -> None:
             meaning = engine.meaning(most * 2.0 ** (-step / STEPS), most)
             is_said = engine.settings.protection is not None or step > 0
             if not is_said and (caution := caution_of_meaning(meaning)) is not None:
-                print(caution, file=sys.stderr)
+                LOG.warning(caution)
             if engine.settings.protection is not None:  # every token gets the largest
                 return
     except LexveilError as error:
-        print(f"what epsilon means is not worked out: {error}", file=sys.stderr)
+        LOG.warning(f"what epsilon means is not worked out: {error}")
 
 
 class Supervisor(Multiprocess):
@@ -205,7 +206,7 @@ def _failed(error: Exception) -> int:
     said = crash_report(error)
     if isinstance(error, LexveilError):
         said = error.told(lambda name: f"--{name.replace('_', '-')}")
-    print(f"lexveil service: {said}", file=sys.stderr, flush=True)
+    LOG.error(f"lexveil service: {said}")
     return WRONG if isinstance(error, RequestError) else STARTUP_FAILURE
 
 
@@ -258,5 +259,5 @@ def log_config(level: str = "INFO") -> dict[str, object]:
             }
         },
         "root": {"handlers": ["stderr"], "level": "WARNING"},
-        "loggers": {"uvicorn": logger, "lexveil.service": logger},
+        "loggers": {"uvicorn": logger, "lexveil": logger},
     }

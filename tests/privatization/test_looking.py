@@ -210,7 +210,7 @@ def test_its_progress_never_passes_the_whole(
         made.append(Progress(label, total, unit, watch=lambda *_: None))
         return made[-1]
 
-    monkeypatch.setattr("lexveil.privatization.looking.inspect.progress_on_stderr", progress)
+    monkeypatch.setattr("lexveil.privatization.looking.inspect.Progress", progress)
     monkeypatch.setattr("lexveil.privatization.looking.inspect.TRIED", 12)
     file = tmp_path / "in.txt"
     file.write_text("The government said no.\n" * 40)

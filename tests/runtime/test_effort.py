@@ -21,15 +21,15 @@ def test_minutes_memory_and_the_way_out(capsys: pytest.CaptureFixture[str]) -> N
         "vector dimensions trained": 1e8,
     }
     foresee("rewrite", work, "Bring less", MachineParams(stage_minutes=376), cores=4)
-    assert capsys.readouterr().out == "rewrite: about 375 minutes, 2.4 GB of memory\n"
+    assert capsys.readouterr().err == "rewrite: about 375 minutes, 2.4 GB of memory\n"
     with pytest.raises(
         RequestError, match=r"375 minutes.*machine\.stage_minutes allows 374\. Bring less, or raise"
     ):
         foresee("rewrite", work, "Bring less", MachineParams(stage_minutes=374), cores=4)
     foresee("rewrite", work, "Bring less", MachineParams(stage_minutes=None))
-    assert "about 1,500 minutes" in capsys.readouterr().out
+    assert "about 1,500 minutes" in capsys.readouterr().err
     foresee("rewrite", {"tokens rewritten": 1000}, "Bring less", MachineParams())
-    assert not capsys.readouterr().out
+    assert not capsys.readouterr().err
 
 
 @pytest.mark.slow

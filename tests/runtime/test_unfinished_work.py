@@ -91,7 +91,7 @@ def test_a_disk_without_room_is_said_before(tmp_path: Path, capsys) -> None:
     ):
         check_disk(tmp_path, 1e18, 1e19, "sorting")
     check_disk(tmp_path, 1, 1e18, "sorting")
-    assert capsys.readouterr().out.startswith("caution: sorting takes about 1 bytes")
+    assert capsys.readouterr().err.startswith("caution: sorting takes about 1 bytes")
 
 
 def test_parts_on_storage_that_is_not_shared_are_missed(tmp_path: Path, monkeypatch) -> None:

@@ -79,7 +79,7 @@ def test_a_killed_training_goes_on(
     run_stage("train_embeddings", "gst")
     assert (
         f"going on with an interrupted training: {epoch} of 3 epochs are done"
-        in capsys.readouterr().out
+        in capsys.readouterr().err
     )
     assert written() == undisturbed
     assert not list(Path(".lexveil/work").rglob("*.npy"))  # nothing is left of it

@@ -24,10 +24,13 @@ from lexveil.formats.messages import is_name, is_of_persons, is_utf8, names, sho
 from lexveil.formats.readers import Reader, SpooledRows, check_output, require_folder
 from lexveil.formats.registry import as_source, format_named, known_names
 from lexveil.formats.text_columns import USUAL, SeveralTextColumns
+from lexveil.logs import logger
 from lexveil.privatization.release.outputs import check_companions, write_errors
 from lexveil.request import FileRequest
 from lexveil.runtime.objects import ObjectPath, as_path
 from lexveil.runtime.user_data import is_of_user, make_user_data
+
+LOG = logger(__name__)
 
 STDIN = "-"
 # bytes of input below which worker processes cost more than they save; more never hurt
@@ -183,10 +186,9 @@ def _insisted(source: Source, request: FileRequest) -> Source:
 
 
 def _tell_dialect(remark: str) -> None:
-    print(
+    LOG.info(
         f"{remark}; the output is written in the same way; --delimiter and --encoding "
-        "(delimiter=, encoding=) name another",
-        file=sys.stderr,
+        "(delimiter=, encoding=) name another"
     )
 
 
@@ -210,10 +212,9 @@ def _find_text_column(readers: Sequence[Reader]) -> None:
     for reader in readers:
         reader.text_columns = list(found)
     if list(found) != [USUAL]:
-        print(
+        LOG.info(
             f"the texts are those of column {_named(found, readers)}, by its name; "
-            "--text-column (text_column=) names another",
-            file=sys.stderr,
+            "--text-column (text_column=) names another"
         )
 
 
@@ -228,19 +229,17 @@ def tell_columns(readers: Sequence[Reader], request: FileRequest) -> None:
     paths = dict.fromkeys(path for reader in readers for path in reader.table.paths)
     if others:
         but = f" (but for {names(paths)})" if paths else ""
-        print(
+        LOG.warning(
             f"unchanged, with any names in them: {_named(others, readers)}{but}; take out what "
             "must not be published, or "
-            "rewrite it too",
-            file=sys.stderr,
+            "rewrite it too"
         )
     persons = [name for name in others if is_of_persons(name)]
     if persons and request.subject_column is None and request.is_release:
-        print(
+        LOG.warning(
             "each text has a budget of its own; --subject-column (subject_column=) gives all "
             "texts of a person one: "
-            f"here perhaps {_named(persons, readers)}",
-            file=sys.stderr,
+            f"here perhaps {_named(persons, readers)}"
         )
 
 
@@ -280,7 +279,7 @@ def _spool_stdin(form: str, file: BinaryIO) -> Source:
     if sys.stdin is None:
         raise RequestError("standard input is closed; give it a file or the output of a program")
     if sys.stdin.isatty():
-        print("reading standard input; Ctrl-D ends it", file=sys.stderr)
+        LOG.info("reading standard input; Ctrl-D ends it")
     size = 2**20
     n_read = 2**20
     while n_read == size:  # less is the end: a terminal would have to say it once more

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -19,6 +18,7 @@ from lexveil.artifacts.model import Model
 from lexveil.artifacts.neighborhoods import key_of
 from lexveil.artifacts.screened_words import is_screened, replacements, screened_words
 from lexveil.errors import LexveilError, RequestError
+from lexveil.logs import logger
 from lexveil.mechanisms.registry import Mechanism
 from lexveil.privatization.engine.batch import token_log_schema
 from lexveil.privatization.engine.counts import BatchCounts
@@ -26,6 +26,8 @@ from lexveil.privatization.engine.worker import BatchWorker, Components, allocat
 from lexveil.privatization.settings import Settings, progress_of
 from lexveil.recovery.stored_curve import StoredCurve
 from lexveil.types import Floats, Ids
+
+LOG = logger(__name__)
 
 
 class Engine:
@@ -133,7 +135,7 @@ class Engine:
             return self.recovery_curve().meaning(least, most)
         # what is paid for is published, also where nothing can be said of it
         except (LexveilError, OSError) as error:
-            print(f"what epsilon means is not said: {error}", file=sys.stderr)
+            LOG.warning(f"what epsilon means is not said: {error}")
             return None
 
     def worker(self, columns: Sequence[str] = ("text",)) -> BatchWorker:

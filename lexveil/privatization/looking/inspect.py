@@ -42,12 +42,12 @@ from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.engine.worker import count_batches, rewrite_batches
 from lexveil.privatization.linkage import linkage_of
 from lexveil.privatization.release.preconditions import LanguageCheck, tell_unmatched
-from lexveil.privatization.release.run import progress_on_stderr
 from lexveil.privatization.settings import beyond_light, document_budget, resolve_settings
 from lexveil.recovery.linkage import DisclosedTexts, n_unique
 from lexveil.request import FileRequest
 from lexveil.runtime.checkpoints import size
 from lexveil.runtime.pool import Workers
+from lexveil.runtime.stage import Progress
 from lexveil.text.encode import TokenClass
 
 TRIED = 50_000  # tokens that are rewritten, and forgotten, to say what would come out
@@ -397,7 +397,7 @@ def _survey(
     n_first = 0
     worker = engine.worker()
     batches = ((chunk, batch_of(chunk)) for chunk in language.supported(chunks))
-    progress = progress_on_stderr("inspect", 0, "rows")
+    progress = Progress("inspect", 0, "rows")
     with Workers(worker, workers) if workers > 1 else nullcontext() as processes:
         for chunk, counted in count_batches(worker, batches, processes, progress):
             language.add(chunk, counted)
@@ -423,7 +423,7 @@ def _try(
         n_before += int(n_tokens.sum())
     worker = engine.worker([str(number) for number in range(len(some[0].texts[0]))])
     # Rows behind the first tokens are not tried, but they come back with the others.
-    progress = progress_on_stderr("try", sum(map(len, some)), "rows")
+    progress = Progress("try", sum(map(len, some)), "rows")
     for _, rewritten in rewrite_batches(
         worker, ((chunk, batch_of(chunk)) for chunk in some), budget, None, progress
     ):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -32,12 +31,15 @@ from lexveil.ledger.ledger import PATIENCE, Ledger
 from lexveil.ledger.reservation import Reservation
 from lexveil.ledger.statement import recovered_as_text
 from lexveil.ledger.transaction import Transaction
+from lexveil.logs import logger
 from lexveil.privatization.release.outputs import Outputs
 from lexveil.privatization.release.preconditions import require_named_subjects
 from lexveil.request import OnExhausted
 from lexveil.runtime.hashes import version
 from lexveil.runtime.user_data import is_of_user, make_user_data
 from lexveil.types import Flags
+
+LOG = logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,25 +182,22 @@ class LedgerCharge(Payment):
 
     def _tell_operator(self, reserved: Reservation, usual_text: str) -> None:
         if reserved.is_new_cap and self.cap is not None:
-            print(
+            LOG.warning(
                 f"the ledger has a cap from now on: {self.cap:g} epsilon of one subject over "
                 f"all releases, enough for {TIMES} of {usual_text}. To change it: `lexveil ledger "
-                "cap N --because TEXT`, or lexveil.toml: ledger.cap (a number, or unlimited)",
-                file=sys.stderr,
+                "cap N --because TEXT`, or lexveil.toml: ledger.cap (a number, or unlimited)"
             )
         if self.options.tells_operator and (n_before := reserved.n_charged - reserved.n_new):
-            print(
+            LOG.warning(
                 f"private to the operator: {n_before:,} of {reserved.n_charged:,} {self.unit} "
                 "were charged before, and "
-                "what they spend adds up: `lexveil ledger show`",
-                file=sys.stderr,
+                "what they spend adds up: `lexveil ledger show`"
             )
         if self.options.tells_operator and (n_near := self.near.count()):
-            print(
+            LOG.warning(
                 f"private to the operator: {n_near:,} subjects differ from others in capitals "
                 "or punctuation only; "
-                "each has a budget of its own: if they are the same, name them alike",
-                file=sys.stderr,
+                "each has a budget of its own: if they are the same, name them alike"
             )
 
     @property
@@ -282,7 +281,7 @@ class LedgerCharge(Payment):
         elif isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
             error.add_note(STAYS_SPENT)  # for those who say it in words of ours
         else:
-            print(STAYS_SPENT, file=sys.stderr)
+            LOG.warning(STAYS_SPENT)
 
 
 def ledger_of(project: Project, on_exhausted: OnExhausted | None = None) -> LedgerParams:
@@ -321,7 +320,7 @@ def open_charge(
     if is_of_user(params.folder):
         make_user_data()
         if not Path(params.folder).exists():
-            print(f"the ledger is your own outside of projects, {params.folder}", file=sys.stderr)
+            LOG.info(f"the ledger is your own outside of projects, {params.folder}")
     options = options or ChargeOptions()
     opened = Ledger.open(
         params.folder,
@@ -332,7 +331,7 @@ def open_charge(
     )
     with opened as ledger:
         for line in recovered_as_text(ledger.recovered):
-            print(line, file=sys.stderr)
+            LOG.warning(line)
         with ledger.begin({**about, **options.about, "lexveil": version()}) as release:
             charge = LedgerCharge(
                 release, params, outputs, finals, options, has_subjects=has_subjects

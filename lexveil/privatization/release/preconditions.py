@@ -8,7 +8,6 @@ can be cut into words, and are of the model's language.
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -27,6 +26,7 @@ from lexveil.errors import RequestError, option
 from lexveil.formats.chunks import Chunk
 from lexveil.formats.messages import name
 from lexveil.formats.registry import as_source
+from lexveil.logs import logger
 from lexveil.privatization.engine.batch import selected_texts, supported
 from lexveil.privatization.engine.counts import BatchCounts
 from lexveil.privatization.engine.engine import Engine
@@ -45,6 +45,8 @@ from lexveil.runtime.hashes import code_hash, sha256, version
 from lexveil.text.encode import Lexicon, tokenize
 from lexveil.text.languages.detection import other_language
 from lexveil.text.normal_forms import is_punctuation
+
+LOG = logger(__name__)
 
 STAMP = "no-guarantee"
 WORDS = 10_000  # the first ones, which are enough to tell languages apart
@@ -329,9 +331,8 @@ def tell_unmatched(request: Request, found: Iterable[tuple[str, str]]) -> None:
         type_name(kind) for kind, action in (request.types or {}).items() if action != "perturb"
     }
     for kind in sorted(map(str, types - {kind for kind, _ in found})):
-        print(
-            f"no match is of type {kind}, which --type (types=) names, so it changes nothing",
-            file=sys.stderr,
+        LOG.warning(
+            f"no match is of type {kind}, which --type (types=) names, so it changes nothing"
         )
 
 
@@ -406,16 +407,15 @@ class LanguageCheck:
                 self.n_words += count
 
     def tell(self) -> None:
-        """Tell the operator on standard error, if there is something to tell."""
+        """Tell the operator, if there is something to tell."""
         if self.model.suppress_language_warning:
             return
         if (finding := self.finding()) is not None:
-            print(f"CAUTION: the input {finding.sentence}", file=sys.stderr)
+            LOG.warning(f"CAUTION: the input {finding.sentence}")
         if self.n_emptied:
-            print(
+            LOG.warning(
                 f"private to the operator: {self.n_emptied:,} texts are in a script without spaces "
-                "between words; each comes out empty",
-                file=sys.stderr,
+                "between words; each comes out empty"
             )
 
     def finding(self) -> LanguageFinding | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -20,6 +19,7 @@ from lexveil.accounting.shares import WHOLE
 from lexveil.embeddings.neighborhoods import NearTable
 from lexveil.errors import LexveilError, RequestError, option
 from lexveil.formats.chunks import Chunk
+from lexveil.logs import logger
 from lexveil.privatization.engine.batch import Batch, arrow_rows, batch_of
 from lexveil.privatization.engine.counts import (
     ExactSum,
@@ -39,6 +39,8 @@ from lexveil.runtime.pool import Workers
 from lexveil.runtime.stage import Progress, Watch
 from lexveil.text.strings import letters_of
 from lexveil.types import Floats
+
+LOG = logger(__name__)
 
 
 class TwoPassRun:
@@ -130,7 +132,7 @@ class TwoPassRun:
             judge: looks at the counts before anything is reserved; what it raises ends the run.
         """
         settings = self.settings
-        progress = progress_on_stderr("count", 0, "rows", self.watch)
+        progress = Progress("count", 0, "rows", watch=self.watch)
         batches = (
             (chunk, batch_of(chunk, for_ledger=settings.mode == "release"))
             for chunk in self.language.supported(self.chunks(False))
@@ -191,7 +193,7 @@ class TwoPassRun:
 
         worker = self.engine.worker(self.columns)
         charged = iter(self.charged)
-        progress = progress_on_stderr("privatize", self.survey.rows, "rows", self.watch)
+        progress = Progress("privatize", self.survey.rows, "rows", watch=self.watch)
         for chunk, rewritten in rewrite_batches(
             worker, charged_rows(), self.budget, self._workers(), progress
         ):
@@ -223,7 +225,7 @@ class TwoPassRun:
         engine = self.engine
         checked = self.checked
         if checked.audit is None and settings.mode == "release":
-            print(f"the record relies on no audit: {checked.why_no_audit}", file=sys.stderr)
+            LOG.info(f"the record relies on no audit: {checked.why_no_audit}")
         guarantee = engine.guarantee(self.measurement(payment), self.n_columns)
         return PrivacyRecord.of(
             **settings.described(),
@@ -267,11 +269,6 @@ class TwoPassRun:
             **({} if self.language.n_emptied is None else {"emptied": self.language.n_emptied}),
             ledger=payment.costs(),
         )
-
-
-def progress_on_stderr(task: str, total: int, unit: str, watch: Watch | None = None) -> Progress:
-    """Progress on standard error, or by ``watch``: standard output may be the text."""
-    return Progress(task, total, unit, stream=sys.stderr, watch=watch)
 
 
 def _changed() -> LexveilError:

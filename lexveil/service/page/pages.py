@@ -331,11 +331,12 @@ def create_page(session: ExploreSession, token: str, shown: Shown | None = None)
 HOST = "127.0.0.1"
 
 
-def serve(session: ExploreSession, port: int, shown: Shown) -> int:
-    """Serve until SIGTERM or Ctrl-C; print the page's address when it can be opened.
+def serve(session: ExploreSession, port: int, shown: Shown, tell: Callable[[str], object]) -> int:
+    """Serve until SIGTERM or Ctrl-C.
 
     Args:
         port: 0 lets the system choose one.
+        tell: is called with the page's address when it can be opened.
     """
     token = secrets.token_urlsafe(24)
     config = Config(
@@ -356,9 +357,7 @@ def serve(session: ExploreSession, port: int, shown: Shown) -> int:
         # The first answer is then as quick as others.
         session.draw(Form.of(text=next(iter(SAMPLES.values())), epsilon="5"))
         socket.listen()  # who asks at once waits for the answer, and is not turned away
-        print(
-            f"http://{HOST}:{socket.getsockname()[1]}/?token={token}\nCtrl-C ends it.", flush=True
-        )
+        tell(f"http://{HOST}:{socket.getsockname()[1]}/?token={token}")
         with _compiled(session.default):
             Server(config).run([socket])
     finally:

@@ -1,0 +1,79 @@
+"""Messages to people: every module logs by ``logging``, under its own name below ``lexveil``.
+
+The command line and the stages of the graph show messages on standard error. Another program shows
+what its own configuration of ``logging`` asks for: without any, Python shows warnings.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+# The function that gets messages in place of the log, in this thread or task alone.
+_taker: ContextVar[Callable[[str], object] | None] = ContextVar("_taker", default=None)
+
+
+def logger(name: str) -> logging.Logger:
+    """Return the logger of a module, whose messages ``messages_to`` can take."""
+    made = logging.getLogger(name)
+    made.addFilter(_is_logged)
+    return made
+
+
+@contextmanager
+def messages_to(taker: Callable[[str], object]) -> Iterator[None]:
+    """Give the messages of this block to a function, and not to the log; other threads log as
+    before.
+    """
+    token = _taker.set(taker)
+    try:
+        yield
+    finally:
+        _taker.reset(token)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Drop the messages of this block."""
+    with messages_to(lambda _: None):
+        yield
+
+
+@contextmanager
+def messages_on_stderr() -> Iterator[None]:
+    """Show the messages of the whole library on standard error, as plain lines; for a process of
+    Lexveil's own.
+    """
+    library = logging.getLogger("lexveil")
+    if any(isinstance(handler, _StandardError) for handler in library.handlers):
+        yield  # they are shown already
+        return
+    handler = _StandardError()
+    before = (library.level, library.propagate)
+    library.addHandler(handler)
+    library.setLevel(logging.INFO)
+    library.propagate = False
+    try:
+        yield
+    finally:
+        library.removeHandler(handler)
+        library.level, library.propagate = before
+
+
+def _is_logged(record: logging.LogRecord) -> bool:
+    taker = _taker.get()
+    if taker is not None:
+        taker(record.getMessage())
+    return taker is None
+
+
+class _StandardError(logging.Handler):
+    """Writes to what is standard error at that moment."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one message as a line."""
+        sys.stderr.write(f"{self.format(record)}\n")
+        sys.stderr.flush()
