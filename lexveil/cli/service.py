@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     class TermOptions: ...  # noqa: D101
 else:
-    TermOptions = options_of(Terms, ("model", "fixed", "rates"))
+    TermOptions = options_of(Terms, ("model", "fixed"))
 
 service = actions("service")
 key = actions(

@@ -13,6 +13,7 @@ from fastapi.responses import JSONResponse
 from fastapi.security import HTTPBearer
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from lexveil.privatization.adapters.memory import Privatized
 from lexveil.privatization.looking.inspect import texts_in_words
@@ -28,7 +29,7 @@ from lexveil.service.bodies import (
     duplicate_problem,
     problems,
 )
-from lexveil.service.gate import METRICS, Gate, Limits, Metrics, Rates, RequestQueue, key_access
+from lexveil.service.gate import METRICS, Gate, Metrics, RequestQueue, key_access
 from lexveil.service.json_bodies import DuplicateKey, JsonRoute
 from lexveil.service.keys import Keys
 from lexveil.service.refusals import REFUSALS, Refusal
@@ -156,14 +157,19 @@ def create_app(rewriter: TextRewriter) -> FastAPI:
     )
     app.include_router(secured, dependencies=bearer)
     app.include_router(public)
-    rates = None
-    if terms.per_minute is not None:
-        rates = Rates(terms.per_minute, None if terms.rates is None else Path(terms.rates))
-    admit = key_access(
-        None if terms.keys is None else Keys(Path(terms.keys)), rates, open_paths=(HEALTH, READY)
+    keys = None if terms.keys is None else Keys(Path(terms.keys))
+    probes = (HEALTH, READY)
+    # against pages that make their own name one of this machine's (DNS rebinding)
+    app.add_middleware(
+        TrustedHostMiddleware, allowed_hosts=(*LOCAL, *terms.allowed_host), www_redirect=False
     )
-    limits = Limits((*LOCAL, *terms.allowed_host), terms.max_bytes, terms.body_seconds)
-    app.add_middleware(Gate, admit=admit, limits=limits, metrics=metrics, probes=(HEALTH, READY))
+    app.add_middleware(
+        Gate,
+        admit=key_access(keys, open_paths=probes),
+        max_bytes=terms.max_bytes,
+        metrics=metrics,
+        probes=probes,
+    )
     return app
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import socket
 from collections.abc import Callable
 from multiprocessing import forkserver
-from socket import socket as Socket
 from typing import Any
 
 from uvicorn import Config
@@ -53,7 +53,7 @@ class FirstWorker(Process):
     changed.
     """
 
-    def __init__(self, config: Config, sockets: list[Socket]) -> None:
+    def __init__(self, config: Config, sockets: list[socket.socket]) -> None:
         super().__init__(config, sockets)
         self.process: Any = forked(subprocess_started, config, self.target, sockets, None)
 

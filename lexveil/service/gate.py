@@ -1,5 +1,5 @@
-"""The gate that every request passes: host, key, rate and size are checked before a route sees the
-request; then it waits for its turn of the engine, and the metrics count it.
+"""The gate that every request passes: key and size are checked before a route sees the request;
+then it waits for its turn of the engine, and the metrics count it. Starlette checks the host.
 
 Whatever is raised is answered here, in fixed words.
 """
@@ -9,15 +9,10 @@ from __future__ import annotations
 import asyncio
 import hmac
 import logging
-import math
 import os
-import re
-import sqlite3
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeVar
 from urllib.parse import parse_qsl
 
@@ -33,7 +28,6 @@ from lexveil.service.keys import Keys
 from lexveil.service.refusals import Refusal
 
 LOG = logging.getLogger("lexveil.service")
-EVERYBODY = "(no keys)"  # the client's name where no keys are asked for; no key can have it
 METRICS = "/metrics"
 PAGE = "/"
 STATIC = "/static/"
@@ -55,24 +49,8 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 Admit = Callable[[Scope], None]  # lets a request in, or raises a Refusal
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """The limits that a request must keep.
-
-    Attributes:
-        hosts: names that a Host header may have, * for any; against pages that make their own name
-            one of this machine's (DNS rebinding).
-        max_bytes: the largest size of a body.
-        body_seconds: the longest time to wait for a body.
-    """
-
-    hosts: Sequence[str]
-    max_bytes: int
-    body_seconds: float
-
-
 class Gate:
-    """Lets requests in by host, key and size, answers whatever is raised, and logs and counts each
+    """Lets requests in by key and size, answers whatever is raised, and logs and counts each
     by its route.
 
     A path that no route has may be anything, so it is neither logged nor counted by its name. Of
@@ -84,7 +62,7 @@ class Gate:
         self,
         app: ASGIApp,
         admit: Admit,
-        limits: Limits,
+        max_bytes: int,
         metrics: Metrics,
         headers: dict[str, str] | None = None,
         probes: Collection[str] = (),
@@ -92,7 +70,7 @@ class Gate:
         self._answered: dict[str, int | None] = dict.fromkeys(probes)
         self.app = app
         self.admit = admit
-        self.limits = limits
+        self.max_bytes = max_bytes
         self.metrics = metrics
         self.headers = [
             (name.encode(), value.encode()) for name, value in (HEADERS | (headers or {})).items()
@@ -129,32 +107,30 @@ class Gate:
                 self.metrics.wasted.inc()
             await refusal.response()(scope, receive, sending)
         finally:
-            route = getattr(scope.get("route"), "path", "-")
-            seconds = time.perf_counter() - start
-            self.metrics.requests.labels(route, str(status)).inc()
-            self.metrics.seconds.labels(route).observe(seconds)
-            method = scope["method"] if scope["method"] in METHODS else "-"
-            client = scope["state"].get("client") or "-"
-            if self._answered.get(route) != status:
-                LOG.info("%s %s %d %.0f ms key=%s", method, route, status, 1000 * seconds, client)
-            if route in self._answered:
-                self._answered[route] = status
+            self._note(scope, status, time.perf_counter() - start)
+
+    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+        """Log and count a request."""
+        route = getattr(scope.get("route"), "path", "-")
+        self.metrics.requests.labels(route, str(status)).inc()
+        self.metrics.seconds.labels(route).observe(seconds)
+        method = scope["method"] if scope["method"] in METHODS else "-"
+        client = scope["state"].get("client") or "-"
+        if self._answered.get(route) != status:
+            LOG.info("%s %s %d %.0f ms key=%s", method, route, status, 1000 * seconds, client)
+        if route in self._answered:
+            self._answered[route] = status
 
     async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
         # a proxy could take another end than we do
         if "transfer-encoding" in headers and "content-length" in headers:
             raise Refusal("malformed")
-        named = re.fullmatch(r"(\[[^\]]*\]|[^:]*)(:\d+)?", headers.get("host", ""))
-        if "*" not in self.limits.hosts and (
-            named is None or named[1].lower() not in self.limits.hosts
-        ):
-            raise Refusal("invalid_host")
         self.admit(scope)
         declared = headers.get("content-length", "0")
-        if not declared.isdigit() or len(declared) > 18 or int(declared) > self.limits.max_bytes:
+        if not declared.isdigit() or len(declared) > 18 or int(declared) > self.max_bytes:
             raise Refusal("too_large")
-        body = await read_body(receive, self.limits)
+        body = await read_body(receive, self.max_bytes)
         if body is None:  # the client has left
             return
         waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
@@ -169,30 +145,26 @@ class _Broken(Exception):
     """An answer that could not be finished; says nothing."""
 
 
-async def read_body(receive: Receive, limits: Limits) -> bytes | None:
+async def read_body(receive: Receive, max_bytes: int) -> bytes | None:
     """Take a request's body before anything looks at it; None if its client has left.
 
     Raises:
-        Refusal: if it is larger than agreed, or takes longer.
+        Refusal: if it is larger than agreed.
     """
     body = bytearray()
-    try:
-        async with asyncio.timeout(limits.body_seconds):
-            while True:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    return None
-                body += message.get("body", b"")
-                if len(body) > limits.max_bytes:
-                    raise Refusal("too_large")
-                if not message.get("more_body", False):
-                    return bytes(body)
-    except TimeoutError:
-        raise Refusal("slow") from None
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        body += message.get("body", b"")
+        if len(body) > max_bytes:
+            raise Refusal("too_large")
+        if not message.get("more_body", False):
+            return bytes(body)
 
 
-def key_access(keys: Keys | None, rates: Rates | None, open_paths: Collection[str] = ()) -> Admit:
-    """Admit the requests that bring an API key, and each key no more often than was agreed.
+def key_access(keys: Keys | None, open_paths: Collection[str] = ()) -> Admit:
+    """Admit the requests that bring an API key.
 
     Args:
         keys: None lets everybody in.
@@ -200,23 +172,19 @@ def key_access(keys: Keys | None, rates: Rates | None, open_paths: Collection[st
     """
 
     def admit(scope: Scope) -> None:
-        if scope["path"] in open_paths:
+        if keys is None or scope["path"] in open_paths:
             return
-        client = EVERYBODY
-        if keys is not None:
-            kind, _, written = Headers(scope=scope).get("authorization", "").partition(" ")
-            try:
-                key = keys.find(written.strip()) if kind.lower() == "bearer" else None
-            except LexveilError as error:
-                LOG.error("%s", error)
-                raise Refusal("unavailable") from None
-            if key is None:
-                raise Refusal("unauthorized")
-            scope["state"]["client"] = client = key.name
-            if (key.role == "metrics") != (scope["path"] == METRICS):
-                raise Refusal("forbidden")
-        if rates is not None and scope["path"] != METRICS and (seconds := rates.take(client)):
-            raise Refusal("too_many_requests", retry_after=seconds)
+        kind, _, written = Headers(scope=scope).get("authorization", "").partition(" ")
+        try:
+            key = keys.find(written.strip()) if kind.lower() == "bearer" else None
+        except LexveilError as error:
+            LOG.error("%s", error)
+            raise Refusal("unavailable") from None
+        if key is None:
+            raise Refusal("unauthorized")
+        scope["state"]["client"] = key.name
+        if (key.role == "metrics") != (scope["path"] == METRICS):
+            raise Refusal("forbidden")
 
     return admit
 
@@ -294,49 +262,6 @@ class RequestQueue:
             return await asyncio.get_running_loop().run_in_executor(self._thread, work)
         finally:
             self._turn.release()
-
-
-class Rates:
-    """Buckets that hold a minute's requests of each client and fill up evenly; all workers draw
-    from them together.
-
-    They lie in a file of SQLite, whose locks end with their process: who is killed holds none.
-
-    Args:
-        per_minute: requests of one client.
-        path: the path of the file; None counts in this process alone.
-        clock: seconds, the same in all processes.
-    """
-
-    def __init__(
-        self, per_minute: int, path: Path | None = None, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self.per_minute = per_minute
-        self._clock = clock
-        self._buckets = sqlite3.connect(
-            path or ":memory:", timeout=60, isolation_level=None, check_same_thread=False
-        )
-        self._buckets.execute("pragma synchronous = off")
-        self._buckets.execute(
-            "create table if not exists buckets (client text primary key, tokens real, at real)"
-        )
-
-    def take(self, client: str) -> float:
-        """Take a request of a client: 0, or the seconds after which there is one to take."""
-        full = float(self.per_minute)
-        self._buckets.execute("begin immediate")
-        now = self._clock()
-        found = self._buckets.execute(
-            "select tokens, at from buckets where client = ?", (client,)
-        ).fetchone()
-        tokens, at = found or (full, now)
-        tokens = min(full, tokens + (now - at) * full / 60)
-        taken = tokens >= 1
-        self._buckets.execute(
-            "insert or replace into buckets values (?, ?, ?)", (client, tokens - taken, now)
-        )
-        self._buckets.execute("commit")
-        return 0.0 if taken else math.ceil((1 - tokens) * 60 / full)
 
 
 # environment variable of the client library: where workers add up

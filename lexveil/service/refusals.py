@@ -8,14 +8,12 @@ from starlette.responses import JSONResponse
 
 # HTTP status and message, by code.
 REFUSALS = {
-    "invalid_host": (400, "the Host header is none of this service's names"),
     "malformed": (400, "the request cannot be read"),
     "unauthorized": (401, "give a valid API key: Authorization: Bearer KEY"),
     "no_token": (401, "no valid token: open the address that `lexveil explore` printed, all of it"),
     "forbidden": (403, "this API key is not for this address"),
     "not_found": (404, "there is nothing at this address"),
     "not_allowed": (405, "the address does not take this method"),
-    "slow": (408, "the request's body did not arrive in time"),
     "exhausted": (
         409,
         "the cap leaves nothing for at least one of the subjects; nothing was charged",
@@ -34,7 +32,6 @@ REFUSALS = {
         422,
         "these settings cannot be used here; the operator finds the reason in the service's log",
     ),
-    "too_many_requests": (429, "this API key has asked too often; ask again later"),
     "failed": (500, "the service failed"),
     "charged": (500, "the texts were charged and could not be handed out: the epsilon stays spent"),
     "busy": (503, "too many requests wait; ask again later"),
@@ -42,7 +39,7 @@ REFUSALS = {
 }
 
 
-class Refusal(Exception):
+class Refusal(Exception):  # noqa: N818 - an answer
     """Refusal of a request: a response without texts.
 
     Attributes:

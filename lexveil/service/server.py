@@ -9,11 +9,11 @@ import logging.config
 import multiprocessing
 import os
 import signal
+import socket
 import sys
 import tempfile
 import threading
 from pathlib import Path
-from socket import socket as Socket
 from typing import Any
 
 from fastapi import FastAPI
@@ -68,9 +68,7 @@ def serve(terms: Terms) -> int:
         # before workers import the client library
         os.environ[METRICS_FOLDER] = str(Path(folder, "metrics"))
         os.environ |= ONE_THREAD  # what is answered and worked out side by side shares the cores
-        os.environ[VARIABLE] = terms.model_copy(
-            update={"rates": str(Path(folder, "rates"))}
-        ).model_dump_json()
+        os.environ[VARIABLE] = terms.model_dump_json()
         config = Config(
             "lexveil.service.server:worker",
             factory=True,
@@ -87,17 +85,17 @@ def serve(terms: Terms) -> int:
             ws="none",
             lifespan="off",
         )
-        socket = bound(config, f"--host {terms.host} --port {terms.port}")
+        listening = bound(config, f"--host {terms.host} --port {terms.port}")
         # What epsilons mean is worked out beside the service: an answer has no time for it.
         computing = forked(compute_meanings, terms)
         computing.daemon = True
         if terms.is_complete:
             computing.start()
-        parent = Supervisor(config, [socket])
+        parent = Supervisor(config, [listening])
         try:
             parent.run()
         finally:
-            socket.close()
+            listening.close()
             os.environ.pop(REPLACES, None)
             if terms.is_complete:
                 computing.kill()
@@ -105,7 +103,7 @@ def serve(terms: Terms) -> int:
         return WRONG if WRONG in ends else int(STARTUP_FAILURE in ends)
 
 
-def bound(config: Config, asked: str) -> Socket:
+def bound(config: Config, asked: str) -> socket.socket:
     """The socket to listen at.
 
     Raises:
@@ -228,7 +226,7 @@ def _end_with_parent() -> None:
 class Quiet(logging.Formatter):
     """Shows what happened and where, never the message of an exception, which may quote a text."""
 
-    def formatException(self, ei: Any) -> str:
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - of logging
         """The traceback without messages."""
         return crash_report(ei[1])
 

@@ -50,8 +50,6 @@ class Terms(Options):
     """its name; None as of ``Model.load``"""
     fixed: dict[str, object] = Field({})
     """fields of ``Request`` that requests cannot change"""
-    rates: str | None = None
-    """file in which workers count requests together; None counts in each by itself"""
     host: Annotated[str, OptionHelp(metavar="ADDRESS")] = "127.0.0.1"
     """address to listen at; any but this machine's own needs --keys and --allowed-host"""
     port: Annotated[Count, Field(ge=0, le=65535), OptionHelp(metavar="N")] = 8750
@@ -63,8 +61,8 @@ class Terms(Options):
     keys: Annotated[str | None, OptionHelp(metavar="FILE")] = None
     """file of accepted API keys (default: anyone who can reach the port is served)"""
     allowed_host: Annotated[tuple[str, ...], OptionHelp(metavar="NAME")] = ()
-    """a host name of this service in requests, besides localhost; * is any; can be given several
-    times"""
+    """a host name of this service in requests, besides localhost; * is any, *.NAME any below it;
+    can be given several times"""
     subjects: Literal["shared", "by-key"] = "shared"
     """shared: a subject's name, or an equal text without one, is one subject for all clients, who
     so learn of each other; by-key: each API key has its own subjects, and a person known to two
@@ -75,8 +73,6 @@ class Terms(Options):
     """largest number of texts in a request"""
     max_bytes: Limit = 2**20
     """largest size of a request's body, in bytes"""
-    per_minute: Annotated[Limit | None, OptionHelp(metavar="N")] = None
-    """largest number of requests per minute and API key (default: no limit)"""
     queue: Limit = 64
     """number of requests that may wait in one worker; more are refused"""
     queue_seconds: Seconds = 30.0
@@ -85,8 +81,6 @@ class Terms(Options):
     """seconds to wait for other processes that use the ledger"""
     wait_ready: bool = False
     """answer no request, not even GET /v1/health, before the first worker is ready"""
-    body_seconds: Seconds = 30.0
-    """seconds to wait for a request's body"""
 
     @property
     def is_complete(self) -> bool:
@@ -102,6 +96,15 @@ class Terms(Options):
             return not ipaddress.ip_address(self.host).is_loopback
         except ValueError:
             return self.host != "localhost"
+
+    @model_validator(mode="after")
+    def _names_hosts(self) -> Self:
+        for name in self.allowed_host:
+            if name != "*" and "*" in name.removeprefix("*."):
+                raise ValueError(
+                    f"{option('allowed_host')} {name}: a * stands alone, or as *. before a name"
+                )
+        return self
 
     @model_validator(mode="after")
     def _asks_who(self) -> Self:

@@ -1,5 +1,6 @@
 """Container, compose and systemd files are sound, and what they run is there."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -7,6 +8,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+
+from lexveil.service.terms import Terms
 
 DEPLOY = Path(__file__).parents[2] / "examples" / "deploy"
 BIN = Path(sys.executable).parent
@@ -57,3 +60,15 @@ def test_units_are_sound(tmp_path: Path) -> None:
         text = unit.read_text(encoding="utf-8").replace("/opt/lexveil/bin/lexveil", sys.executable)
         (tmp_path / unit.name).write_text(text, encoding="utf-8")
         assert checked(analyze, "verify", "--man=no", tmp_path / unit.name) == ""
+
+
+def test_the_proxy_passes_all_that_the_service_answers(tmp_path: Path) -> None:
+    """The limit of a body is the service's own; nginx, where it is installed, reads the file."""
+    text = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
+    assert "client_max_body_size 1m;" in text and Terms().max_bytes == 2**20
+    nginx = shutil.which("nginx")
+    if nginx is None:
+        pytest.skip("no nginx here")
+    text = re.sub(r"ssl_certificate.*;|(?<=443) ssl", "", text)
+    (tmp_path / "nginx.conf").write_text(f"events {{}}\nhttp {{\n{text}\n}}\n", encoding="utf-8")
+    checked(nginx, "-t", "-p", tmp_path, "-c", "nginx.conf")

@@ -1,4 +1,4 @@
-"""Admission to the service by hosts, keys, rates and sizes; refusals contain nothing from the
+"""Admission to the service by hosts, keys and sizes; refusals contain nothing from the
 request.
 """
 
@@ -14,7 +14,7 @@ from unittest.mock import AsyncMock
 import pytest
 
 from lexveil.errors import RequestError
-from lexveil.service.gate import Limits, Rates, RequestQueue, read_body
+from lexveil.service.gate import RequestQueue, read_body
 from lexveil.service.keys import add_key, remove_key
 from lexveil.service.refusals import Refusal
 from tests.german_texts import german_texts
@@ -101,17 +101,34 @@ def test_other_names_of_this_machine_are_refused(service: Make, ledger: Path, ho
     client = service()
     for method, path in (("GET", "/v1/health"), ("POST", PATH), ("GET", "/nothing")):
         answer = client.request(method, path, headers={"host": host}, json={"texts": ["a fire"]})
-        assert answer.status_code == 400 and answer.headers["content-type"] == "application/json"
-        message = "the Host header is none of this service's names"
-        assert answer.json() == {
-            "error": {"code": "invalid_host", "message": message, "charged": False}
-        }
+        assert (answer.status_code, answer.text) == (400, "Invalid host header")
         assert answer.headers["cache-control"] == "no-store"
     assert not (ledger / "ledger.sqlite").exists() or charges(ledger) == []
     allowed = client.get(
         "/v1/health", headers={"host": "TESTSERVER:8080", "origin": "http://a.example"}
     )
     assert allowed.status_code == 200 and "access-control-allow-origin" not in allowed.headers
+
+
+@pytest.mark.parametrize(
+    ("allowed", "host", "status"),
+    [
+        pytest.param("*", "a.example", 200, id="any name"),
+        pytest.param("*.example", "a.example", 200, id="any name of a domain"),
+        pytest.param("*.example", "a.test", 400, id="another domain"),
+        pytest.param("a.example", "[::1]:8750", 200, id="this machine"),
+    ],
+)
+def test_names_are_those_that_are_allowed(
+    service: Make, allowed: str, host: str, status: int
+) -> None:
+    client = service(allowed_host=(allowed,))
+    assert client.get("/v1/health", headers={"host": host}).status_code == status
+
+
+def test_a_name_with_a_star_inside_is_refused(service: Make) -> None:
+    with pytest.raises(ValueError, match=r"a\*b: a \* stands alone, or as \*\. before a name"):
+        service(allowed_host=("a*b",))
 
 
 def test_keys_say_who_may_ask_for_what(service: Make, tmp_path: Path, ledger: Path) -> None:
@@ -237,38 +254,13 @@ def test_sizes_are_limited(service: Make, ledger: Path) -> None:
     assert client.post(PATH, json={"texts": ["a" * 200]}).status_code == 413 and not ledger.exists()
 
 
-def test_a_body_that_is_too_large_or_does_not_come_is_not_read_to_its_end() -> None:
+def test_a_body_that_is_too_large_is_not_read_to_its_end() -> None:
     endless = AsyncMock(
         return_value={"type": "http.request", "body": b"x" * 100, "more_body": True}
     )
-    for receive, seconds, code in (
-        (endless, 60, "too_large"),
-        (asyncio.Event().wait, 0.01, "slow"),
-    ):
-        with pytest.raises(Refusal) as refused:
-            asyncio.run(read_body(receive, Limits((), 1000, seconds)))
-        assert refused.value.code == code
+    with pytest.raises(Refusal, match="too_large"):
+        asyncio.run(read_body(endless, 1000))
     assert endless.await_count == 11
-
-
-def test_who_asks_too_often_waits(service: Make) -> None:
-    client = service(per_minute=1)
-    statuses = [client.post("/v1/inspect", json={"texts": ["a"]}) for _ in range(2)]
-    assert [answer.status_code for answer in statuses] == [200, 429]
-    assert 1 <= int(statuses[-1].headers["Retry-After"]) <= 60
-    assert client.get("/v1/health").status_code == 200 and client.get("/metrics").status_code == 200
-
-
-def test_workers_count_together_and_buckets_fill_up(tmp_path: Path) -> None:
-    now = 1000.0
-    file = tmp_path / "rates"
-    one, two = (Rates(60, file, lambda: now) for _ in range(2))
-    assert [rates.take("a") for rates in (one, two) * 30] == [0.0] * 60
-    assert one.take("a") == two.take("a") == 1 and two.take("b") == 0
-    now += 1.5
-    assert two.take("a") == 0 and one.take("a") == 1
-    now += 1000
-    assert [one.take("a") for _ in range(61)] == [0.0] * 60 + [1]
 
 
 def test_more_than_can_wait_are_sent_away() -> None:

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Mount, Route
@@ -38,7 +39,6 @@ from lexveil.service.gate import (
     PAGE_HEADERS,
     TOKEN_HEADER,
     Gate,
-    Limits,
     Metrics,
     RequestQueue,
     token_access,
@@ -51,7 +51,7 @@ from lexveil.service.terms import LOCAL
 
 T = TypeVar("T")
 FOLDER = Path(__file__).parent
-LIMITS = Limits(LOCAL, max_bytes=2**18, body_seconds=10.0)
+MOST_BYTES = 2**18  # of a body
 # a model's first mechanism can take that long
 QUEUE = 32
 QUEUE_SECONDS = 60.0
@@ -322,8 +322,13 @@ def create_page(session: ExploreSession, token: str, shown: Shown | None = None)
         ],
         exception_handlers={LexveilError: pages.failed},
     )
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=LOCAL, www_redirect=False)
     app.add_middleware(
-        Gate, admit=token_access(token), limits=LIMITS, metrics=Metrics(), headers=PAGE_HEADERS
+        Gate,
+        admit=token_access(token),
+        max_bytes=MOST_BYTES,
+        metrics=Metrics(),
+        headers=PAGE_HEADERS,
     )
     return app
 
