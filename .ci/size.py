@@ -99,36 +99,43 @@ def form(tops: tuple[str, ...]) -> dict[str, str]:
     }
 
 
-def main() -> None:
-    """Print the tables."""
+def length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Number of lines of a function."""
+    return (function.end_lineno or function.lineno) - function.lineno + 1
+
+
+def print_functions() -> None:
+    """Print the functions that are long or have many parameters, kernels apart."""
+    measures = {
+        f"functions over {LONG_FUNCTION} lines": (length, LONG_FUNCTION),
+        f"signatures over {MANY_PARAMETERS} parameters": (n_parameters, MANY_PARAMETERS),
+    }
+    for heading, (measure, limit) in measures.items():
+        found = [
+            f"{name}:{function.lineno} {function.name} ({measure(function)})"
+            for name, _, tree in modules(*LIBRARY)
+            for function in functions(tree)
+            if measure(function) > limit and "/kernels/" not in name and not is_compiled(function)
+        ]
+        print(f"\n{heading}, kernels apart: {len(found)}", *found, sep="\n  ")
+
+
+def print_repeated_classes() -> None:
+    """Print the names that several classes have."""
     classes: dict[str, list[str]] = {}
-    untyped = 0
-    long = []
-    wide_signature = []
-    for name, source, tree in modules(*LIBRARY):
-        untyped += source.count("dict[str, Any]")
+    for name, _, tree in modules(*LIBRARY):
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
                 classes.setdefault(node.name, []).append(name)
-        for function in functions(tree):
-            if "/kernels/" in name or is_compiled(function):
-                continue
-            place = f"{name}:{function.lineno} {function.name}"
-            length = (function.end_lineno or function.lineno) - function.lineno + 1
-            if length > LONG_FUNCTION:
-                long.append(f"{place} ({length})")
-            if n_parameters(function) > MANY_PARAMETERS:
-                wide_signature.append(f"{place} ({n_parameters(function)})")
-    twice = {name: places for name, places in classes.items() if len(places) > 1}
-    for heading, items in (
-        (f"functions over {LONG_FUNCTION} lines, kernels apart", long),
-        (f"signatures over {MANY_PARAMETERS} parameters, kernels apart", wide_signature),
-        (
-            "classes defined twice",
-            [f"{name}: {', '.join(places)}" for name, places in sorted(twice.items())],
-        ),
-    ):
-        print(f"\n{heading}: {len(items)}", *items, sep="\n  ")
+    twice = [f"{name}: {', '.join(places)}" for name, places in classes.items() if len(places) > 1]
+    print(f"\nclasses defined twice: {len(twice)}", *sorted(twice), sep="\n  ")
+
+
+def main() -> None:
+    """Print the tables."""
+    print_functions()
+    print_repeated_classes()
+    untyped = sum(source.count("dict[str, Any]") for _, source, _ in modules(*LIBRARY))
     docs = [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")]
     lines = [line for path in docs for line in path.read_text(encoding="utf-8").splitlines()]
     wide = sum(len(line) > WIDE_LINE for line in lines)

@@ -151,7 +151,15 @@ class Measuring:
         """
         chosen = model.params.policy
         policy = Policy.of(strategy, chosen.stopwords, chosen.punctuation, chosen.oov)
-        settings = Settings(mechanism, strategy, 1.0, None, SEED, policy, False)
+        settings = Settings(
+            mechanism,
+            strategy,
+            base_epsilon=1.0,
+            budget=None,
+            seed=SEED,
+            policy=policy,
+            keep_layout=False,
+        )
         self.engine = Engine(settings, model)
         self.public = PublicWords.of(model, mechanism, strategy, policy)
         self.range = RANGES.get(mechanism, RANGE)

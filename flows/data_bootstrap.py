@@ -8,6 +8,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from lexveil.data.default import DEFAULT_MD5, DRUG_PACKAGE, has_drug_reviews
 from lexveil.errors import RequestError
@@ -41,57 +42,79 @@ def ensure_data(say: Callable[[str], None]) -> None:
     """
     if DATA.is_dir() and any(DATA.iterdir()):
         return
-    from lexveil.data.data_store import materialize_default, use_default
+    from lexveil.data.data_store import use_default
 
     if not POINTER.exists():
         say(f"no data yet: making the embedded default{_smaller()}")
         use_default(Path())
         return
     with open_repo() as repo:
-        from dvc.exceptions import CheckoutError, DvcException
-
         (out,) = repo.stage.collect(str(POINTER))[0].outs
-        try:
-            damaged = Files(repo).drop_damaged(str(out.hash_info.value))
-            if damaged:
-                say(
-                    f"DVC's cache has {damaged} damaged object{'s' * (damaged != 1)} of "
-                    "data/; removed from it"
-                )
-            if out.get_obj() is not None and not out.changed_cache():
-                say("data/ is absent: taken from DVC's cache")
-                repo.checkout([str(POINTER)])
-                return
-        except CheckoutError:
-            pass
-        # Make the default elsewhere and compare it first: a run would accept any data/ and rewrite
-        # data.dvc.
-        try:
-            materialize_default(TRIAL)
-            files = [file for file in (TRIAL / DATA).rglob("*") if file.is_file()]
-            made = {file.relative_to(TRIAL / DATA).as_posix(): file_md5(file) for file in files}
-            if digest(made) == out.hash_info.value:
-                say("data/ is absent: making the embedded default, which data.dvc names")
-                if DATA.is_dir():
-                    DATA.rmdir()
-                os.replace(TRIAL / DATA, DATA)
-                return
-        finally:
-            shutil.rmtree(TRIAL, ignore_errors=True)
-        if out.hash_info.value == DEFAULT_MD5 and not has_drug_reviews():
+        named = str(out.hash_info.value)
+        if _take_from_cache(repo, out, say) or _make_default(named, say):
+            return
+        if named == DEFAULT_MD5 and not has_drug_reviews():
             say(f"data/ is absent: making the embedded default{_smaller()}")
             use_default(Path())
             return
-        reason = "no DVC remote is set up"
-        if repo.config["core"].get("remote"):
-            try:
-                say("data/ is absent: fetching it from the DVC remote")
-                repo.pull([str(POINTER)])
-                return
-            except DvcException as error:
-                reason = f"`dvc pull` failed: {' '.join(str(error).split())[:200]}"
-    raise RequestError(
-        f"data/ is absent, data.dvc does not name the embedded default, and {reason}; bring "
-        "the data back by "
-        "`dvc pull`, or choose other data by `lexveil data use` or `lexveil data default`"
-    )
+        why_not = _fetch(repo, say)
+    if why_not is not None:
+        raise RequestError(
+            f"data/ is absent, data.dvc does not name the embedded default, and {why_not}; bring "
+            "the data back by `dvc pull`, or choose other data by `lexveil data use` or `lexveil "
+            "data default`"
+        )
+
+
+def _take_from_cache(repo: Any, out: Any, say: Callable[[str], None]) -> bool:
+    """Return whether DVC's cache has all of data/, which is then there."""
+    from dvc.exceptions import CheckoutError
+
+    try:
+        damaged = Files(repo).drop_damaged(str(out.hash_info.value))
+        if damaged:
+            plural = "s" * (damaged != 1)
+            say(f"DVC's cache has {damaged} damaged object{plural} of data/; removed from it")
+        if out.get_obj() is None or out.changed_cache():
+            return False
+        say("data/ is absent: taken from DVC's cache")
+        repo.checkout([str(POINTER)])
+    except CheckoutError:
+        return False
+    return True
+
+
+def _make_default(named: str, say: Callable[[str], None]) -> bool:
+    """Return whether data.dvc names the embedded default, which is then there.
+
+    It is made elsewhere and compared first: a run would accept any data/ and rewrite data.dvc.
+    """
+    from lexveil.data.data_store import materialize_default
+
+    try:
+        materialize_default(TRIAL)
+        files = [file for file in (TRIAL / DATA).rglob("*") if file.is_file()]
+        made = {file.relative_to(TRIAL / DATA).as_posix(): file_md5(file) for file in files}
+        if digest(made) != named:
+            return False
+        say("data/ is absent: making the embedded default, which data.dvc names")
+        if DATA.is_dir():
+            DATA.rmdir()
+        os.replace(TRIAL / DATA, DATA)
+    finally:
+        shutil.rmtree(TRIAL, ignore_errors=True)
+    return True
+
+
+def _fetch(repo: Any, say: Callable[[str], None]) -> str | None:
+    """Fetch data/ from the DVC remote; return why that cannot be done, and None if it is done."""
+    from dvc.exceptions import DvcException
+
+    if not repo.config["core"].get("remote"):
+        return "no DVC remote is set up"
+    try:
+        say("data/ is absent: fetching it from the DVC remote")
+        repo.pull([str(POINTER)])
+    except DvcException as error:
+        return f"`dvc pull` failed: {' '.join(str(error).split())[:200]}"
+    return None

@@ -245,7 +245,7 @@ class _SparkJob:
         self.whole = self.hadoop.Path(self.staging, "whole")
         for status in self.files.listStatus(beside) if self.files.exists(beside) else ():
             if is_left(status.getPath().getName()):
-                self.files.delete(status.getPath(), True)
+                self.files.delete(status.getPath(), True)  # noqa: FBT003 - Java
 
     def count(self, rewriter: Rewriter) -> Iterator[pa.RecordBatch]:
         """Yield the epsilon and the tokens that each subject spends, added up by Spark; each batch
@@ -300,7 +300,7 @@ class _SparkJob:
         )
         if not (is_new or self.append):
             raise meanwhile
-        out = self.files.create(self.hadoop.Path(self.whole, file), False)
+        out = self.files.create(self.hadoop.Path(self.whole, file), False)  # noqa: FBT003 - Java
         out.write(json.dumps(record.to_dict(), indent=2, sort_keys=True).encode())
         out.close()
         if is_new:
@@ -312,7 +312,7 @@ class _SparkJob:
                 raise meanwhile
             return
         self._rename(self.hadoop.Path(self.whole, file), self.hadoop.Path(self.target, file))
-        written = self.files.listFiles(self.whole, True)
+        written = self.files.listFiles(self.whole, True)  # noqa: FBT003 - Java
         root = self.whole.toUri()
         while written.hasNext():
             path = written.next().getPath()
@@ -330,7 +330,7 @@ class _SparkJob:
     def discard(self) -> None:
         """Remove the hidden folder."""
         with suppress(Exception):  # an error here would hide the one that led here
-            self.files.delete(self.staging, True)
+            self.files.delete(self.staging, True)  # noqa: FBT003 - Java
 
 
 class _Merged(AccumulatorParam[RunTotals]):  # type: ignore[misc]
@@ -342,7 +342,9 @@ class _Merged(AccumulatorParam[RunTotals]):  # type: ignore[misc]
         """Return the totals of nothing."""
         return RunTotals()
 
-    def addInPlace(self, value1: RunTotals, value2: RunTotals) -> RunTotals:
+    def addInPlace(  # noqa: N802 - of Spark
+        self, value1: RunTotals, value2: RunTotals
+    ) -> RunTotals:
         """Return the sum of both totals."""
         return value1.merge(value2)
 

@@ -77,7 +77,7 @@ class Project:
         params = load_params(folder / paths.PARAMS, *advice)
         configuration = load_configuration(folder / paths.CONFIGURATION)
         configuration.require_segmentation(params)
-        return cls(folder, params, configuration, True)
+        return cls(folder, params, configuration, is_project=True)
 
     @classmethod
     def of_user(cls) -> Self:
@@ -85,7 +85,7 @@ class Project:
         configuration = Configuration().changed(
             ledger={"folder": LEDGER, "anchor": ANCHOR}, machine={"temp_directory": WORK}
         )
-        return cls(paths.user_data(), parse_params({"seed": SEED}), configuration, False)
+        return cls(paths.user_data(), parse_params({"seed": SEED}), configuration, is_project=False)
 
     def path(self, relative: Path | str) -> Path:
         """Return a path inside the folder, for a relative path of the settings or of

@@ -121,7 +121,15 @@ def bounds_audit(
         epsilon: the claim, in 1 / units of the metric.
     """
     if len(ids) < 2:
-        return ExactResult(epsilon, 0.0, None, None, 0, False, "bounds")
+        return ExactResult(
+            claimed=epsilon,
+            audited=0.0,
+            pair=None,
+            output=None,
+            n_pairs=0,
+            violation=False,
+            method="bounds",
+        )
     allowed = epsilon * distances(ids, ids).T
     loss = np.maximum(stays[None, :] - reached, 0.0)
     np.fill_diagonal(loss, 0.0)

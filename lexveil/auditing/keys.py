@@ -34,7 +34,12 @@ def key_audit(place: str, worker: BatchWorker) -> AuditFinding:
         return AuditFinding.fact(place, "keys", wrong, "")
     if not all(drawn):
         return AuditFinding(
-            place, "keys", False, None, "inconclusive: a process that was forked gave no keys", True
+            place,
+            "keys",
+            violation=False,
+            evidence=None,
+            detail="inconclusive: a process that was forked gave no keys",
+            inconclusive=True,
         )
     return AuditFinding.fact(
         place, "keys", [], f"{len(keys):,} of batches, of {len(drawn)} processes: none twice"

@@ -188,7 +188,15 @@ class Releasing:
             pq.read_table(target.with_name(f"{target.name}.tokens.parquet")), len(names)
         )
         return Release(
-            self.toy, names, documents, budget, False, outputs, logged, subjects, done.record
+            self.toy,
+            names,
+            documents,
+            budget,
+            consistent=False,
+            outputs=outputs,
+            logged=logged,
+            subjects=subjects,
+            record=done.record,
         )
 
     def capped(self, documents: dict[str, Document], budget: float) -> tuple[Release, list[str]]:
@@ -265,11 +273,11 @@ class Releasing:
                 names,
                 documents,
                 budget,
-                False,
-                [],
-                costs,
-                _subjects(len(names), run),
-                record,
+                consistent=False,
+                outputs=[],
+                logged=costs,
+                subjects=_subjects(len(names), run),
+                record=record,
             )
             for run in sources
         ], wrong

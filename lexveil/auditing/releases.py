@@ -331,7 +331,14 @@ def distributions(
         return found
     why = f"sampled tokens are not {'by the base measure' if claim.in_context else 'uniform'}"
     return FitResult(
-        found.claimed, found.tests, found.draws, error, chance, why, found.factor, True
+        found.claimed,
+        found.tests,
+        found.draws,
+        error=error,
+        least=chance,
+        worst=why,
+        factor=found.factor,
+        violation=True,
     )
 
 
@@ -406,7 +413,16 @@ def reuse(
     )
     if length > REPEATED // 2:
         unclear = f"inconclusive: outputs of one word are equal {share:.0%} of the time"
-        return [AuditFinding(place, "noise", False, None, unclear, True)]
+        return [
+            AuditFinding(
+                place,
+                "noise",
+                violation=False,
+                evidence=None,
+                detail=unclear,
+                inconclusive=True,
+            )
+        ]
     windows = [
         row[start : start + length].tobytes()
         for codes in runs

@@ -125,7 +125,16 @@ def sampled_audit(
     comparisons = min(comparisons, int(_claimed(allowed).sum()))
     if not comparisons:
         power = dict.fromkeys(map(str, POWERED))
-        return SampledResult(epsilon, 0.0, confidence, 0, half, None, False, power)
+        return SampledResult(
+            claimed=epsilon,
+            audited=0.0,
+            confidence=confidence,
+            comparisons=0,
+            samples=half,
+            worst=None,
+            violation=False,
+            power=power,
+        )
     error = (1 - confidence) / (2 * comparisons)
     pairs, chosen = _select(
         order, choose, allowed, float(norm.isf(error)), half / quarter, comparisons

@@ -320,4 +320,4 @@ def build_scale(
         source, output, model, text_column, label_column, as_given=as_given, is_public=public
     )
     print(f"written: {output}")
-    show(scales.shown(str(output), model), False, scales.as_text)
+    show(scales.shown(str(output), model), as_json=False, as_text=scales.as_text)

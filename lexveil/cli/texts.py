@@ -102,7 +102,7 @@ def privatize(
         done = privatize_file(in_file, out_file, request, model=words.name)
     stream = sys.stderr if output == "-" else sys.stdout  # standard output is then the text itself
     if json:
-        show(done.record.to_dict(), True, stream=stream)
+        show(done.record.to_dict(), as_json=True, stream=stream)
     else:
         say("\n".join(statement(done.record, done.operator, _files(done, output))), stream)
     return _exit_code(done.operator)
@@ -198,7 +198,7 @@ def _preview(
     ):
         found = preview(in_file, n_rows, request, model=model)
     if json:
-        show(found.to_dict(), True)
+        show(found.to_dict(), as_json=True)
         return 0
     from lexveil.cli.preview import show_preview
 

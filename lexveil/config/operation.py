@@ -188,7 +188,7 @@ class ReleaseParams(Documented):
     max_linkage: float | None = Field(None, gt=0, le=1, examples=[0.05])
     """refuse releases whose source is found more often by whoever has it among 1,000 texts, or of
     which that was not measured; left out: no limit"""
-    without_guarantee: bool = as_requested("without_guarantee", False)
+    without_guarantee: bool = as_requested("without_guarantee", default=False)
 
 
 class InboxParams(Documented):

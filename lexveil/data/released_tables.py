@@ -26,23 +26,31 @@ def read_scores(bigrams: Path, trigrams: Path) -> dict[str, float]:
     return _scores(bigrams, 2) | _scores(trigrams, 3)
 
 
+def _check_token(where: str, token: str, n_words: int) -> None:
+    words = token.split(JOINT)
+    if len(words) != n_words or not all(words):
+        raise RequestError(f"{where}: not {n_words} words joined by {JOINT}")
+    if token != token.lower():
+        raise RequestError(f"{where}: capitals; write the table in lower case")
+
+
+def _finite(where: str, score: object) -> float:
+    if isinstance(score, bool) or not isinstance(score, int | float):
+        raise RequestError(f"{where}: its score is no number")
+    if not math.isfinite(score):
+        raise RequestError(f"{where}: its score is not finite")
+    return float(score)
+
+
 def _scores(file: Path, n_words: int) -> dict[str, float]:
     def checked(entries: list[tuple[str, object]]) -> dict[str, float]:
         scores: dict[str, float] = {}
         for number, (token, score) in enumerate(entries, 1):
             where = f"{shown(file)}, entry {number:,}, {shown(token)}"
-            words = token.split(JOINT)
-            if len(words) != n_words or not all(words):
-                raise RequestError(f"{where}: not {n_words} words joined by {JOINT}")
-            if token != token.lower():
-                raise RequestError(f"{where}: capitals; write the table in lower case")
+            _check_token(where, token, n_words)
             if token in scores:
                 raise RequestError(f"{where}: it is there twice; keep one score")
-            if isinstance(score, bool) or not isinstance(score, int | float):
-                raise RequestError(f"{where}: its score is no number")
-            if not math.isfinite(score):
-                raise RequestError(f"{where}: its score is not finite")
-            scores[token] = float(score)
+            scores[token] = _finite(where, score)
         return scores
 
     try:

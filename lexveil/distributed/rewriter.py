@@ -358,7 +358,11 @@ class Rewriter:
         home = Project.of_user()
         params = home.params.model_copy(update={"mechanisms": self.mechanisms})
         model = Model(
-            replace(home, params=params), packaged, True, True, tuple(map(find_purpose, purposes))
+            replace(home, params=params),
+            packaged,
+            cache_only=True,
+            suppress_language_warning=True,
+            purposes=tuple(map(find_purpose, purposes)),
         )
         with suppress(OSError):  # of a folder that is not there
             engine = Engine(self.settings, model)

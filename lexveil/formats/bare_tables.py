@@ -186,7 +186,7 @@ def _own_list(array: pa.Array) -> pa.Array:
     mask = array.is_null()
     if types.is_fixed_size_list(kind):
         size = kind.list_size
-        valid = np.flatnonzero(array.is_valid().to_numpy(False))
+        valid = np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False))
         places = np.full((len(array), size), -1)
         places[valid] = np.arange(len(valid) * size).reshape(-1, size)
         # No value stays below a null.

@@ -175,7 +175,7 @@ def _rewritten(field: pa.Field) -> pa.Field:
     return (
         field.with_type(rewritten_type(field.type))
         if is_text(field.type)
-        else field.with_nullable(True)
+        else field.with_nullable(nullable=True)
     )
 
 

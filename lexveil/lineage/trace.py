@@ -123,7 +123,7 @@ def history(revision: str | None = None, trust: bool = True) -> Iterator[History
                 f"{option('at')} {revision}: there is no such commit, tag or branch"
             ) from None
         with switch(repo, resolved) as commit:
-            yield _read(repo, files, commit, True)
+            yield _read(repo, files, commit, committed=True)
 
 
 def _read(repo: Repo, files: Files, commit: str | None, committed: bool | None) -> History:

@@ -21,7 +21,7 @@ class RankRemapParameters(Section):
     mahalanobis, vickrey.
     """
 
-    enabled: bool = Field(False, description="move each output to one of its neighbours")
+    enabled: bool = Field(default=False, description="move each output to one of its neighbours")
     c: float = Field(
         0.5, ge=1e-6, le=1e6, description="the i-th neighbour has probability ∝ exp(-c·epsilon·i)"
     )

@@ -26,7 +26,7 @@ class VickreyParameters(Section):
     )
     k: int = Field(2, ge=2, le=7, description="candidates")  # below FEW of the exact search
     exclude_input: bool = Field(
-        False, description="true as in the papers' code: voids the guarantee"
+        default=False, description="true as in the papers' code: voids the guarantee"
     )
 
     @model_validator(mode="after")

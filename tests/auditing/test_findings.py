@@ -50,7 +50,14 @@ def result(*findings: AuditFinding, factor: float | None = 1.2) -> AuditResult:
 def test_the_verdict() -> None:
     right = AuditFinding.fact("release", "budget", [], "all as said")
     wrong = AuditFinding.fact("release", "budget", ["Σε exceeds B"], "all as said")
-    unclear = AuditFinding("release", "noise", False, None, "words hardly move", True)
+    unclear = AuditFinding(
+        "release",
+        "noise",
+        violation=False,
+        evidence=None,
+        detail="words hardly move",
+        inconclusive=True,
+    )
     assert (right.verdict, wrong.verdict, unclear.verdict) == ("holds", "VIOLATED", "inconclusive")
     assert result(right).verdict == "no violation found"
     assert result(right, unclear).verdict == result(right, factor=None).verdict == "inconclusive"

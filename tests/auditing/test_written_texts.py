@@ -58,7 +58,10 @@ def test_false_alarms_are_as_rare_as_stated(monkeypatch: pytest.MonkeyPatch) -> 
     error = 0.2
     fate = TokenFate("perturb", 0, 1.0, 0, 0)
     groups = [(CROWDED, "b", "c"), (CROWDED, "b"), ("c",)]
-    tokens = [WrittenToken(0, -1, -1, fate, True, frozenset(groups[i % 3])) for i in range(n)]
+    tokens = [
+        WrittenToken(0, -1, -1, fate, screens=True, groups=frozenset(groups[i % 3]))
+        for i in range(n)
+    ]
     law: Any = SimpleNamespace(claim=SimpleNamespace(closed=True, in_context=True))
     monkeypatch.setattr(
         written_texts,

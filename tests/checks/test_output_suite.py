@@ -208,7 +208,9 @@ def test_defects_of_the_baseline_stop(check, fault):
 
 
 def test_each_rule_was_seen_to_fail():
-    assert rules_of(output_suite("x", True)) == {first for *_, (first, _, _) in DEFECTS} | {
+    assert rules_of(output_suite("x", is_clean=True)) == {
+        first for *_, (first, _, _) in DEFECTS
+    } | {
         "rows",
         "n_changed",
     }

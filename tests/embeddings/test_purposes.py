@@ -19,7 +19,8 @@ def test_the_distance_on_the_axis_is_that_of_the_formula() -> None:
     unless its own."""
     tokens = ["good", "bad", "not_bad", "fine_art", "table"]
     made = with_axes(
-        space_of(tokens, np.diag([4.0, 1, 2, 2, 2])), [Purpose("s", 2.0, SCORES, "", True)]
+        space_of(tokens, np.diag([4.0, 1, 2, 2, 2])),
+        [Purpose("s", 2.0, SCORES, "", is_public=True)],
     )
     assert made.vectors.shape == (5, 6) and made.vectors.dtype == np.float32
     np.testing.assert_array_equal(made.vectors[:, :5], np.diag([4.0, 1, 2, 2, 2]))

@@ -62,7 +62,7 @@ def test_the_farthest_normal_number() -> None:
     for positive in (True, False):
         assert generator(words(k, positive)).standard_normal() == (most if positive else -most)
     # One step farther is refused, so the generator goes on to the next words.
-    beyond = generator([*words(k + 1, True), 0, 1 << 11])
+    beyond = generator([*words(k + 1, positive=True), 0, 1 << 11])
     assert abs(beyond.standard_normal()) < TAIL + 1
     assert f"{2 * norm.sf(most):.1e}" in PAGE and f"{300 * 2 * norm.sf(most):.1e}" in PAGE
 

@@ -34,7 +34,10 @@ def scale(outside: Path) -> Path:
     tokens = [token for token in Model.load(name="toy").embedding("S1").tokens if token.isalpha()]
     sides = {token: (1.0, -1.0, 0.0)[number % 3] for number, token in enumerate(tokens)}
     write(
-        {token: side for token, side in sides.items() if side}, "a toy", True, outside / "toy.tsv"
+        {token: side for token, side in sides.items() if side},
+        "a toy",
+        is_public=True,
+        file=outside / "toy.tsv",
     )
     return outside / "toy.tsv"
 

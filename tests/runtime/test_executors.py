@@ -143,7 +143,10 @@ def test_a_release_has_noise_of_its_own_in_every_batch(
     policy = Policy("perturb", "keep", "sample")
     made = prepare("madlib", "gst", load_embedding("gst"), policy, load_params().mechanisms)
     components = Components(load_lexicon("gst", Path(), "en"), made.vocabulary, made.mechanism)
-    worker = BatchWorker(Settings("madlib", "S3", 1.0, None, None, policy, False), components)
+    worker = BatchWorker(
+        Settings("madlib", "S3", 1.0, budget=None, seed=None, policy=policy, keep_layout=False),
+        components,
+    )
     text = "the government said that fire services in new south wales were there " + "zorblax " * 12
     batches = [Batch([[text]], [("same",)], part_epsilon=np.ones(1))] * 32
     assert len({part.texts[0][0] for part in ordered_map(worker.rewrite, batches, there)}) == 32

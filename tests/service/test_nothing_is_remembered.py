@@ -24,27 +24,26 @@ from lexveil.service.warm_model import WarmModel
 PLAIN = (str, bytes, int, float, complex, bool, type(None), Path, Enum)
 
 
+def parts(value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        yield from ((f"[{key!r}]", item) for key, item in value.items())
+    elif isinstance(value, list | tuple | set | frozenset):
+        items = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
+        yield from ((f"[{number}]", item) for number, item in enumerate(items))
+    elif type(value).__module__.startswith("lexveil"):  # libraries have caches of their own
+        yield from ((f".{name}", item) for name, item in getattr(value, "__dict__", {}).items())
+        slots = {name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())}
+        yield from (
+            (f".{name}", getattr(value, name)) for name in sorted(slots) if hasattr(value, name)
+        )
+
+
 def kept(root: object) -> dict[str, str]:
     """Return a digest of each value that can be reached from an object or from the library's
     modules, by the place of the value.
     """
     values: dict[str, str] = {}
     seen: dict[int, object] = {}
-
-    def parts(value: Any) -> Iterator[tuple[str, Any]]:
-        if isinstance(value, dict):
-            yield from ((f"[{key!r}]", item) for key, item in value.items())
-        elif isinstance(value, list | tuple | set | frozenset):
-            items = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
-            yield from ((f"[{number}]", item) for number, item in enumerate(items))
-        elif type(value).__module__.startswith("lexveil"):  # libraries have caches of their own
-            yield from ((f".{name}", item) for name, item in getattr(value, "__dict__", {}).items())
-            slots = {
-                name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())
-            }
-            yield from (
-                (f".{name}", getattr(value, name)) for name in sorted(slots) if hasattr(value, name)
-            )
 
     stack: list[tuple[str, Any]] = [("", root)]
     for name, module in sorted(sys.modules.items()):

@@ -123,8 +123,8 @@ def test_purposes_are_axes_of_the_space_and_said_of_what_is_made_with_it(
     write(
         {word: (1.0, -1.0)[number % 2] for number, word in enumerate(words[:40])},
         "a toy",
-        True,
-        Path("side.tsv"),
+        is_public=True,
+        file=Path("side.tsv"),
     )
     named = f"side.tsv@{sha256(Path('side.tsv'))[:12]}"
     change_params(embeddings={"purposes": {named: 2.0}})
@@ -136,7 +136,7 @@ def test_purposes_are_axes_of_the_space_and_said_of_what_is_made_with_it(
     )
     space = load_embedding("word")
     assert np.array_equal(space.vectors[:, :-1], raw)
-    scores = Purpose("side", 2.0, read(Path("side.tsv")).scores, "", True).of(tokens)
+    scores = Purpose("side", 2.0, read(Path("side.tsv")).scores, "", is_public=True).of(tokens)
     assert np.array_equal(np.sign(space.vectors[:, -1]), np.sign(scores))
     meta = json.loads((paths.embedding("word") / "meta.json").read_text(encoding="utf-8"))
     assert (

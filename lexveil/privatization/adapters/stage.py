@@ -111,10 +111,10 @@ class StageRun:
                 base_of(mechanism),
                 strategy,
                 base,
-                None,
-                model.params.seed,
-                policy,
-                False,
+                budget=None,
+                seed=model.params.seed,
+                policy=policy,
+                keep_layout=False,
                 average_words="data",
             )
             self.settings = replace(

@@ -135,7 +135,7 @@ class TwoPassRun:
         progress = Progress("count", 0, "rows", watch=self.watch)
         batches = (
             (chunk, batch_of(chunk, for_ledger=settings.mode == "release"))
-            for chunk in self.language.supported(self.chunks(False))
+            for chunk in self.language.supported(self.chunks(False))  # noqa: FBT003 - a function of one value
         )
         for chunk, counted in count_batches(
             self.engine.worker(self.columns), batches, self._workers(), progress
@@ -182,7 +182,7 @@ class TwoPassRun:
 
         def charged_rows() -> Iterator[tuple[Chunk, Batch]]:
             done = 0
-            for chunk in self.language.supported(self.chunks(True)):
+            for chunk in self.language.supported(self.chunks(True)):  # noqa: FBT003 - a function of one value
                 again.add(chunk)
                 if not again.follows(self.fingerprint):
                     raise _changed()  # before any noise is drawn for what nobody has paid for
