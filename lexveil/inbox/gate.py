@@ -27,7 +27,7 @@ PUBLISHED = ("checks.json", "checks.html")
 REMEMBERED = (IDS, "source_checks.json", "source_checks.html")
 
 
-class NothingToRelease(Exception):  # noqa: N818 - no error
+class NothingToRelease(Exception):
     """Signal that every document is withheld."""
 
 
