@@ -22,7 +22,7 @@ from lexveil.artifacts.project import Project
 from lexveil.artifacts.word_orders import write_word_orders
 from lexveil.auditing.distributions import IN_CONTEXT, ON_LISTS, AuditedSpace, euclidean
 from lexveil.auditing.toys import ToyPieces, crowd, list_orders, places_of, public_counts
-from lexveil.config import NO_BASE, ShareParams
+from lexveil.config import NO_BASE, Configuration, ShareParams
 from lexveil.embeddings.word_orders import WordLists
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.ledger.ledger import Ledger
@@ -246,17 +246,7 @@ def make(
         write_word_orders(
             WordLists(tokens, orders), {}, folder / paths.word_orders(segmentation, name)
         )
-    release: dict[str, object] = {"average_words": float(WORDS_PER_TEXT), "max_token_epsilon": None}
-    if shares.listed != 1.0:
-        file = folder / "listed.txt"
-        file.write_text("\n".join(LISTED) + "\n", encoding="utf-8")
-        release["shares"] = shares.model_copy(update={"list": f"{file}@{sha256(file)[:12]}"})
-    configuration = project.configuration.changed(
-        ledger={"folder": ".lexveil/ledger", "cap": "unlimited"},
-        release=release,
-        machine={"dask_scheduler": None},
-        detection={"detector": None, "protect": None},  # audits are of releases without
-    )
+    configuration = _configuration(folder, project.configuration)
     embeddings = params.embeddings.model_copy(update={"base": NO_BASE})
     # The language model of an audit of releases is invented: one that reads whole texts has no
     # table of what it says.
@@ -279,6 +269,22 @@ def make(
     space = AuditedSpace(vectors[: len(tokens)].astype(np.float64), orders, public)
     by_class = _shares(shares, words) if extra else {}
     return ToyProject(model, strategy, policy, tokens, space, 2.0, by_class, crowded)
+
+
+def _configuration(folder: Path, given: Configuration) -> Configuration:
+    """Return another project's settings, changed to those of a toy project."""
+    shares = given.release.shares
+    release: dict[str, object] = {"average_words": float(WORDS_PER_TEXT), "max_token_epsilon": None}
+    if shares.listed != 1.0:
+        file = folder / "listed.txt"
+        file.write_text("\n".join(LISTED) + "\n", encoding="utf-8")
+        release["shares"] = shares.model_copy(update={"list": f"{file}@{sha256(file)[:12]}"})
+    return given.changed(
+        ledger={"folder": ".lexveil/ledger", "cap": "unlimited"},
+        release=release,
+        machine={"dask_scheduler": None},
+        detection={"detector": None, "protect": None},  # audits are of releases without
+    )
 
 
 def _shares(given: ShareParams, words: Sequence[str]) -> dict[str, float]:
