@@ -386,7 +386,13 @@ def recommend(*, limits: RunLimits = RunLimits(), json: Json = False) -> int:  #
     in_project()
     from lexveil.report import recommend as recommendation
 
-    result = recommendation.recommend(**asdict(limits))
+    kept = recommendation.Limits(
+        min_utility=limits.min_utility,
+        max_attack=limits.max_attack,
+        max_recovery=limits.max_recovery,
+        band=limits.band,
+    )
+    result = recommendation.recommend(kept, dataset=limits.dataset, setting=limits.setting)
     show(result, json, recommendation.as_text)
     return 0 if any(found["fitting"] for found in result["datasets"].values()) else 1
 

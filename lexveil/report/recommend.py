@@ -10,7 +10,7 @@ documents after the same trainings, so they are compared by paired differences.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +128,22 @@ class WeighedRun:
         attack = self.attack
         return Point(self.name, utility.estimate, attack.estimate, utility.paired, attack.paired)
 
+    def summary(self) -> dict[str, object]:
+        """Return both scores as JSON values."""
+        return {"utility": self.utility.summary(), "attack": self.attack.summary()}
+
+    def row(self, standing: str, recovered: float | None) -> dict[str, object]:
+        """Return the run as JSON values, with its standing and the share that is recovered."""
+        keys = ("mechanism", "strategy", "epsilon", "level")
+        settings = {key: self.record[key] for key in keys if key in self.record}
+        return {
+            "run": self.name,
+            **settings,
+            **self.summary(),
+            "standing": standing,
+            "recovered": recovered,
+        }
+
     def recovered(self, dataset: str, band: str) -> float | None:
         """Return the upper end of the 95% interval of the share that the strongest adversary
         recovers; None if it was not measured.
@@ -160,23 +176,31 @@ def read_records() -> list[Record]:
     )
 
 
-def recommend(
-    *,
-    min_utility: float | None = None,
-    max_attack: float | None = None,
-    max_recovery: float | None = None,
-    band: str = "all",
-    dataset: str | None = None,
-    setting: str = "private",
-) -> dict[str, Any]:
-    """Return the runs that keep the limits, by data set.
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits that recommended runs keep; None for no limit.
 
-    Args:
+    Attributes:
         min_utility: smallest acceptable macro F1 of the task.
         max_attack: largest acceptable macro F1 of the adaptive attacker.
         max_recovery: largest share of replaced words of ``band`` that an adversary may recover, by
             the upper end of its 95% interval.
         band: band of words to which ``max_recovery`` refers.
+    """
+
+    min_utility: float | None = None
+    max_attack: float | None = None
+    max_recovery: float | None = None
+    band: str = "all"
+
+
+def recommend(
+    limits: Limits, *, dataset: str | None = None, setting: str = "private"
+) -> dict[str, Any]:
+    """Return the runs that keep the limits, by data set.
+
+    Args:
+        limits: of which utility or attack must be limited.
         dataset: name of the only data set to look at; None takes all that have both scores.
         setting: texts on which utility is measured: rewritten (private) or clean texts.
 
@@ -188,41 +212,17 @@ def recommend(
             was not measured.
         MissingArtifact: if there are no scores yet.
     """
-    if min_utility is None and max_attack is None:
+    if limits.min_utility is None and limits.max_attack is None:
         raise RequestError(
             f"nothing to recommend by: give {option('min_utility')}, {option('max_attack')} or both"
         )
-    limits = {
-        "min_utility": min_utility,
-        "max_attack": max_attack,
-        "max_recovery": max_recovery,
-        "band": band,
-    }
     records = read_records()
-    evaluated = sorted({name for record in records for name in record["datasets"]})
-    if dataset is not None and dataset not in evaluated:
-        raise RequestError(
-            f"{option('dataset')} {dataset}: not evaluated; there are {', '.join(evaluated)}"
-        )
     weighed: dict[str, object] = {}
     left_out: list[str] = []
-    for name in evaluated if dataset is None else [dataset]:
-        scores = {"utility": setting, "attack": ATTACKER}
-        both = [
-            [MacroF1.of(record, name, *score) for score in scores.items()] for record in records
-        ]
-        candidates = [
-            WeighedRun(record, utility, attack)
-            for record, (utility, attack) in zip(records, both, strict=True)
-            if utility is not None and attack is not None
-        ]
+    for name in _datasets(records, dataset):
+        candidates = weighed_runs(records, name, setting)
         if all(candidate.is_clean for candidate in candidates):
-            absent = [
-                score
-                for score, values in zip(scores, zip(*both, strict=True), strict=True)
-                if not any(values)
-            ]
-            left_out.append(f"{name} (no {' and no '.join(absent) or 'run with both'})")
+            left_out.append(f"{name} ({_absent_scores(records, name, setting)})")
         else:
             weighed[name] = of_dataset(name, candidates, limits)
     if not weighed:
@@ -232,7 +232,7 @@ def recommend(
             "attribute and splits (docs/explanation/evaluation.md)"
         )
     return {
-        "limits": limits,
+        "limits": asdict(limits),
         "setting": setting,
         "attacker": ATTACKER,
         "is_per_token": load_params().grid.budget == "token",
@@ -241,9 +241,45 @@ def recommend(
     }
 
 
-def of_dataset(
-    dataset: str, candidates: Sequence[WeighedRun], limits: Mapping[str, Any]
-) -> dict[str, object]:
+def _datasets(records: Sequence[Record], dataset: str | None) -> list[str]:
+    """Return the evaluated data sets, or the one that was requested.
+
+    Raises:
+        RequestError: if the requested data set was not evaluated.
+    """
+    evaluated = sorted({name for record in records for name in record["datasets"]})
+    if dataset is None:
+        return evaluated
+    if dataset not in evaluated:
+        raise RequestError(
+            f"{option('dataset')} {dataset}: not evaluated; there are {', '.join(evaluated)}"
+        )
+    return [dataset]
+
+
+def weighed_runs(records: Sequence[Record], dataset: str, setting: str) -> list[WeighedRun]:
+    """Return the runs that have both scores on a data set."""
+    weighed = []
+    for record in records:
+        utility = MacroF1.of(record, dataset, "utility", setting)
+        attack = MacroF1.of(record, dataset, "attack", ATTACKER)
+        if utility is not None and attack is not None:
+            weighed.append(WeighedRun(record, utility, attack))
+    return weighed
+
+
+def _absent_scores(records: Sequence[Record], dataset: str, setting: str) -> str:
+    """Return the reason why the runs on a data set cannot be weighed."""
+    scores = {"utility": setting, "attack": ATTACKER}
+    absent = [
+        score
+        for score, how in scores.items()
+        if all(MacroF1.of(record, dataset, score, how) is None for record in records)
+    ]
+    return f"no {' and no '.join(absent) or 'run with both'}"
+
+
+def of_dataset(dataset: str, candidates: Sequence[WeighedRun], limits: Limits) -> dict[str, object]:
     """Return the recommendation for one data set.
 
     Args:
@@ -255,79 +291,74 @@ def of_dataset(
             with its scores and its standing; ``like_clean``: runs whose attack is indistinguishable
             from the attack on clean texts; ``readable``: runs with too much recovery, or with no
             measured recovery. No run of ``like_clean`` or ``readable`` is recommended; about the
-            other runs: ``fitting``: names of the runs that are on the frontier and keep the limits,
-            the best first; ``sure``: the runs of ``fitting`` that keep the limits with their
-            margins of error; ``alike``: for each run of ``fitting``, the runs that keep the limits
-            and are indistinguishable from it; ``recommended``: name of the best run; ``nearest``
-            and ``shortfall``: if no run keeps the limits, the run that comes nearest and by how
-            much it misses them, None and 0 if all runs are ``like_clean`` or ``readable``;
-            ``extremes``: the runs with the highest utility and with the lowest attack.
+            other runs: see ``_verdict``; ``extremes``: the runs with the highest utility and with
+            the lowest attack.
     """
     runs = [candidate for candidate in candidates if not candidate.is_clean]
     clean = next((candidate for candidate in candidates if candidate.is_clean), None)
     points = {run.name: run.point for run in runs}
-    standing = dict(zip(points, standings(list(points.values())), strict=True))
-    on_frontier = [point for name, point in points.items() if standing[name] == "frontier"]
-    like_clean = (
-        []
-        if clean is None
-        else [name for name in points if not is_harder(points[name], clean.point)]
-    )
-    recovered = {run.name: run.recovered(dataset, limits["band"]) for run in runs}
+    standing = dict(zip(points, standings([*points.values()]), strict=True))
+    frontier = [points[name] for name, how in standing.items() if how == "frontier"]
+    recovered = {run.name: run.recovered(dataset, limits.band) for run in runs}
+    like_clean = [
+        name
+        for name, point in points.items()
+        if clean is not None and not is_harder(point, clean.point)
+    ]
     readable = too_readable(dataset, recovered, limits)
     private = [point for name, point in points.items() if name not in (*like_clean, *readable)]
-    best, alike = within(private, limits["min_utility"], limits["max_attack"])
+    utility = runs[0].utility
+    attack = runs[0].attack
     return {
-        "n_test": {"utility": runs[0].utility.n_test, "attack": runs[0].attack.n_test},
-        "majority": {"utility": runs[0].utility.majority, "attack": runs[0].attack.majority},
-        "clean": None
-        if clean is None
-        else {"utility": clean.utility.summary(), "attack": clean.attack.summary()},
-        "runs": [
-            {
-                "run": run.name,
-                **{
-                    key: run.record[key]
-                    for key in ("mechanism", "strategy", "epsilon", "level")
-                    if key in run.record
-                },
-                "utility": run.utility.summary(),
-                "attack": run.attack.summary(),
-                "standing": standing[run.name],
-                "recovered": recovered[run.name],
-            }
-            for run in runs
-        ],
-        "fitting": [point.label for point in best.fitting],
-        "sure": [point.label for point in best.sure],
-        "alike": alike,
-        "recommended": None if best.point is None else best.point.label,
+        "n_test": {"utility": utility.n_test, "attack": attack.n_test},
+        "majority": {"utility": utility.majority, "attack": attack.majority},
+        "clean": None if clean is None else clean.summary(),
+        "runs": [run.row(standing[run.name], recovered[run.name]) for run in runs],
         "like_clean": like_clean,
         "readable": readable,
-        "nearest": None if best.nearest is None else best.nearest.label,
-        "shortfall": best.shortfall,
+        **_verdict(private, limits),
         "extremes": {
-            "utility": max(on_frontier, key=lambda point: point.utility.mean).label,
-            "attack": min(on_frontier, key=lambda point: point.attack.mean).label,
+            "utility": max(frontier, key=lambda point: point.utility.mean).label,
+            "attack": min(frontier, key=lambda point: point.attack.mean).label,
         },
     }
 
 
-def too_readable(
-    dataset: str, recovered: Mapping[str, float | None], limits: Mapping[str, Any]
-) -> list[str]:
+def _verdict(private: Sequence[Point], limits: Limits) -> dict[str, object]:
+    """Return the recommendation among runs that are private enough.
+
+    Returns:
+        ``fitting``: names of the runs that are on the frontier and keep the limits, the best first;
+            ``sure``: the runs of ``fitting`` that keep the limits with their margins of error;
+            ``alike``: for each run of ``fitting``, the runs that keep the limits and are
+            indistinguishable from it; ``recommended``: name of the best run; ``nearest`` and
+            ``shortfall``: if no run keeps the limits, the run that comes nearest and by how much it
+            misses them, None and 0 if there is no run.
+    """
+    best, alike = within(private, limits.min_utility, limits.max_attack)
+    return {
+        "fitting": [point.label for point in best.fitting],
+        "sure": [point.label for point in best.sure],
+        "alike": alike,
+        "recommended": None if best.point is None else best.point.label,
+        "nearest": None if best.nearest is None else best.nearest.label,
+        "shortfall": best.shortfall,
+    }
+
+
+def too_readable(dataset: str, recovered: Mapping[str, float | None], limits: Limits) -> list[str]:
     """Return the runs whose recovery is above the limit or was not measured.
 
     Raises:
         RequestError: if recovery is limited and was measured for no run.
     """
-    limit = limits["max_recovery"]
+    limit = limits.max_recovery
     if limit is None:
         return []
     if all(share is None for share in recovered.values()):
         raise RequestError(
             f"{option('max_recovery')}: no run on {dataset} says what is recovered of its "
-            f"{limits['band']} words; "
+            f"{limits.band} words; "
             "`lexveil run` measures it (stage evaluate)"
         )
     return [name for name, share in recovered.items() if share is None or share > limit]

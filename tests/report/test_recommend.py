@@ -14,7 +14,7 @@ import pytest
 from lexveil import MissingArtifact, RequestError, paths
 from lexveil.levels import Level
 from lexveil.recovery.shares import Share
-from lexveil.report.recommend import as_text, commands, recommend
+from lexveil.report.recommend import Limits, as_text, commands, recommend
 from lexveil.runtime.tables import write_json
 from tests.conftest import ROOT
 from tests.report.records import named, recovered
@@ -105,7 +105,7 @@ def grid() -> None:
 
 
 def reviews(**limits: Any) -> dict[str, Any]:
-    found: dict[str, Any] = recommend(**limits)["datasets"]["reviews"]
+    found: dict[str, Any] = recommend(Limits(**limits))["datasets"]["reviews"]
     return found
 
 
@@ -123,7 +123,7 @@ def test_uncertainty_by_hand() -> None:
         found = reviews(min_utility=limit)
         assert (found["fitting"], found["sure"], found["clean"]) == (["madlib S1 ε 10"], sure, None)
         assert any(
-            "by its mean alone" in line for line in as_text(recommend(min_utility=limit))
+            "by its mean alone" in line for line in as_text(recommend(Limits(min_utility=limit)))
         ) == (not sure)
 
 
@@ -193,10 +193,10 @@ def test_wrong_requests(command: Command, arguments: str, message: str) -> None:
 
 def test_no_scores() -> None:
     with pytest.raises(MissingArtifact, match="lexveil run"):
-        recommend(min_utility=0.5)
+        recommend(Limits(min_utility=0.5))
     write(CLEAN, 0.9, 0.9)  # the baseline alone is nothing to choose from
     with pytest.raises(RequestError, match="no data set has both"):
-        recommend(min_utility=0.5)
+        recommend(Limits(min_utility=0.5))
 
 
 @pytest.mark.usefixtures("grid")
@@ -233,7 +233,7 @@ def test_limits_of_recovery(command: Command) -> None:
     code, out = command("--max-attack", "1", "--max-recovery", "0.2", "--band", "rare")
     assert code == 0 and "or it was not measured: madlib S1 ε 10 and tem S3 ε 50" in out
     with pytest.raises(RequestError, match="no run on reviews"):
-        recommend(max_attack=1.0, max_recovery=0.2, band="listed")
+        recommend(Limits(max_attack=1.0, max_recovery=0.2, band="listed"))
 
 
 @pytest.mark.usefixtures("grid")
