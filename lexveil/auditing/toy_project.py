@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -27,9 +28,9 @@ from lexveil.embeddings.word_orders import WordLists
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.ledger.ledger import Ledger
 from lexveil.mechanisms.tem_context import BIGRAMS
-from lexveil.runtime.hashes import sha256
+from lexveil.runtime.hashes import SHORT, sha256
 from lexveil.runtime.tables import write_json
-from lexveil.types import Ids
+from lexveil.types import Floats, Ids
 
 WORDS = "amber birch cedar ember flint grove heron ivory juniper kelp lotus maple far".split()
 UNLISTED = "quartz"  # in the embedding, in no list
@@ -193,6 +194,46 @@ class ToyProject:
         ]
 
 
+class ToyWords(NamedTuple):
+    """The words of a toy project, and their places (W, 2) in units of 1/ε."""
+
+    words: list[str]
+    places: Floats
+
+
+COLLOCATED_AT = ([4.0, 1.1], [-6.0, 0.7], [9.0, -1.2])
+SHARED_AT = ([2.2, -1.0], [-3.0, -1.1], [6.5, 0.9])
+SCREENED_AT = ([1.0, 7.0], [-5.0, 8.0], [6.0, -7.0], [10.0, 6.5], [-9.0, -7.0])
+UNLISTED_AT = [1.0, -1.6]
+
+
+def toy_words(*, has_pairs: bool, has_shares: bool, n_crowd: int) -> ToyWords:
+    """Return the words of a toy project, about half a unit of 1/ε apart; one of them is far from
+    all others.
+
+    Args:
+        has_pairs: whether collocations are words.
+        has_shares: whether there are words of classes with shares of their own.
+        n_crowd: words of a crowd, beside which there are screened ones.
+    """
+    collocated = [PAIR, TRIPLE] if has_pairs else ["north", "sea"]
+    shared = MORE if has_shares else ()
+    screened: list[str] = []
+    if n_crowd:
+        pair = [SCREENED_PAIR] if has_pairs else SCREENED_PAIR.split("_")
+        screened = [*SCREENED[:-1], *pair]
+    crowded, crowded_places = crowd(n_crowd)
+    words = [*WORDS, *collocated, "the", *shared, *screened, *crowded, UNLISTED]
+    at = [
+        *COLLOCATED_AT,
+        *SHARED_AT[: len(shared)],
+        *SCREENED_AT[: len(screened)],
+        *crowded_places.tolist(),
+        UNLISTED_AT,
+    ]
+    return ToyWords(words, np.vstack([places_of("plane"), at]))
+
+
 def make(
     folder: Path,
     mechanism: str,
@@ -202,34 +243,18 @@ def make(
     epsilon: float,
     n_crowd: int = 0,
 ) -> ToyProject:
-    """Write a toy project whose words are about half a unit of 1/ε apart; one of them is far from
-    all others.
+    """Write a toy project.
 
     Args:
         project: another project, whose parameters and settings it has.
         n_crowd: words of a crowd that it has beside them, and screened ones.
     """
     segmentation = SEGMENTATION_OF[strategy]
-    crowded, crowded_places = crowd(n_crowd)
-    more = [PAIR, TRIPLE] if segmentation != "word" else ["north", "sea"]
     params = project.params
     shares = project.configuration.release.shares
-    extra = MORE if {shares.stopwords, shares.numbers, shares.listed} != {1.0} else ()
-    screened = []
-    if n_crowd:
-        pair = [SCREENED_PAIR] if segmentation != "word" else SCREENED_PAIR.split("_")
-        screened = [*SCREENED[:-1], *pair]
-    words = [*WORDS, *more, "the", *extra, *screened, *crowded, UNLISTED]
-    at = [
-        [4.0, 1.1],
-        [-6.0, 0.7],
-        [9.0, -1.2],
-        *[[2.2, -1.0], [-3.0, -1.1], [6.5, 0.9]][: len(extra)],
-        *[[1.0, 7.0], [-5.0, 8.0], [6.0, -7.0], [10.0, 6.5], [-9.0, -7.0]][: len(screened)],
-        *crowded_places.tolist(),
-        [1.0, -1.6],
-    ]
-    places = np.vstack([places_of("plane"), at])
+    has_shares = {shares.stopwords, shares.numbers, shares.listed} != {1.0}
+    has_pairs = segmentation != "word"
+    words, places = toy_words(has_pairs=has_pairs, has_shares=has_shares, n_crowd=n_crowd)
     vectors = (places / epsilon).astype(np.float32)
     write_embedding(
         WordSpace(words, vectors, np.arange(len(words), 0, -1)),
@@ -267,8 +292,8 @@ def make(
         (folder / paths.bigrams(segmentation)).mkdir(parents=True)
         write_bigrams(public.bigrams, folder / paths.bigrams(segmentation))
     space = AuditedSpace(vectors[: len(tokens)].astype(np.float64), orders, public)
-    by_class = _shares(shares, words) if extra else {}
-    return ToyProject(model, strategy, policy, tokens, space, 2.0, by_class, crowded)
+    by_class = _shares(shares, words) if has_shares else {}
+    return ToyProject(model, strategy, policy, tokens, space, 2.0, by_class, crowd(n_crowd)[0])
 
 
 def _configuration(folder: Path, given: Configuration) -> Configuration:
@@ -278,7 +303,7 @@ def _configuration(folder: Path, given: Configuration) -> Configuration:
     if shares.listed != 1.0:
         file = folder / "listed.txt"
         file.write_text("\n".join(LISTED) + "\n", encoding="utf-8")
-        release["shares"] = shares.model_copy(update={"list": f"{file}@{sha256(file)[:12]}"})
+        release["shares"] = shares.model_copy(update={"list": f"{file}@{sha256(file)[:SHORT]}"})
     return given.changed(
         ledger={"folder": ".lexveil/ledger", "cap": "unlimited"},
         release=release,

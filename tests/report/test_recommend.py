@@ -104,8 +104,8 @@ def grid() -> None:
     write(LOW, 0.6, None)
 
 
-def reviews(**limits: Any) -> dict[str, Any]:
-    found: dict[str, Any] = recommend(Limits(**limits))["datasets"]["reviews"]
+def reviews(*, setting: str = "private", **limits: Any) -> dict[str, Any]:
+    found: dict[str, Any] = recommend(Limits(**limits), setting=setting)["datasets"]["reviews"]
     return found
 
 
