@@ -29,7 +29,7 @@ from flows.display import duration
 from flows.notify import on_failure
 from flows.planning import plan, say_done
 from flows.prefect_records import FLOW_RUN, hand_over, note_run, show_table
-from flows.prefect_server import ServerLost
+from flows.prefect_server import ServerLostError
 from flows.stages import TIME_IS_UP, Build
 from flows.supervision import deadline, timed_out
 from lexveil.config import load_configuration, load_params
@@ -224,7 +224,7 @@ def run(api_url: str, current: Build, started: float) -> int:
 
     Raises:
         LexveilError: with the message and the exit code of the stage that failed.
-        ServerLost: if the server went away during the run, however the stages ended.
+        ServerLostError: if the server went away during the run, however the stages ended.
     """
     token = current_build.set(current)
     try:
@@ -236,7 +236,7 @@ def run(api_url: str, current: Build, started: float) -> int:
             state = build(current.keep_going, return_state=True)
             hand_over(current.flow_run, current.n_task_runs)
     except httpx.HTTPError as error:
-        raise ServerLost(api_url, current.headline(), _exit_error(current)) from error
+        raise ServerLostError(api_url, current.headline(), _exit_error(current)) from error
     finally:
         current_build.reset(token)
         current.watcher.close()

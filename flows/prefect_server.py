@@ -32,7 +32,7 @@ FOR_ONE_RUN = {
 }
 
 
-class ServerLost(LexveilError):
+class ServerLostError(LexveilError):
     """Error about a Prefect server that went away during a run. The message about a failed stage
     comes first.
     """

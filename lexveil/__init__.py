@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from lexveil.auditing.audit import AuditResult
     from lexveil.data.own_vectors import add_model
     from lexveil.errors import (
-        CheckFailed,
+        CheckFailedError,
         LexveilError,
-        MissingArtifact,
+        MissingArtifactError,
         ParameterError,
         RequestError,
     )
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 __all__ = [
     "MECHANISMS",
     "AuditResult",
-    "CheckFailed",
+    "CheckFailedError",
     "Inspection",
     "Ledger",
     "LexveilError",
-    "MissingArtifact",
+    "MissingArtifactError",
     "Model",
     "ParameterError",
     "PrivacyRecord",
@@ -53,7 +53,13 @@ __all__ = [
     "privatize",
 ]
 
-_ERRORS = ("CheckFailed", "LexveilError", "MissingArtifact", "ParameterError", "RequestError")
+_ERRORS = (
+    "CheckFailedError",
+    "LexveilError",
+    "MissingArtifactError",
+    "ParameterError",
+    "RequestError",
+)
 _MODULES = {
     "AuditResult": "lexveil.auditing.audit",
     "add_model": "lexveil.data.own_vectors",

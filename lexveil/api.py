@@ -128,7 +128,7 @@ def privatize(
     Raises:
         RequestError: if the request contradicts itself, or a value is no text. Nothing is spent
             then.
-        MissingArtifact: if the project has not run yet.
+        MissingArtifactError: if the project has not run yet.
         ParameterError: if an option, params.yaml or lexveil.toml is not valid.
     """
     with renamed_fields(OF_TEXTS), _watching(progress) as watch:
@@ -163,7 +163,7 @@ def inspect(
 
     Raises:
         RequestError: if the request contradicts itself, or the file cannot be read.
-        MissingArtifact: if the project has not run yet.
+        MissingArtifactError: if the project has not run yet.
     """
     request = FileRequest.of(plain_options(options))
     if not isinstance(source, Path | str):
@@ -207,7 +207,7 @@ def audit(
 
     Raises:
         RequestError: if the request is out of range.
-        MissingArtifact: if the project has not run yet.
+        MissingArtifactError: if the project has not run yet.
     """
     from lexveil.auditing import audit as auditing  # it takes SciPy and compiled kernels
 

@@ -1,8 +1,8 @@
 """Errors that users see: each says what is wrong, where, and what to do.
 
-``RequestError`` means that the request cannot be served as it stands (exit code 2); ``CheckFailed``
-means that a run was made and did not hold (exit code 1). No message quotes a document: logs reach
-further than the data does.
+``RequestError`` means that the request cannot be served as it stands (exit code 2);
+``CheckFailedError`` means that a run was made and did not hold (exit code 1). No message quotes a
+document: logs reach further than the data does.
 """
 
 from __future__ import annotations
@@ -78,9 +78,9 @@ class ParameterError(RequestError):
     """
 
 
-class MissingArtifact(RequestError):
+class MissingArtifactError(RequestError):
     """An output of an earlier stage is missing."""
 
 
-class CheckFailed(LexveilError):
+class CheckFailedError(LexveilError):
     """An expectation did not hold; the stage stops and nothing downstream runs."""

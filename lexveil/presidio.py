@@ -29,7 +29,7 @@ from lexveil.artifacts.model import Model
 from lexveil.errors import LexveilError, RequestError
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.privatization.adapters.memory import privatize
-from lexveil.privatization.release.preconditions import NoGuarantee
+from lexveil.privatization.release.preconditions import NoGuaranteeError
 from lexveil.request import SENTENCES, Request
 
 try:
@@ -74,7 +74,7 @@ class LexveilOperator(Operator):  # type: ignore[misc]  # of a library without t
             done = privatize(
                 [text], request, model, subjects=None if subject is None else [subject]
             )
-        except NoGuarantee as error:
+        except NoGuaranteeError as error:
             raise RequestError(
                 f"operator {self.operator_name()}: nothing is released: no guarantee can be "
                 f"given, {error.why}; take "

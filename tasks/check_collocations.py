@@ -38,7 +38,7 @@ def run(
             need not have any.
 
     Raises:
-        CheckFailed: if an expectation does not hold; ``out`` then does not exist.
+        CheckFailedError: if an expectation does not hold; ``out`` then does not exist.
     """
     # Great Expectations takes seconds to import; importing this module does not need it.
     from lexveil.checks.collocation_suite import collocation_suite

@@ -16,7 +16,7 @@ def run(params: Params, machine: MachineParams, out: Path, docs: DataDocs) -> di
     """Write the record and return its totals. With a base model the corpus may be empty.
 
     Raises:
-        CheckFailed: if an expectation does not hold; ``out`` then does not exist.
+        CheckFailedError: if an expectation does not hold; ``out`` then does not exist.
     """
     # Great Expectations takes seconds to import; importing this module does not need it.
     from lexveil.checks.corpus_suite import corpus_suite

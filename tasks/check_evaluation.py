@@ -21,7 +21,7 @@ def read_scores(grid: GridParams) -> dict[str, dict[str, object]]:
     """Return the scores by run: the clean baseline, followed by the runs of params.yaml.
 
     Raises:
-        MissingArtifact: if a run was not evaluated.
+        MissingArtifactError: if a run was not evaluated.
     """
     return {
         "/".join(map(str, run)): read_json(
@@ -49,7 +49,7 @@ def run(
         docs: folder for the pages.
 
     Raises:
-        CheckFailed: if an expectation does not hold; ``out`` then does not exist.
+        CheckFailedError: if an expectation does not hold; ``out`` then does not exist.
     """
     # Great Expectations takes seconds to import.
     from lexveil.checks.evaluation_suite import evaluation_suite

@@ -80,8 +80,8 @@ def run(
         inputs: the input documents: dataset, doc_id, split, text, text_b, label, attribute.
 
     Raises:
-        CheckFailed: at the first run in which an expectation does not hold; ``out`` then does not
-            exist.
+        CheckFailedError: at the first run in which an expectation does not hold; ``out`` then does
+            not exist.
     """
     # Great Expectations takes seconds to import; importing this module does not need it.
     from lexveil.checks.output_suite import output_suite

@@ -23,7 +23,7 @@ def run(grid: GridParams, out: Path, docs: DataDocs, machine: MachineParams) -> 
     records. At a base epsilon all mechanisms have the same plan, which is checked once.
 
     Raises:
-        CheckFailed: if an expectation does not hold for a plan; ``out`` then does not exist.
+        CheckFailedError: if an expectation does not hold for a plan; ``out`` then does not exist.
     """
     # Great Expectations takes seconds to import; importing this module does not need it.
     from lexveil.checks.plan_suite import plan_suite

@@ -19,7 +19,7 @@ def run(
     """Write the record and return its totals. A corpus may have no sentence that is fit.
 
     Raises:
-        CheckFailed: if an expectation does not hold; ``out`` then does not exist.
+        CheckFailedError: if an expectation does not hold; ``out`` then does not exist.
     """
     # Great Expectations takes seconds to import; importing this module does not need it.
     from lexveil.checks.sentence_suite import sentence_suite

@@ -31,7 +31,7 @@ def run(
     """Write the record and return coverage by data set and segmentation.
 
     Raises:
-        CheckFailed: if an expectation does not hold; ``out`` then does not exist.
+        CheckFailedError: if an expectation does not hold; ``out`` then does not exist.
     """
     # Great Expectations takes seconds to import; importing this module does not need it.
     from lexveil.checks.validation import validate

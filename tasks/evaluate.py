@@ -40,7 +40,7 @@ def read_run(mechanism: str, strategy: str, epsilon: float) -> pa.Table:
     """Return the documents of one run, ordered by (dataset, doc_id).
 
     Raises:
-        MissingArtifact: if the run was not made.
+        MissingArtifactError: if the run was not made.
     """
     made_by = (
         "baseline" if mechanism == "none" else stage_name("privatize", mechanism, strategy, epsilon)
@@ -82,7 +82,7 @@ def main() -> None:
     """Run the stage for the mechanism, strategy and base epsilon, or level, on the command line.
 
     Raises:
-        MissingArtifact: if the run, the clean baseline or one of the models was not made.
+        MissingArtifactError: if the run, the clean baseline or one of the models was not made.
         RequestError: if the run and the baseline have different documents.
     """
     run = named_run("usage: python -m tasks.evaluate MECHANISM STRATEGY EPSILON, or none none 0.0")

@@ -68,7 +68,7 @@ def run(mechanism: str, params: Params, out: Path) -> None:
     Raises:
         ParameterError: if a parameter does not suit the mechanism or the words.
         RequestError: if no word is left.
-        MissingArtifact: if an embedding or a list set was not made.
+        MissingArtifactError: if an embedding or a list set was not made.
     """
     epsilons = sorted(params.grid.base_epsilons)
     # Only the policy for punctuation decides the words.

@@ -58,7 +58,7 @@ def calibrate(mechanism: str, strategy: str, level: Level, params: Params) -> Le
     No document is read, so a model has the same epsilon for all texts.
 
     Raises:
-        MissingArtifact: if the embedding or the word orders were not made.
+        MissingArtifactError: if the embedding or the word orders were not made.
         ParameterError: if a parameter does not suit the mechanism or the words.
         RequestError: if no epsilon gives the level.
     """
@@ -94,7 +94,7 @@ def run(texts: pa.Table, params: Params, out: Path) -> None:
     """Write plan and epsilon of every run of the grid into folder ``out``.
 
     Raises:
-        MissingArtifact, ParameterError, RequestError: see ``calibrate``.
+        MissingArtifactError, ParameterError, RequestError: see ``calibrate``.
     """
     dataset = np.array(texts.column("dataset").to_pylist())
     is_per_token = params.grid.is_per_token

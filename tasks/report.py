@@ -20,8 +20,8 @@ def run(params: Params, machine: MachineParams, out: Path, runs: Path) -> None:
     run into ``runs``.
 
     Raises:
-        MissingArtifact: if an artifact does not exist yet.
-        CheckFailed: if a check did not hold, or two plans contradict each other.
+        MissingArtifactError: if an artifact does not exist yet.
+        CheckFailedError: if a check did not hold, or two plans contradict each other.
     """
     report = ReportData(params, machine)
     page = render(report, SECTIONS)

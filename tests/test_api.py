@@ -16,7 +16,7 @@ def test_every_name_is_there() -> None:
     assert (
         all(hasattr(lexveil, name) for name in lexveil.__all__) and "madlib" in lexveil.MECHANISMS
     )
-    assert issubclass(lexveil.MissingArtifact, lexveil.RequestError)
+    assert issubclass(lexveil.MissingArtifactError, lexveil.RequestError)
     with pytest.raises(AttributeError, match="no attribute 'privatise'"):
         _ = lexveil.privatise
 

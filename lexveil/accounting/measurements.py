@@ -52,7 +52,7 @@ SOURCES: dict[BudgetSource, str] = {
 Loss = Callable[[Floats, Floats], Floats]
 
 
-class NoBound(LexveilError):
+class NoBoundError(LexveilError):
     """No bound is proven for the measurement, or the texts are not neighbours under it."""
 
 
@@ -79,12 +79,12 @@ def check_spent(
         n_parts: (n,) parts on which ε was spent.
 
     Raises:
-        NoBound: if the noise differs from the plan; then nothing may be published.
+        NoBoundError: if the noise differs from the plan; then nothing may be published.
     """
     if not (
         (spent == per_part * n_parts) & (spent <= budget.total) & (per_token <= budget.cap)
     ).all():
-        raise NoBound(
+        raise NoBoundError(
             "the noise that was drawn is not that of the plan; nothing was released. This is a bug"
         )
 
@@ -149,18 +149,18 @@ class Measurement:
                 ε_i.
 
         Raises:
-            NoBound: if a precondition failed, or the distances or ε_i are not valid.
+            NoBoundError: if a precondition failed, or the distances or ε_i are not valid.
         """
         if self.refusals:
-            raise NoBound("; ".join(self.refusals))
+            raise NoBoundError("; ".join(self.refusals))
         if epsilon is None:
             epsilon, distances = self._worst(distances)
         elif self.budget is not None and math.fsum(epsilon.tolist()) > self.budget.total:
-            raise NoBound("the ε_i add up to more than the document budget")
+            raise NoBoundError("the ε_i add up to more than the document budget")
         if len(epsilon) != len(distances) or not (
             np.isfinite(distances).all() and (distances >= 0).all()
         ):
-            raise NoBound("there must be one finite distance for each perturbed token")
+            raise NoBoundError("there must be one finite distance for each perturbed token")
         spent = epsilon > 0  # a token that copies another's replacement spends nothing
         nats = math.fsum(self.loss(epsilon[spent], distances[spent]).tolist())
         return PrivacyBound(nats, min(1.0, self.delta * int(spent.sum())))
@@ -212,7 +212,7 @@ class Measurement:
         distances first.
         """
         if self.budget is None or not math.isfinite(self.budget.cap):
-            raise NoBound("the ε_i are not known, and nothing bounds them")
+            raise NoBoundError("the ε_i are not known, and nothing bounds them")
         ordered = np.sort(np.asarray(distances, dtype=np.float64))[::-1]
         before = np.minimum(self.budget.cap * np.arange(len(ordered)), self.budget.total)
         worst = np.minimum(self.budget.cap, self.budget.total - before)

@@ -37,7 +37,7 @@ def load_attackers(dataset: str) -> list[PaperAttacker]:
     """Return the attack models of one data set, in the order of their training.
 
     Raises:
-        MissingArtifact: if they were not trained.
+        MissingArtifactError: if they were not trained.
     """
     folder = require(paths.ATTACKERS / dataset, STAGE)
     weights, biases = (

@@ -43,7 +43,7 @@ def epsilon_of(mechanism: str, strategy: str, epsilon: float) -> float:
     """Return the base epsilon of a run; at a level, the epsilon of each token in its plan.
 
     Raises:
-        MissingArtifact: if the run was not planned.
+        MissingArtifactError: if the run was not planned.
     """
     if not isinstance(epsilon, Level):
         return epsilon
@@ -55,7 +55,7 @@ def resolved(mechanism: str, strategy: str, epsilon: float) -> float:
     """Return the base epsilon of a run, or its level with the epsilon that was computed for it.
 
     Raises:
-        MissingArtifact: if the run was not planned.
+        MissingArtifactError: if the run was not planned.
     """
     return (
         Level(epsilon.share, epsilon_of(mechanism, strategy, epsilon))

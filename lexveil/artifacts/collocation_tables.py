@@ -58,7 +58,7 @@ def collocation_files(name: str, project: Path = Path()) -> list[Path]:
     model if training starts from one.
 
     Raises:
-        MissingArtifact: if no run has made them.
+        MissingArtifactError: if no run has made them.
     """
     own = require(project / paths.COLLOCATIONS / f"{name}.parquet", "build_collocations")
     return [own, *filter(Path.exists, [own.with_name(f"base_{name}.parquet")])]

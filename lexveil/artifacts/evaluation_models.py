@@ -18,7 +18,7 @@ def load_models(settings: EvaluationParams) -> Models:
     """Load the models that params.yaml names under evaluation.
 
     Raises:
-        MissingArtifact: if a model of this project was not made.
+        MissingArtifactError: if a model of this project was not made.
         RequestError: if an external model cannot be read.
     """
     return Models(_encoder(settings), _language_model(settings))

@@ -50,7 +50,7 @@ def load_language_model() -> NgramModel | None:
     The result is None if there was no corpus for its training.
 
     Raises:
-        MissingArtifact: if the model was not trained.
+        MissingArtifactError: if the model was not trained.
     """
     folder = require(paths.LANGUAGE_MODEL, STAGE)
     meta = read_json(folder / "meta.json", STAGE)

@@ -203,7 +203,7 @@ def prepare(
 
     Raises:
         RequestError: if no word is left.
-        MissingArtifact: if the list set was not made.
+        MissingArtifactError: if the list set was not made.
         ParameterError: if a parameter does not suit the mechanism or the words.
     """
     given = params.model_dump()

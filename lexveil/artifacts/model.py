@@ -152,7 +152,7 @@ class Model:
 
         Raises:
             ParameterError: if the embedding was made with others than params.yaml names.
-            MissingArtifact: if no run has made it.
+            MissingArtifactError: if no run has made it.
         """
         if self.packaged:
             return self.purposes
@@ -236,7 +236,7 @@ class Model:
         A packaged model was checked when it was built or imported.
 
         Raises:
-            MissingArtifact: with the stage that makes the missing artifact.
+            MissingArtifactError: with the stage that makes the missing artifact.
         """
         self.lexicon(strategy)
         if self.packaged:
@@ -248,7 +248,7 @@ class Model:
         """Return the lexicon for the texts of a strategy.
 
         Raises:
-            MissingArtifact: if no run has made it.
+            MissingArtifactError: if no run has made it.
         """
         segmentation = SEGMENTATION_OF[strategy]
         if segmentation not in self._lexicons:
@@ -266,7 +266,7 @@ class Model:
         The result is 0 if there are no documents and no base model.
 
         Raises:
-            MissingArtifact: if no run has counted the words.
+            MissingArtifactError: if no run has counted the words.
         """
         if self.packaged:
             return self.packaged.card.average_words
@@ -290,7 +290,7 @@ class Model:
         """Return the embedding of the strategy's segmentation, with the axes of the purposes.
 
         Raises:
-            MissingArtifact: if no run has made it.
+            MissingArtifactError: if no run has made it.
         """
         segmentation = SEGMENTATION_OF[strategy]
         packaged = self.packaged
@@ -331,7 +331,7 @@ class Model:
         """Return a mechanism over the words of the strategy's embedding.
 
         Raises:
-            MissingArtifact: if no run has made the embedding or the word orders.
+            MissingArtifactError: if no run has made the embedding or the word orders.
             ParameterError: if a parameter does not suit the mechanism or the words.
             RequestError: if the model has purposes and the mechanism works on lists, whose order of
                 the words has no axes.

@@ -93,7 +93,7 @@ def load_words_of(named: str, place: str, segmentation: str = "word") -> WordSpa
     of this project; or the single words of a model by NAME@HASH.
 
     Raises:
-        MissingArtifact: if the project has not trained the embedding.
+        MissingArtifactError: if the project has not trained the embedding.
         ParameterError: as of ``find_pinned``.
     """
     if named == OWN:

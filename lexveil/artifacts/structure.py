@@ -16,7 +16,7 @@ from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
 from lexveil.accounting.results import Result
 from lexveil.accounting.structure import Replacements, StructureChange, StructureFigures, measure
 from lexveil.config import Params
-from lexveil.errors import MissingArtifact
+from lexveil.errors import MissingArtifactError
 from lexveil.text.encode import Lexicon
 
 
@@ -100,7 +100,7 @@ def load_structure(strategy: str, project: Path = Path()) -> MeasuredStructure |
     no text to measure.
 
     Raises:
-        MissingArtifact: if the file does not have the form that the stage writes.
+        MissingArtifactError: if the file does not have the form that the stage writes.
     """
     segmentation = SEGMENTATION_OF[strategy]
     file = project / paths.structure(segmentation)
@@ -112,6 +112,6 @@ def load_structure(strategy: str, project: Path = Path()) -> MeasuredStructure |
     try:
         return MeasuredStructure.model_validate_json(content)
     except ValidationError:
-        raise MissingArtifact(
+        raise MissingArtifactError(
             f"{file} is not of this version; make it again: dvc repro measure_structure"
         ) from None

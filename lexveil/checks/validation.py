@@ -25,7 +25,7 @@ from great_expectations.expectations.expectation import Expectation
 
 from lexveil.checks.data_docs import DataDocs
 from lexveil.checks.suites import all_judged, judged, with_missing
-from lexveil.errors import CheckFailed
+from lexveil.errors import CheckFailedError
 
 # The end of a message about values: the one furthest beyond a limit.
 LIMIT = " ({column} {direction} {worst:.6g}, limit {limit:g})"
@@ -96,8 +96,8 @@ def validate(name: str, suite: gx.ExpectationSuite, frame: pd.DataFrame, docs: D
         docs: folder for the pages.
 
     Raises:
-        CheckFailed: if an expectation does not hold; the message has the number, the place, the
-            limit and the way out.
+        CheckFailedError: if an expectation does not hold; the message has the number, the place,
+            the limit and the way out.
         KeyError: if ``frame`` lacks a column that the suite checks.
     """
     rules: list[Expectation] = list(suite.expectations)
@@ -135,7 +135,7 @@ def validate(name: str, suite: gx.ExpectationSuite, frame: pd.DataFrame, docs: D
             if len(broken) > 1
             else ""
         )
-        raise CheckFailed(f"{name}: {fault}.{more} All results: {docs.root}/{name}/index.html")
+        raise CheckFailedError(f"{name}: {fault}.{more} All results: {docs.root}/{name}/index.html")
     return Verdict(name, list(results.values()), page)
 
 

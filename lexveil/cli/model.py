@@ -71,13 +71,13 @@ def verify(
         what: name of a model, its folder (./en), or an archive
     """
     from lexveil.data import model_collection
-    from lexveil.data.model_verification import UnsoundModel
-    from lexveil.errors import CheckFailed
+    from lexveil.data.model_verification import UnsoundModelError
+    from lexveil.errors import CheckFailedError
 
     try:
         show(model_collection.verify(what), json)
-    except UnsoundModel as error:
-        raise CheckFailed(str(error)) from None
+    except UnsoundModelError as error:
+        raise CheckFailedError(str(error)) from None
 
 
 @Parameter(name="*")

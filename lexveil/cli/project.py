@@ -121,7 +121,7 @@ def run(
     # first: a mistyped key must not cost a run
     chosen = load_params(params or paths.PARAMS, "give another by --params")
     load_configuration().require_segmentation(chosen)
-    from flows.prefect_server import ServerLost
+    from flows.prefect_server import ServerLostError
 
     try:
         with build_lock(wait):
@@ -134,7 +134,7 @@ def run(
                 with atomic_file(paths.PARAMS) as partial:
                     partial.write_bytes(content)
             return bring_up_to_date(verbose, keep_going, started, stage)
-    except ServerLost as error:
+    except ServerLostError as error:
         code = fail("lexveil run", error)
         os._exit(code)  # else Prefect's threads would try for minutes to reach it
 

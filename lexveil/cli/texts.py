@@ -36,7 +36,7 @@ from lexveil.cli.options import (
 from lexveil.cli.output import anywhere, located, show
 from lexveil.cli.streams import say
 from lexveil.errors import RequestError
-from lexveil.formats.text_columns import SeveralTextColumns
+from lexveil.formats.text_columns import SeveralTextColumnsError
 from lexveil.request import BandName, FileRequest
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _asking(command: Callable[[str], str]) -> Iterator[None]:
     """Show the command that names a text column, where several could be."""
     try:
         yield
-    except SeveralTextColumns as error:
+    except SeveralTextColumnsError as error:
         if error.example is None:
             raise
         raise RequestError(

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lexveil.config import MachineParams, Params
-from lexveil.errors import MissingArtifact, ParameterError
+from lexveil.errors import MissingArtifactError, ParameterError
 from lexveil.logs import logger
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.checkpoints import check_disk, expect_file, kept_work, own_folder
@@ -65,7 +65,7 @@ def sources_of(corpus: Path, weights: dict[str, float]) -> dict[str, list[Path]]
     directly in the corpus folder have no source name.
 
     Raises:
-        MissingArtifact: if there are no shards.
+        MissingArtifactError: if there are no shards.
         ParameterError: if a weight names no source, or all weights are 0.
     """
     sources = {"": sorted(corpus.glob("*.json.gz"))}
@@ -74,7 +74,7 @@ def sources_of(corpus: Path, weights: dict[str, float]) -> dict[str, list[Path]]
     }
     sources = {name: shards for name, shards in sources.items() if shards}
     if not sources:
-        raise MissingArtifact(
+        raise MissingArtifactError(
             f"{corpus} holds no *.json.gz shard; `lexveil data default` or `lexveil data use "
             "--corpus PATH` brings some"
         )
@@ -115,7 +115,7 @@ def sample(corpus: Path, out: Path, params: Params, machine: MachineParams) -> d
     source.
 
     Raises:
-        MissingArtifact, ParameterError: as ``sources_of``.
+        MissingArtifactError, ParameterError: as ``sources_of``.
     """
     weights = params.sample.weights
     sources = {

@@ -32,7 +32,7 @@ class _Holder:
         self.__dict__.update(state)
 
 
-class _Refused(Exception):
+class _RefusedError(Exception):
     """Error about a file that asks for an object that this module does not read."""
 
 
@@ -52,7 +52,7 @@ class _ArraysOnly(pickle.Unpickler):
             return _numpy_function(name)
         if module == "numpy" and name in ("ndarray", "dtype"):
             return getattr(np, name)
-        raise _Refused(f"{module}.{name}")
+        raise _RefusedError(f"{module}.{name}")
 
 
 def _numpy_function(name: str) -> Callable[..., Any]:
@@ -116,7 +116,7 @@ def read_keyed_vectors(file: Path) -> KeyedTable:
     try:
         with file.open("rb") as stream:
             held = _ArraysOnly(stream).load()
-    except _Refused as refused:
+    except _RefusedError as refused:
         raise RequestError(
             f"{shown(file)}: holds {refused}, which is no part of word vectors; {OTHER_FORM}"
         ) from None

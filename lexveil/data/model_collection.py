@@ -18,7 +18,7 @@ from lexveil.artifacts.model_store import DEFAULT, OWN, find, installed
 from lexveil.artifacts.packaged_model import CARD, PackagedModel
 from lexveil.data.imported_models import MAX_WORDS, Import, import_vectors
 from lexveil.data.model_verification import RESERVED, unpack, verify_folder, write_archive
-from lexveil.errors import MissingArtifact, RequestError, option
+from lexveil.errors import MissingArtifactError, RequestError, option
 from lexveil.formats.messages import shown
 from lexveil.parameters import MODEL_NAME
 from lexveil.runtime.hashes import sha256
@@ -35,14 +35,14 @@ def model_of(name: str) -> PackagedModel:
     current folder packaged.
 
     Raises:
-        MissingArtifact: if the project has not packaged a model.
+        MissingArtifactError: if the project has not packaged a model.
         RequestError: if there is no such model or project.
     """
     if name != OWN:
         return find(name)
     folder = find_root(Path.cwd()) / paths.PACKAGED
     if not (folder / CARD).is_file():
-        raise MissingArtifact(
+        raise MissingArtifactError(
             f"{folder} is not there yet; `lexveil run` makes it (stage package_model)"
         )
     return PackagedModel(folder)
@@ -76,7 +76,7 @@ def verify(what: str) -> dict[str, object]:
     """Check a model by name, a folder, or an archive, for `lexveil model verify`.
 
     Raises:
-        UnsoundModel: with the first fault.
+        UnsoundModelError: with the first fault.
         RequestError: if there is neither a model nor a file with this name.
     """
     path = folder = Path(what)

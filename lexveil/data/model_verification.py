@@ -51,13 +51,13 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)  # the first date that a zip can hold
 _PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
-class UnsoundModel(RequestError):
+class UnsoundModelError(RequestError):
     """Error about a model that does not meet the format."""
 
 
 def _require(holds: object, fault: str) -> None:
     if not holds:
-        raise UnsoundModel(fault)
+        raise UnsoundModelError(fault)
 
 
 def verify_folder(folder: Path, shown_as: Path | None = None) -> ModelCard:
@@ -71,12 +71,12 @@ def verify_folder(folder: Path, shown_as: Path | None = None) -> ModelCard:
         The model card.
 
     Raises:
-        UnsoundModel: with the first fault.
+        UnsoundModelError: with the first fault.
     """
     try:
         return _verified(folder)
-    except UnsoundModel as error:
-        raise UnsoundModel(f"{shown(shown_as or folder)}: {error}") from None
+    except UnsoundModelError as error:
+        raise UnsoundModelError(f"{shown(shown_as or folder)}: {error}") from None
 
 
 def _verified(folder: Path) -> ModelCard:
@@ -132,12 +132,12 @@ def read_card(content: bytes) -> ModelCard:
     """Parse and check a model card of this format.
 
     Raises:
-        UnsoundModel: with the first wrong field.
+        UnsoundModelError: with the first wrong field.
     """
     try:
         given = json.loads(content)
     except (ValueError, RecursionError):
-        raise UnsoundModel(f"{CARD}: not JSON") from None
+        raise UnsoundModelError(f"{CARD}: not JSON") from None
     version = given.get("format") if isinstance(given, dict) else None
     _require(
         type(version) is not int or version == FORMAT,
@@ -149,7 +149,7 @@ def read_card(content: bytes) -> ModelCard:
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         field = ".".join(map(str, first["loc"])) or "as a whole"
-        raise UnsoundModel(f"{CARD}: {shown(field)}: {first['msg'].lower()}") from None
+        raise UnsoundModelError(f"{CARD}: {shown(field)}: {first['msg'].lower()}") from None
     named = (
         f"{CARD}: name: {card.name} means something else; none of {', '.join(RESERVED)} is possible"
     )
@@ -197,7 +197,7 @@ def check_files(card: ModelCard, sizes: Mapping[str, int]) -> None:
         (card.files, limits, f"{CARD} names it, and it is no file of a model"),
     ):
         if odd := sorted(set(files) - set(others)):
-            raise UnsoundModel(f"{shown(odd[0])}: {fault}")
+            raise UnsoundModelError(f"{shown(odd[0])}: {fault}")
     for name, size in sizes.items():
         most = limits[name]
         _require(
@@ -216,7 +216,7 @@ def _tokens(card: ModelCard, content: bytes) -> list[str]:
     try:
         *tokens, rest = content.decode("utf-8").split("\n")
     except UnicodeDecodeError as error:
-        raise UnsoundModel(f"words.txt: not UTF-8 at byte {error.start:,}") from None
+        raise UnsoundModelError(f"words.txt: not UTF-8 at byte {error.start:,}") from None
     _require(not rest, "words.txt: its last line has no end; it is truncated")
     _require(
         len(tokens) == card.n_tokens,
@@ -252,7 +252,9 @@ def _array(folder: Path, name: str, dtype: str, shape: tuple[int, ...]) -> Array
         # open_memmap never unpickles, and accepts no other format of NumPy.
         array: Array = np.lib.format.open_memmap(folder / name, mode="r")
     except (ValueError, OSError, EOFError, SyntaxError, OverflowError):
-        raise UnsoundModel(f"{name}: not an array of plain numbers as NumPy writes them") from None
+        raise UnsoundModelError(
+            f"{name}: not an array of plain numbers as NumPy writes them"
+        ) from None
     wanted = f"{np.dtype(dtype)} of shape {shape}"
     is_wanted = array.dtype == np.dtype(dtype) and array.shape == shape
     _require(is_wanted, f"{name}: {array.dtype} of shape {array.shape}; it must be {wanted}")
@@ -320,7 +322,7 @@ def _check_structure(content: bytes) -> None:
     try:
         measured = TypeAdapter(dict[str, MeasuredStructure]).validate_json(content)
     except ValueError:
-        raise UnsoundModel("structure.json: not measurements by segmentation") from None
+        raise UnsoundModelError("structure.json: not measurements by segmentation") from None
     for name, one in measured.items():
         strategies = {
             strategy for strategy, segmentation in SEGMENTATION_OF.items() if segmentation == name
@@ -367,8 +369,8 @@ def unpack(file: Path, folder: Path) -> None:
     """Unpack an archive into an empty folder, after checking every name, kind and size.
 
     Raises:
-        UnsoundModel: if the file is not an archive of a model. The contents of the files are not
-            checked here.
+        UnsoundModelError: if the file is not an archive of a model. The contents of the files are
+            not checked here.
     """
     try:
         with zipfile.ZipFile(file) as archive:
@@ -381,9 +383,9 @@ def unpack(file: Path, folder: Path) -> None:
         RuntimeError,
         ValueError,
     ):
-        raise UnsoundModel(f"{shown(file)}: a damaged archive; get it again") from None
-    except UnsoundModel as error:
-        raise UnsoundModel(f"{shown(file)}: {error}") from None
+        raise UnsoundModelError(f"{shown(file)}: a damaged archive; get it again") from None
+    except UnsoundModelError as error:
+        raise UnsoundModelError(f"{shown(file)}: {error}") from None
 
 
 def _unpack(archive: zipfile.ZipFile, folder: Path) -> None:

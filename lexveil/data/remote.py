@@ -31,7 +31,7 @@ LOG = logger(__name__)
 T = TypeVar("T")
 
 
-class Refused(RequestError):
+class RefusedError(RequestError):
     """Error about a request that fails however often it is repeated."""
 
 
@@ -225,7 +225,7 @@ def persistent(what: str, call: Callable[[], T]) -> T:
     """Call a function, and repeat the call after growing waits if the error may be temporary.
 
     Raises:
-        Refused: if the error is permanent: no access, or nothing there.
+        RefusedError: if the error is permanent: no access, or nothing there.
         LexveilError: if ``TRIES`` calls failed, or the connection or the disk has another error.
     """
     for attempt in range(1, TRIES + 1):
@@ -237,7 +237,7 @@ def persistent(what: str, call: Callable[[], T]) -> T:
             status = _status(error)
             reason = type(error).__name__ + (f", HTTP {status}" if status else "")
             if (hint := _why_refused(error, status)) is not None:
-                raise Refused(f"{what}: refused ({reason}); {hint}") from None
+                raise RefusedError(f"{what}: refused ({reason}); {hint}") from None
             if not is_transient(error):
                 if status is None and not isinstance(error, OSError):
                     raise  # a bug: let the traceback through

@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 from lexveil.errors import RequestError, option
 from lexveil.formats.chunks import TEXT_LIMIT, Chunk, Matches, ParsedRow, Texts, gather
-from lexveil.formats.messages import NoColumn, is_name, name, shown
+from lexveil.formats.messages import NoColumnError, is_name, name, shown
 from lexveil.formats.values import plain_value, text_value
 
 # a format is declared without numpy and Arrow, so that help that lists formats comes at once
@@ -137,7 +137,7 @@ class TableRequest:
         """Check that the table has the requested columns.
 
         Raises:
-            NoColumn: naming the first column that the table has not.
+            NoColumnError: naming the first column that the table has not.
         """
         requested = [(column, "text_column") for column in self.texts]
         for column, role in (
@@ -151,7 +151,7 @@ class TableRequest:
                     if all(map(is_name, table.columns))
                     else " (`lexveil inspect --show-examples` names them)"
                 )
-                raise NoColumn(
+                raise NoColumnError(
                     table.source.shown,
                     column,
                     table.columns,

@@ -92,7 +92,7 @@ def names(columns: Iterable[str]) -> str:
     return ", ".join(listed[:20]) + more + hint
 
 
-class NoColumn(RequestError):
+class NoColumnError(RequestError):
     """A table has no such column. The message names those it has, unless one does not look like a
     name.
 

@@ -21,7 +21,7 @@ from lexveil.formats.base import Formulas, InputTable, Source, TableRequest, Wri
 from lexveil.formats.chunks import Chunk
 from lexveil.formats.compression import open_bytes
 from lexveil.formats.delimited import Delimited
-from lexveil.formats.messages import NoColumn, is_a_value, is_path, no_documents, shown
+from lexveil.formats.messages import NoColumnError, is_a_value, is_path, no_documents, shown
 from lexveil.formats.text_columns import USUAL, could_hold_texts
 from lexveil.logs import logger
 from lexveil.runtime.objects import ObjectPath
@@ -121,7 +121,7 @@ class Reader:
         where there is one.
 
         Raises:
-            NoColumn: if there is none, or what could does not look like a column's name.
+            NoColumnError: if there is none, or what could does not look like a column's name.
         """
         self.text_columns = []
         with self._opened():
@@ -147,7 +147,7 @@ class Reader:
                 if is_row
                 else "none holds texts by its type and name"
             )
-            raise NoColumn(
+            raise NoColumnError(
                 self.source.shown,
                 USUAL,
                 columns,
@@ -180,7 +180,7 @@ class Reader:
 
         Raises:
             RequestError: if the file cannot be read.
-            NoColumn: naming the first column that is not there.
+            NoColumnError: naming the first column that is not there.
         """
         with self._opened():
             pass

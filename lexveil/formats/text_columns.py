@@ -55,7 +55,7 @@ def could_hold_texts(column: str) -> bool:
     )
 
 
-class SeveralTextColumns(RequestError):
+class SeveralTextColumnsError(RequestError):
     """The error that it is not said which columns are texts, where several columns could be.
 
     Attributes:

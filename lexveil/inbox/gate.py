@@ -27,7 +27,7 @@ PUBLISHED = ("checks.json", "checks.html")
 REMEMBERED = (IDS, "source_checks.json", "source_checks.html")
 
 
-class NothingToRelease(Exception):
+class NothingToRelease(Exception):  # noqa: N818 - no error
     """Signal that every document is withheld."""
 
 
@@ -93,7 +93,7 @@ class ReleaseGate(ReleaseHooks):
         """Check the counts of the source, before anything is reserved or drawn.
 
         Raises:
-            CheckFailed: if an expectation does not hold; nothing is spent then.
+            CheckFailedError: if an expectation does not hold; nothing is spent then.
         """
         # Great Expectations takes seconds to import.
         import pandas as pd
@@ -129,7 +129,7 @@ class ReleaseGate(ReleaseHooks):
         operator's files.
 
         Raises:
-            CheckFailed: if an expectation does not hold. The noise is drawn, so its epsilon is
+            CheckFailedError: if an expectation does not hold. The noise is drawn, so its epsilon is
                 spent.
         """
         from lexveil.checks.release_suite import PERSONAL, release_suite

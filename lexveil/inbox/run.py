@@ -51,7 +51,7 @@ def release_inbox(dry_run: bool = False, docs: DataDocs | None = None) -> Releas
     Raises:
         RequestError: if there is no source, or it cannot be released as it is; nothing is spent
             then.
-        CheckFailed: if the gate refuses the release; nothing is archived or spent then.
+        CheckFailedError: if the gate refuses the release; nothing is archived or spent then.
     """
     model = Model.load(Path(), OWN)
     terms = model.configuration.inbox

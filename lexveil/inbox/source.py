@@ -21,7 +21,7 @@ from lexveil.databases.base import quotable, spool_query, stripped
 from lexveil.errors import RequestError
 from lexveil.formats.base import Source
 from lexveil.formats.input_files import find_sources
-from lexveil.formats.messages import NoColumn, name, shown
+from lexveil.formats.messages import NoColumnError, name, shown
 from lexveil.formats.readers import open_table
 from lexveil.formats.values import plain_value, text_value
 from lexveil.runtime import duckdb_session
@@ -272,7 +272,7 @@ def _require(known: Collection[str], columns: Columns, where: str) -> None:
                 "see lexveil.toml: inbox.id_column, text_columns, subject_column, "
                 "spans_column, columns"
             )
-            raise NoColumn(where, column, known, hint)
+            raise NoColumnError(where, column, known, hint)
 
 
 def quoted(column: str) -> str:

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Literal, Self
 
 from lexveil.accounting.subject_keys import KEYS_RULE
-from lexveil.errors import MissingArtifact, ParameterError, RequestError
+from lexveil.errors import MissingArtifactError, ParameterError, RequestError
 from lexveil.ledger import chain
 from lexveil.ledger.amounts import NANO, cap_nano
 from lexveil.ledger.anchor import LOCK, Anchor, check_absent
@@ -104,12 +104,12 @@ class Ledger:
         Raises:
             RequestError: if the ledger is damaged, lacks its salt, or cannot be written; or is gone
                 although its anchor exists.
-            MissingArtifact: without ``make``, if there is no ledger.
+            MissingArtifactError: without ``make``, if there is no ledger.
         """
         folder = absolute(folder)
         store = store_of(folder, address)
         if not make and not (folder / SALT).exists() and not store.exists():
-            raise MissingArtifact(
+            raise MissingArtifactError(
                 f"{folder} has no ledger yet; the first release or `lexveil ledger cap` makes it"
             )
         if anchor is not None and not accepts and not store.exists():

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from lexveil.ledger.spool import Spool
 
 
-class Exhausted(RequestError):
+class ExhaustedError(RequestError):
     """Error if the cap of a subject withholds a document of a release that allows no withheld
     documents.
     """

@@ -22,7 +22,7 @@ from lexveil.ledger.connection import Connection
 from lexveil.ledger.database import Database, text
 from lexveil.ledger.locks import Lock, sync
 from lexveil.ledger.output_files import File, absolute, discard, is_own, roll_forward, store, stored
-from lexveil.ledger.reservation import Asked, Exhausted, Reservation, ask, charge, forget
+from lexveil.ledger.reservation import Asked, ExhaustedError, Reservation, ask, charge, forget
 from lexveil.ledger.subjects import Hasher
 from lexveil.runtime.objects import ObjectPath
 from lexveil.types import Floats
@@ -162,7 +162,7 @@ class Transaction:
             cap, on_exhausted, spends, usual: see ``reserve``.
 
         Raises:
-            Exhausted, ParameterError: see ``reserve``; also if a batch has other columns, or
+            ExhaustedError, ParameterError: see ``reserve``; also if a batch has other columns, or
                 amounts below 0.
             RequestError: if a key is not a text or is empty.
         """
@@ -228,7 +228,8 @@ class Transaction:
             usual: what a text of ordinary length may spend; None is the document budget.
 
         Raises:
-            Exhausted: with ``refuse``, if a document would be withheld; nothing is reserved then.
+            ExhaustedError: with ``refuse``, if a document would be withheld; nothing is reserved
+                then.
             ParameterError: if budget or cap is not a positive number, or a document spends more
                 than the budget.
         """
@@ -246,7 +247,7 @@ class Transaction:
             if on_exhausted == "refuse" and reserved.n_withheld:
                 documents = (reserved.n_withheld, reserved.n_documents)
                 subjects = (reserved.n_exhausted, reserved.n_subjects)
-                raise Exhausted.of(limit or 0, documents, subjects)
+                raise ExhaustedError.of(limit or 0, documents, subjects)
             announce(con, self._number, partials, self._lock.path.parent)
             n_balances += reserved.n_new
             payload = {"budget": budget_nano(budget), "balances": n_balances, **reserved.payload()}

@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from lexveil.errors import MissingArtifact, RequestError
+from lexveil.errors import MissingArtifactError, RequestError
 from lexveil.ledger import anchor
 from lexveil.ledger.checks import Fault, checks
 from lexveil.ledger.ledger import PATIENCE
@@ -77,14 +77,14 @@ def verify(
             their releases, and the balances of the paying subjects are then recomputed.
 
     Raises:
-        MissingArtifact: if there is no ledger.
+        MissingArtifactError: if there is no ledger.
         RequestError: if the storage is not a database, a record cannot be read, or the anchor
             belongs to another ledger.
     """
     folder = absolute(folder)
     store = store_of(folder, address)
     if not store.exists():
-        raise MissingArtifact(f"{store.name}: there is no ledger")
+        raise MissingArtifactError(f"{store.name}: there is no ledger")
     claims = [(path, _release_of(path), sha256(path)) for path in records]
     mark = None if since is None else anchor.read(since)
     if since is not None and mark is None:

@@ -239,7 +239,8 @@ def document_budget(
         n_columns: text columns of a document, each of which gets as many sentences.
 
     Raises:
-        MissingArtifact: if the budget follows from the corpus, and no run has counted its words.
+        MissingArtifactError: if the budget follows from the corpus, and no run has counted its
+            words.
     """
     if settings.sentences is not None:
         epsilon = settings.base_epsilon or 0.0

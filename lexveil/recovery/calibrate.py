@@ -69,7 +69,7 @@ def calibrate(
     Raises:
         RequestError: if a mechanism or strategy is unknown, or classes of tokens have shares of
             the budget.
-        MissingArtifact: if no run has made the embedding.
+        MissingArtifactError: if no run has made the embedding.
     """
     if unknown := [name for name in mechanisms if name not in MECHANISMS]:
         known = ", ".join(MECHANISMS)

@@ -66,7 +66,7 @@ class PublicWords:
         """Return the words of a model; ``prepared`` is its mechanism, if it was built before.
 
         Raises:
-            MissingArtifact: if no run has made the embedding or the word orders.
+            MissingArtifactError: if no run has made the embedding or the word orders.
             ParameterError: if a parameter does not suit the mechanism or the words.
         """
         prepared = prepared or model.mechanism(mechanism, strategy, policy)

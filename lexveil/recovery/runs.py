@@ -173,7 +173,7 @@ def measure_recovery(
     """Return the shares of one run, by data set and band.
 
     Raises:
-        MissingArtifact: if the run, the clean baseline or the language model was not made.
+        MissingArtifactError: if the run, the clean baseline or the language model was not made.
         ParameterError: if the list of sensitive words cannot be read.
         RequestError: if the run and the clean baseline are not of the same texts, or the model of
             the contextual adversary cannot be read.

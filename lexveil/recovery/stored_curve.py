@@ -47,7 +47,7 @@ SHIPPED = paths.MODELS / "expected.json"
 NEXT = 1e-9  # share of a step by which an epsilon may exceed a point and still count as equal to it
 
 
-class NotComputed(RequestError):
+class NotComputedError(RequestError):
     """Expected recovery is not in the cache, and computing it is not allowed."""
 
 
@@ -80,7 +80,7 @@ class StoredCurve(Curve):
         told: called with each epsilon before it is computed.
 
     Raises:
-        MissingArtifact: if no run has made the embedding or the word orders.
+        MissingArtifactError: if no run has made the embedding or the word orders.
         ParameterError: if a parameter does not suit the mechanism or the words.
     """
 
@@ -115,14 +115,14 @@ class StoredCurve(Curve):
 
     def _require_computing(self) -> None:
         if self._cache_only:
-            raise NotComputed("expected recovery at this epsilon was not computed here yet")
+            raise NotComputedError("expected recovery at this epsilon was not computed here yet")
 
     @cached_property
     def words(self) -> PublicWords:
         """The words whose recovery is expected. Access to them means computing.
 
         Raises:
-            NotComputed: for a model with ``cache_only``.
+            NotComputedError: for a model with ``cache_only``.
         """
         self._require_computing()
         return self._words_of()

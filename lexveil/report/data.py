@@ -34,7 +34,8 @@ PER_DECADE = 20  # ranks of words
 class ReportData:
     """Artifacts of the grid that ``params`` names. Artifacts of another grid are ignored.
 
-    An artifact that does not exist raises MissingArtifact, which names the stage that makes it.
+    An artifact that does not exist raises MissingArtifactError, which names the stage that makes
+    it.
     """
 
     params: Params
@@ -119,7 +120,7 @@ class ReportData:
         strategies of the grid use.
 
         Raises:
-            CheckFailed: if the statistics are about different words.
+            CheckFailedError: if the statistics are about different words.
         """
         used = {SEGMENTATION_OF[strategy] for strategy in self.params.grid.strategies}
         statistics = [
@@ -163,7 +164,7 @@ class ReportData:
         """Evaluation of the clean baseline, and evaluations of the runs of the grid.
 
         Raises:
-            CheckFailed: if they were measured with different models.
+            CheckFailedError: if they were measured with different models.
         """
         clean = EvaluatedRun(read_json(paths.evaluation(*CLEAN), "evaluate_baseline"))
         runs = [

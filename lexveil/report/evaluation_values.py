@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lexveil.config import CLEAN
-from lexveil.errors import CheckFailed
+from lexveil.errors import CheckFailedError
 from lexveil.evaluation.metrics import BY_NAME, METRICS
 from lexveil.evaluation.metrics.attack import ADAPTIVE, GAIN
 from lexveil.evaluation.metrics.base import Score
@@ -81,14 +81,14 @@ def require_same_back_ends(clean: EvaluatedRun, runs: Sequence[EvaluatedRun]) ->
     """Check that all runs were measured with the same models.
 
     Raises:
-        CheckFailed: if the models differ, so that the runs cannot be compared.
+        CheckFailedError: if the models differ, so that the runs cannot be compared.
     """
     for name in dict.fromkeys(metric.back_end for metric in METRICS if metric.back_end):
         used = sorted(
             {str(run.record[name]) for run in (clean, *runs) if run.record.get(name) is not None}
         )
         if len(used) > 1:
-            raise CheckFailed(
+            raise CheckFailedError(
                 f"artifacts/evaluation: runs were measured with {len(used)} settings of "
                 f"{name} ({', '.join(used)}), so "
                 "they cannot be compared. Run `dvc repro --force evaluate evaluate_baseline`"

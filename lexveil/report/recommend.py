@@ -19,7 +19,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from lexveil import paths
 from lexveil.config import load_params
-from lexveil.errors import MissingArtifact, RequestError, option
+from lexveil.errors import MissingArtifactError, RequestError, option
 from lexveil.evaluation.frontier import (
     Estimate,
     Paired,
@@ -161,14 +161,14 @@ def read_records() -> list[Record]:
     as params.yaml writes it.
 
     Raises:
-        MissingArtifact: if there are no evaluation files.
+        MissingArtifactError: if there are no evaluation files.
     """
     folder = paths.ARTIFACTS / "evaluation"
     records = [
         read_json(file, "evaluate") | {"run": file.stem} for file in folder.glob("*/*/*.json")
     ]
     if not records:
-        raise MissingArtifact(
+        raise MissingArtifactError(
             f"{folder} holds no scores yet; `lexveil run` makes them (stage evaluate)"
         )
     return sorted(
@@ -210,7 +210,7 @@ def recommend(
     Raises:
         RequestError: if no limit is given, no data set has both scores, or recovery is limited but
             was not measured.
-        MissingArtifact: if there are no scores yet.
+        MissingArtifactError: if there are no scores yet.
     """
     if limits.min_utility is None and limits.max_attack is None:
         raise RequestError(

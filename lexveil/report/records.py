@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lexveil import paths
-from lexveil.errors import CheckFailed
+from lexveil.errors import CheckFailedError
 from lexveil.levels import Level, epsilon_in
 from lexveil.recovery.bands import BANDS_OF, CONTENT
 from lexveil.recovery.measured import READERS
@@ -133,7 +133,7 @@ def require_same_words(measured: Sequence[Mapping[str, Any]]) -> None:
     """Check that all plausible deniability statistics of a segmentation are about the same words.
 
     Raises:
-        CheckFailed: if the words differ, so that the statistics cannot be compared.
+        CheckFailedError: if the words differ, so that the statistics cannot be compared.
     """
     first: dict[str, Mapping[str, Any]] = {}
     for record in measured:
@@ -143,7 +143,7 @@ def require_same_words(measured: Sequence[Mapping[str, Any]]) -> None:
                 paths.deniability(one["mechanism"]) / f"{one['segmentation']}.json"
                 for one in (known, record)
             ]
-            raise CheckFailed(
+            raise CheckFailedError(
                 f"{files[0]} and {files[1]} are of different words, so they cannot be "
                 "compared. Run "
                 "`dvc repro --force measure_deniability`"

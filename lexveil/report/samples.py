@@ -18,7 +18,7 @@ from lexveil.accounting.budgets import SEGMENTATION_OF, Action
 from lexveil.accounting.changes import TextChanges, changes_of
 from lexveil.artifacts.lexicons import load_lexicon
 from lexveil.config import CLEAN, MachineParams, Params
-from lexveil.errors import CheckFailed
+from lexveil.errors import CheckFailedError
 from lexveil.levels import stage_name
 from lexveil.report.records import Key
 from lexveil.runtime import duckdb_session
@@ -71,8 +71,8 @@ def load_samples(params: Params, keys: Sequence[Key], machine: MachineParams) ->
         keys: mechanism, strategy and epsilon or level of each run.
 
     Raises:
-        MissingArtifact: if the output of a run does not exist.
-        CheckFailed: if the token log of a run does not belong to its texts.
+        MissingArtifactError: if the output of a run does not exist.
+        CheckFailedError: if the token log of a run does not belong to its texts.
     """
     n = params.report.samples
     if n == 0:
@@ -133,7 +133,7 @@ def _changes(
             raise ValueError("another number of tokens")
         return changes_of(encoded, texts, [text.output for text in log], actions, rows, lexicon)
     except ValueError:
-        raise CheckFailed(
+        raise CheckFailedError(
             f"{paths.private(*key)}: the token log is not of the texts beside it; run "
             f"`dvc repro --force {stage_name('privatize', *key)}`"
         ) from None

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lexveil.errors import MissingArtifact
+from lexveil.errors import MissingArtifactError
 
 # All writers use these options, so that the same rows give the same bytes.
 PARQUET = {"compression": "zstd", "compression_level": 3}
@@ -96,8 +96,10 @@ def require(path: Path, made_by: str) -> Path:
     """Return ``path``, or raise an error with the command that makes it.
 
     Raises:
-        MissingArtifact: if it does not exist.
+        MissingArtifactError: if it does not exist.
     """
     if not path.exists():
-        raise MissingArtifact(f"{path} is not there yet; `lexveil run` makes it (stage {made_by})")
+        raise MissingArtifactError(
+            f"{path} is not there yet; `lexveil run` makes it (stage {made_by})"
+        )
     return path

@@ -102,7 +102,7 @@ class Gate:
             if refusal is not error:
                 LOG.error("%s", crash_report(error))
             if status:  # half an answer is out: the connection ends without the rest
-                raise _Broken from None
+                raise _BrokenAnswerError from None
             if refusal.charge is not None:
                 self.metrics.wasted.inc()
             await refusal.response()(scope, receive, sending)
@@ -141,7 +141,7 @@ class Gate:
         await self.app(scope, again, send)
 
 
-class _Broken(Exception):
+class _BrokenAnswerError(Exception):
     """An answer that could not be finished; says nothing."""
 
 

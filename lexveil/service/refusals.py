@@ -39,7 +39,7 @@ REFUSALS = {
 }
 
 
-class Refusal(Exception):
+class Refusal(Exception):  # noqa: N818 - an answer
     """Refusal of a request: a response without texts.
 
     Attributes:

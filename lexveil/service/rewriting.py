@@ -17,7 +17,7 @@ from lexveil.artifacts.model import Model
 from lexveil.errors import LexveilError, RequestError, option
 from lexveil.ledger.caps import own_cap
 from lexveil.ledger.ledger import Ledger
-from lexveil.ledger.reservation import Exhausted
+from lexveil.ledger.reservation import ExhaustedError
 from lexveil.ledger.stores import store_of
 from lexveil.logs import messages_to
 from lexveil.privatization.adapters.memory import Privatized, Texts, privatize_texts
@@ -25,7 +25,7 @@ from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.looking.inspect import TextsInspection, inspect_texts
 from lexveil.privatization.release import preconditions
 from lexveil.privatization.release.charge import ChargeOptions, ledger_of
-from lexveil.privatization.release.preconditions import NoSpaces
+from lexveil.privatization.release.preconditions import NoSpacesError
 from lexveil.privatization.settings import document_budget, resolve_settings
 from lexveil.request import BUDGETS, Request
 from lexveil.runtime.crash import crash_report
@@ -210,9 +210,9 @@ class TextRewriter:
         except Refusal:
             raise
         except Exception as error:
-            if isinstance(error, Exhausted) and not charged:
+            if isinstance(error, ExhaustedError) and not charged:
                 raise Refusal("exhausted") from None
-            if isinstance(error, NoSpaces) and not charged:
+            if isinstance(error, NoSpacesError) and not charged:
                 LOG.warning("a text in a script without spaces between words was refused")
                 wrong = f"is in {error.script} script without spaces between words"
                 raise Refusal("invalid", fields=[(f"texts.{error.row - 1}", wrong)]) from None

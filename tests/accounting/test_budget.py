@@ -19,7 +19,7 @@ from lexveil.accounting.budgets import (
     epsilon_per_token,
 )
 from lexveil.accounting.data_set_budgets import TokenCounts, of_every_token
-from lexveil.accounting.measurements import NoBound
+from lexveil.accounting.measurements import NoBoundError
 from lexveil.accounting.shares import LISTED, NUMBERS, OTHER, STOPWORDS, BudgetShares, parts_of
 from lexveil.errors import ParameterError
 from lexveil.privatization import settings
@@ -294,7 +294,7 @@ def test_the_bound_is_that_of_the_shares() -> None:
     assert between(claim, fire, new, np.array([1.0, 2.0])).nats == pytest.approx(
         0.6 * 1.0 + 3.0 * 2.0
     )
-    with pytest.raises(NoBound, match="they differ in the ε_i"):
+    with pytest.raises(NoBoundError, match="they differ in the ε_i"):
         between(claim, fire, the, np.zeros(2))
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lexveil.accounting.budgets import DocumentBudget, Policy
-from lexveil.accounting.measurements import NoBound, check_spent, of_token
+from lexveil.accounting.measurements import NoBoundError, check_spent, of_token
 from lexveil.accounting.record import Counts, PrivacyRecord
 from lexveil.accounting.statement import statement
 from lexveil.detectors.detection import Detection
@@ -82,7 +82,7 @@ def test_the_map_bounds_the_exact_loss_of_neighbours(
     measurement = engine.measurement(budget)
     if differences := first.differences(second):
         assert strategy != "S1" or consistent or "fate" in " ".join(differences)
-        with pytest.raises(NoBound, match="not neighbours"):
+        with pytest.raises(NoBoundError, match="not neighbours"):
             between(measurement, first, second, np.zeros(0))
         return
     distances = distances_of(engine, texts, first)
@@ -110,7 +110,7 @@ def test_a_violated_precondition_leaves_nothing(
     none = measured(mechanism, strategy, consistent=consistent, **more)
     guarantee = none.guarantee()
     assert guarantee.formula == "none" and not guarantee.holds and why in guarantee.statement
-    with pytest.raises(NoBound, match=why):
+    with pytest.raises(NoBoundError, match=why):
         none.bound(np.ones(1), np.ones(1))
     whole = measured(mechanism, strategy, consistent=consistent)
     assert whole.guarantee().holds is (toy(mechanism).no_guarantee is None)
@@ -133,7 +133,7 @@ class Undeclared(Madlib):
     ],
 )
 def test_a_mechanism_that_proves_nothing_claims_nothing(mechanism: Any, why: str) -> None:
-    with pytest.raises(NoBound, match=why):
+    with pytest.raises(NoBoundError, match=why):
         of_token(mechanism).bound(np.ones(1), np.ones(1))
 
 
@@ -161,9 +161,9 @@ def test_a_budget_bounds_what_is_known_without_the_epsilons() -> None:
     assert measurement.bound(np.array([1.0])).nats == 2.0  # the limit of a token
     # B is spent then
     assert measurement.bound(np.array([1.0, 5.0, 1.0, 1.0, 1.0])).nats == 2 * 5 + 2 + 2
-    with pytest.raises(NoBound, match="add up to more"):
+    with pytest.raises(NoBoundError, match="add up to more"):
         measurement.bound(np.ones(4), np.full(4, 2.0))
-    with pytest.raises(NoBound, match="one finite distance"):
+    with pytest.raises(NoBoundError, match="one finite distance"):
         measurement.bound(np.ones(3), np.ones(2))
 
 
@@ -235,7 +235,7 @@ def test_what_was_drawn_must_be_what_is_claimed(
         np.array([4.0, 0.0]),
     )
     check_spent(*two_parts, budget)
-    with pytest.raises(NoBound, match="nothing was released"):
+    with pytest.raises(NoBoundError, match="nothing was released"):
         check_spent(
             np.array([spent]),
             np.array([per_token]),

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lexveil.accounting.budgets import SEGMENTATION_OF, Action, DocumentBudget, Policy
-from lexveil.accounting.measurements import Measurement, NoBound, PrivacyBound
+from lexveil.accounting.measurements import Measurement, NoBoundError, PrivacyBound
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts.mechanisms import Prepared
 from lexveil.detectors.given import GivenSpans
@@ -131,10 +131,10 @@ def between(
         distances: (n,) of the perturbed tokens, in text order.
 
     Raises:
-        NoBound: if they are not neighbours, or as ``Measurement.bound``.
+        NoBoundError: if they are not neighbours, or as ``Measurement.bound``.
     """
     if differences := first.differences(second):
-        raise NoBound(f"the texts are not neighbours: they differ in {', '.join(differences)}")
+        raise NoBoundError(f"the texts are not neighbours: they differ in {', '.join(differences)}")
     return measurement.bound(distances, first.epsilon[first.action == Action.PERTURBED.value])
 
 

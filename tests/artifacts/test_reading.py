@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lexveil import MissingArtifact, Model, ParameterError, RequestError, paths
+from lexveil import MissingArtifactError, Model, ParameterError, RequestError, paths
 from lexveil.artifacts import model_store
 from lexveil.artifacts.base_model import find_base
 from lexveil.artifacts.embeddings import load_embedding, write_embedding
@@ -34,7 +34,7 @@ def test_what_is_written_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_a_missing_space_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(MissingArtifact, match=r"embeddings/mst .*train_embeddings@mst"):
+    with pytest.raises(MissingArtifactError, match=r"embeddings/mst .*train_embeddings@mst"):
         load_embedding("mst")
 
 

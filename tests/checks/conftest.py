@@ -14,7 +14,7 @@ from lexveil.checks.data_docs import DataDocs
 from lexveil.checks.suites import judged, with_missing
 from lexveil.checks.validation import Verdict
 from lexveil.config import MachineParams
-from lexveil.errors import CheckFailed
+from lexveil.errors import CheckFailedError
 
 SECRET = "zanzibar"  # stands in every text of these tests and must not come out anywhere
 
@@ -91,12 +91,12 @@ def fault(
     def judge(name: str, suite: Any, frame: pd.DataFrame, docs: DataDocs) -> Verdict:
         found.append(first_fault(suite, frame))
         if found[-1]:
-            raise CheckFailed(str(found[-1]))
+            raise CheckFailedError(str(found[-1]))
         return Verdict(name, [])
 
     def _fault(check: Callable[[], Any]) -> Fault | None:
         monkeypatch.setattr(validation, "validate", judge)
-        with suppress(CheckFailed):
+        with suppress(CheckFailedError):
             check()
         assert found[-1] is None or not out.exists()
         return found[-1]

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from lexveil import CheckFailed, paths
+from lexveil import CheckFailedError, paths
 from lexveil.checks.plan_suite import plan_suite
 from lexveil.config import GridParams
 from tasks import check_plans
@@ -116,7 +116,7 @@ def test_a_record_does_not_know_the_other_plans(check, out):
         r"^plans/S1/2\.0: 1 of 4 texts spend more than their budget .*`dvc repro --force "
         r"plan_budgets`"
     )
-    with pytest.raises(CheckFailed, match=says):
+    with pytest.raises(CheckFailedError, match=says):
         check(plan(), put("epsilon_per_token", 4.0))
     assert not out.exists()
 

@@ -16,7 +16,7 @@ from asking import no_network
 from lexveil.checks.data_docs import DataDocs
 from lexveil.checks.suites import suite_of
 from lexveil.checks.validation import validate
-from lexveil.errors import CheckFailed
+from lexveil.errors import CheckFailedError
 from tests.checks.conftest import SECRET
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -91,7 +91,7 @@ def test_the_record_has_the_same_bytes_each_time(docs):
 
 def test_pages_load_nothing_lead_everywhere_and_say_what_was_found(docs):
     page = validate("a/b", suite(), frame(), docs).page
-    with pytest.raises(CheckFailed) as caught:
+    with pytest.raises(CheckFailedError) as caught:
         validate("c", suite(0.25), frame(name=[f"<b>{SECRET}", f"<b>{SECRET}", "c"]), docs)
     pages = sorted(docs.root.rglob("*.html"))
     assert [str(file.relative_to(docs.root)) for file in pages] == [
@@ -123,7 +123,7 @@ def test_pages_load_nothing_lead_everywhere_and_say_what_was_found(docs):
 def test_what_cannot_be_evaluated_does_not_pass(docs):
     """Great Expectations turns exceptions into results; such a result must stop the stage like any
     other."""
-    with pytest.raises(CheckFailed, match=r"could not be evaluated.*$"):
+    with pytest.raises(CheckFailedError, match=r"could not be evaluated.*$"):
         validate("a", suite(), frame(n_bad=["x", "y", "z"]), docs)
     assert "Traceback" not in (docs.root / "a/results.json").read_text(encoding="utf-8")
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lexveil import MissingArtifact, paths
+from lexveil import MissingArtifactError, paths
 from lexveil.collocations.lookup import LIMIT, as_text, look_up
 
 ROOT = Path(__file__).parents[2]
@@ -150,7 +150,8 @@ def test_hardly_anything(small: Path) -> None:
     (paths.COLLOCATIONS / "trigrams.parquet").unlink()
     for request in ({"text": "a b"}, {"top": 1}, {"word": "a"}):
         with pytest.raises(
-            MissingArtifact, match=r"trigrams\.parquet is not there yet; `lexveil run` makes it"
+            MissingArtifactError,
+            match=r"trigrams\.parquet is not there yet; `lexveil run` makes it",
         ):
             look_up(**request)
 

@@ -13,7 +13,7 @@ import pytest
 from lexveil.collocations import sampling
 from lexveil.collocations.sampling import sample, tokenize
 from lexveil.config import MachineParams, Params, SampleParams, load_params
-from lexveil.errors import MissingArtifact, ParameterError
+from lexveil.errors import MissingArtifactError, ParameterError
 
 MACHINE = MachineParams()
 PARAMS = load_params(Path(__file__).parents[2] / "params.yaml")
@@ -131,7 +131,7 @@ def test_a_heavier_source_is_drawn_by_its_weight(tmp_path: Path) -> None:
     ):
         with pytest.raises(ParameterError, match=message):
             sample(corpus, tmp_path / "none.parquet", params(9, 1, weights), MACHINE)
-    with pytest.raises(MissingArtifact, match="lexveil data default"):
+    with pytest.raises(MissingArtifactError, match="lexveil data default"):
         sample(tmp_path / "nothing", tmp_path / "none.parquet", params(1), MACHINE)
     assert not (tmp_path / "none.parquet").exists()
 

@@ -21,7 +21,7 @@ from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.data import imported_models
 from lexveil.data.default import articles
 from lexveil.data.imported_models import counts_by_rank
-from lexveil.data.model_verification import UnsoundModel, unpack, verify_folder, write_archive
+from lexveil.data.model_verification import UnsoundModelError, unpack, verify_folder, write_archive
 from lexveil.data.word_vectors import read_model
 from lexveil.embeddings.composition import composed
 from lexveil.errors import RequestError
@@ -146,11 +146,11 @@ def test_every_fault_is_refused(folder: Path, damage: Change, says: str) -> None
     damage(folder)
     if (folder / "model.json").exists():
         with pytest.raises(
-            UnsoundModel, match=r"sha256 differs|missing|no file of a model|a link|bytes"
+            UnsoundModelError, match=r"sha256 differs|missing|no file of a model|a link|bytes"
         ):
             verify_folder(folder)
         sign(folder)
-    with pytest.raises(UnsoundModel, match=says) as error:
+    with pytest.raises(UnsoundModelError, match=says) as error:
         verify_folder(folder)
     assert "\n" not in str(error.value)
     assert not (folder.parent / "executed").exists()
@@ -171,7 +171,7 @@ def test_every_fault_is_refused(folder: Path, damage: Change, says: str) -> None
 )
 def test_a_card_that_is_none(folder: Path, fields: dict[str, object], says: str) -> None:
     sign(folder, **fields)
-    with pytest.raises(UnsoundModel, match=says):
+    with pytest.raises(UnsoundModelError, match=says):
         verify_folder(folder)
 
 
@@ -202,7 +202,7 @@ def test_hostile_archives(folder: Path, extra: zipfile.ZipInfo, content: bytes, 
     target.mkdir()
     with zipfile.ZipFile(archive, "a") as opened:
         opened.writestr(extra, content)
-    with pytest.raises(UnsoundModel, match=says):
+    with pytest.raises(UnsoundModelError, match=says):
         unpack(archive, target)
     assert not any(target.iterdir())
 
@@ -215,7 +215,7 @@ def test_a_truncated_archive(folder: Path) -> None:
     target.mkdir()
     for cut in (10, 1000, -1):
         archive.write_bytes(whole[:cut])
-        with pytest.raises(UnsoundModel, match="damaged archive"):
+        with pytest.raises(UnsoundModelError, match="damaged archive"):
             unpack(archive, target)
 
 
@@ -229,12 +229,12 @@ def test_a_bomb_is_refused_before_it_is_unpacked(folder: Path) -> None:
             name = file.relative_to(folder).as_posix()
             opened.writestr(name, bytes(2**26) if name == "vectors.npy" else file.read_bytes())
     assert archive.stat().st_size < 2**22
-    with pytest.raises(UnsoundModel, match=r"vectors.npy: 67,108,864 bytes"):
+    with pytest.raises(UnsoundModelError, match=r"vectors.npy: 67,108,864 bytes"):
         unpack(archive, target)
     assert not any(target.iterdir())
     lying = archive.read_bytes().replace(struct.pack("<I", 2**26), struct.pack("<I", 1000))
     archive.write_bytes(lying)
-    with pytest.raises(UnsoundModel, match="damaged archive"):
+    with pytest.raises(UnsoundModelError, match="damaged archive"):
         unpack(archive, target)
     assert sum(path.stat().st_size for path in target.rglob("*")) < 2**22
 

@@ -13,7 +13,7 @@ from lexveil.artifacts.bigrams import read_bigrams, write_bigrams
 from lexveil.artifacts.packaged_model import PackagedModel, add_bigrams
 from lexveil.collocations.adjacent_tokens import count_bigrams
 from lexveil.config import MachineParams
-from lexveil.data.model_verification import UnsoundModel, verify_folder
+from lexveil.data.model_verification import UnsoundModelError, verify_folder
 from lexveil.embeddings.bigrams import Bigrams, _order
 
 TOKENS = ["new", "york", "new_york", "is", "big_apple_pie", "big", "apple", "pie", "."]
@@ -108,5 +108,5 @@ def test_a_model_with_unsound_counts_is_refused(
     add_bigrams(folder, sound)
     assert verify_folder(folder)
     add_bigrams(folder, sound._replace(**{name: np.array(wrong)}))
-    with pytest.raises(UnsoundModel, match="bigrams"):
+    with pytest.raises(UnsoundModelError, match="bigrams"):
         verify_folder(folder)

@@ -43,7 +43,7 @@ partial = out.with_name(f".{out.name}.partial")
 partial.write_text(text)
 if what[:1] == ["fail"]:
     message = f"{name} does not hold; the limit is 3"
-    print(f"CheckFailed: {message}", file=sys.stderr)
+    print(f"CheckFailedError: {message}", file=sys.stderr)
     sys.exit(int(what[1]))
 if what[:1] == ["die"]:
     os.kill(os.getpid(), 9)

@@ -80,7 +80,7 @@ def test_a_failure_is_the_stages_own_line_and_nothing_downstream_runs(
     built.behave("count@b fail 1")
     failed = run()
     assert failed.code == 1
-    assert failed.error == "count@b: CheckFailed: count@b does not hold; the limit is 3"
+    assert failed.error == "count@b: CheckFailedError: count@b does not hold; the limit is 3"
     downstream = dict.fromkeys([*PRIVATIZE, "check", "report"], "not run")
     assert failed.states == {"first": "cached", "count@a": "ran", "count@b": "failed"} | downstream
     assert failed.notes.results["report"].message == "needs count@b, which failed"

@@ -81,7 +81,7 @@ def test_a_run_and_a_failure_in_a_file(built: Project, run: RunFlow) -> None:
     assert {dataset["name"] for dataset in ends["check"]["inputs"]} == outputs
     message = ends["check"]["run"]["facets"]["errorMessage"]["message"]
     assert (
-        message == "CheckFailed: check does not hold; the limit is 3"
+        message == "CheckFailedError: check does not hold; the limit is 3"
         and ends["check"]["outputs"] == []
     )
     assert str(built.root) not in text and "20261" not in text
@@ -119,7 +119,9 @@ def fail(scheduled: bool = True) -> FlowRun:
     run = FlowRun(
         id=uuid4(), name="sly-fox", flow_id=uuid4(), deployment_id=uuid4() if scheduled else None
     )
-    notify.on_failure(build, run, Failed(message="check: CheckFailed: 3 of 5 plans do not hold"))
+    notify.on_failure(
+        build, run, Failed(message="check: CheckFailedError: 3 of 5 plans do not hold")
+    )
     return run
 
 
@@ -137,7 +139,7 @@ def test_a_failed_scheduled_run_is_told_and_none_that_somebody_watches(
         assert (told["flow"], told["run"], told["state"]) == ("build", "sly-fox", "Failed")
         assert (told["stage"], told["message"]) == (
             "check",
-            "CheckFailed: 3 of 5 plans do not hold",
+            "CheckFailedError: 3 of 5 plans do not hold",
         )
         assert (
             told["link"] == f"{API.removesuffix('/api')}/runs/flow-run/{run.id}" and len(told) == 6

@@ -45,7 +45,11 @@ def test_an_interrupted_command_cleans_up_and_a_deaf_one_is_killed() -> None:
     ("outcome", "line", "message", "code"),
     [
         pytest.param(
-            Outcome(code=1), "CheckFailed: 2 of 3 hold", "CheckFailed: 2 of 3 hold", 1, id="failed"
+            Outcome(code=1),
+            "CheckFailedError: 2 of 3 hold",
+            "CheckFailedError: 2 of 3 hold",
+            1,
+            id="failed",
         ),
         pytest.param(
             Outcome(code=2),

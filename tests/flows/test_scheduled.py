@@ -54,7 +54,7 @@ def test_a_build_that_takes_too_long_is_stopped_and_the_next_continues(built: Pr
     built.behave("check fail 1")
     built.ran()
     state = build_flow.build(return_state=True)
-    assert state.message == "check: CheckFailed: check does not hold; the limit is 3"
+    assert state.message == "check: CheckFailedError: check does not hold; the limit is 3"
     assert built.ran() == ["check"]  # it is not tried again
     built.behave()
     assert build_flow.build(return_state=True).name == "Completed" and built.ran() == ["check"]

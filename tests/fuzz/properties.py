@@ -12,7 +12,7 @@ import numpy as np
 from lexveil.errors import RequestError
 from lexveil.formats import base, chunks, compression, lines
 from lexveil.formats.chunks import Texts
-from lexveil.formats.messages import NoColumn
+from lexveil.formats.messages import NoColumnError
 from lexveil.formats.readers import Reader, SpooledRows, open_table, open_writer
 from lexveil.formats.registry import as_source
 
@@ -62,7 +62,7 @@ def read(content: bytes, ending: str, subjects: str | None = None) -> Texts | No
 def _without_names(error: RequestError) -> str:
     """A message without the names of columns, which it may have."""
     message = str(error)
-    for name in error.columns if isinstance(error, NoColumn) else ():
+    for name in error.columns if isinstance(error, NoColumnError) else ():
         message = message.replace(f"`{name}`", "")
     return message
 

@@ -15,7 +15,7 @@ import pytest
 from asking import privatize_file
 from toy_inbox import SECRET, WORDS, Inbox, files
 
-from lexveil.errors import CheckFailed, RequestError
+from lexveil.errors import CheckFailedError, RequestError
 from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.verification import verify
 from lexveil.runtime.hashes import sha256
@@ -215,7 +215,7 @@ def test_what_does_not_pass_the_gate_leaves_nothing_and_is_paid_for_once_noise_i
     """Rules about counts of the source are checked before the noise is drawn."""
     inbox.configure(gate=gate)
     inbox.put("a.jsonl", ("1", f"{WORDS}, then"))
-    with pytest.raises(CheckFailed, match=f"(?s){says}") as caught:
+    with pytest.raises(CheckFailedError, match=f"(?s){says}") as caught:
         inbox.run()
     assert SECRET not in str(caught.value)
     assert (

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from few_words import NANO, asked, balance, edit, spend, states
 
-from lexveil import Ledger, MissingArtifact, RequestError
+from lexveil import Ledger, MissingArtifactError, RequestError
 from lexveil.ledger.anchor import read
 from lexveil.ledger.verification import verify
 from tests.databases.conftest import database, port  # noqa: F401
@@ -88,7 +88,7 @@ def test_a_folder_that_was_removed_is_not_made_again(used: Path, anchor: Path) -
     shutil.rmtree(used)
     with pytest.raises(RequestError, match=r"the ledger is gone.*accept --because"):
         Ledger.open(used, anchor=anchor)
-    with pytest.raises(MissingArtifact):
+    with pytest.raises(MissingArtifactError):
         Ledger.open(used, None, make=False)
     assert not used.exists()
     assert accepted(used, anchor) == 0

@@ -148,7 +148,7 @@ def test_every_string_chooses_a_list_with_the_same_chance(n_lists: int) -> None:
 # is settled.
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """The first proposal was refused: another one is asked for."""
 
 
@@ -208,7 +208,7 @@ def tem_intervals(
     def next_point(_state: Any, _stream: Any, at: int, n: int, _mask: Any) -> tuple[int, int]:
         total[0] = int(n)
         if not points:
-            raise Refused
+            raise RefusedError
         return points.pop(), at
 
     def tried() -> Iterator[tuple[int, Sequence[int]]]:
@@ -218,7 +218,7 @@ def tem_intervals(
             points[:] = [0, point] if way == "plain" else [point]
             out = PENDING
             point = point + 1
-            with contextlib.suppress(Refused):
+            with contextlib.suppress(RefusedError):
                 if way == "plain":
                     out = int(kernels.draw_uniformly.py_func(space, token, 2, tem.bits)[0])
                 else:

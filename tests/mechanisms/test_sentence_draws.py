@@ -41,7 +41,7 @@ def bank(n: int = 12) -> np.ndarray:
     return made
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """The proposal was refused: another one is asked for."""
 
 
@@ -70,7 +70,7 @@ def intervals(
     def next_point(_state: Any, _stream: Any, at: int, n: int, _mask: Any) -> tuple[int, int]:
         total[0] = int(n)
         if not tried:
-            raise Refused
+            raise RefusedError
         return tried.pop(), at
 
     patch.setattr(kernels, "next_point", next_point)
@@ -94,7 +94,7 @@ def intervals(
             tried[:] = [point]
             out = PENDING
             point = point + 1
-            with contextlib.suppress(Refused):
+            with contextlib.suppress(RefusedError):
                 out = int(plain_draw(*found["arguments"])[0])
             yield out, asked.doubts[0].tolist()
 

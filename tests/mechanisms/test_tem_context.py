@@ -31,7 +31,7 @@ from lexveil.mechanisms.rejection import (
     Draws,
 )
 from lexveil.mechanisms.tem_context import TemContext, TextTokens
-from tests.mechanisms.test_every_bit_string import DIGITS, Refused, accepted, tem_law, within
+from tests.mechanisms.test_every_bit_string import DIGITS, RefusedError, accepted, tem_law, within
 from tests.mechanisms.toys import vectors
 
 N = 40
@@ -153,7 +153,7 @@ def intervals(
     def next_point(_state: Any, _stream: Any, at: int, total: Any, _mask: Any) -> tuple[Any, int]:
         asked[0] = int(total)
         if not points:
-            raise Refused
+            raise RefusedError
         return np.int64(points.pop()), at
 
     def next_words(_state: Any, stream: Any) -> None:
@@ -185,7 +185,7 @@ def intervals(
                 points[:] = [point]
                 asked[1] = fine
                 out = PENDING
-                with contextlib.suppress(Refused):
+                with contextlib.suppress(RefusedError):
                     out = int(
                         kernels._draw.py_func(space, mechanism._sums, drawn, 0, before, near, doubt)
                     )

@@ -92,14 +92,14 @@ def caught_by_audit(kind: str, **how: Any) -> bool:
             there first, since all else would be done in vain.
     """
 
-    class Enough(Exception):
+    class EnoughError(Exception):
         pass
 
     def ending(make: Callable[..., AuditFinding]) -> Callable[..., AuditFinding]:
         def made(*what: Any) -> AuditFinding:
             finding = make(*what)
             if finding.violation:
-                raise Enough
+                raise EnoughError
             return finding
 
         return made
@@ -115,7 +115,7 @@ def caught_by_audit(kind: str, **how: Any) -> bool:
             try:
                 if complaints(**how):
                     return True
-            except Enough:
+            except EnoughError:
                 return True
     return False
 

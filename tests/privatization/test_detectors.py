@@ -17,7 +17,7 @@ from asking import privatize_file
 import lexveil
 from lexveil import LexveilError, Model, RequestError
 from lexveil.accounting.budgets import DocumentBudget
-from lexveil.accounting.measurements import NoBound
+from lexveil.accounting.measurements import NoBoundError
 from lexveil.detectors.detection import Detection
 from lexveil.detectors.given import GivenSpan
 from lexveil.privatization.engine.engine import Engine
@@ -158,7 +158,7 @@ def test_neighbours_share_what_was_found(
     if not difference:
         assert between(measurement, first, second, distances).nats < 1e-6
         return
-    with pytest.raises(NoBound, match=difference):
+    with pytest.raises(NoBoundError, match=difference):
         between(measurement, first, second, distances)
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import lexveil
 from lexveil import paths
-from lexveil.accounting.measurements import NoBound
+from lexveil.accounting.measurements import NoBoundError
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.sentence_banks import open_bank
 from lexveil.data.sentence_banks import BankOptions, build
@@ -139,7 +139,7 @@ def test_the_bound_holds_for_what_is_drawn(bank: Path) -> None:
         for second in range(len(TEXTS)):
             bound = done.measurement.bound(np.full(3, apart[first, second]))
             assert 3 * loss[first, second] <= bound.nats + 1e-9
-    with pytest.raises(NoBound, match="seed"):
+    with pytest.raises(NoBoundError, match="seed"):
         privatize(TEXTS, bank, seed=1).measurement.bound(np.full(3, 0.5))
 
 
@@ -403,7 +403,7 @@ def test_a_charge_once_for_several_sentences_is_seen(
     monkeypatch.setattr(
         engine, "allocate", lambda strategy, budget, counts: plain(strategy, budget, counts) * 4
     )
-    with pytest.raises(NoBound, match="not that of the plan"):
+    with pytest.raises(NoBoundError, match="not that of the plan"):
         privatize(TEXTS, bank)
 
 

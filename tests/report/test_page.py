@@ -15,7 +15,7 @@ import yaml
 
 from examples.replication.__main__ import main as replication
 from examples.replication.preset import REQUEST, ReplicationRequest
-from lexveil.errors import CheckFailed, MissingArtifact
+from lexveil.errors import CheckFailedError, MissingArtifactError
 from lexveil.report import formatting
 from lexveil.runtime.stage import stage_main
 from tasks import report
@@ -111,7 +111,7 @@ def test_missing_artifact_is_named_with_its_stage(
     (changed / "artifacts" / path).unlink()
     with pytest.raises(SystemExit) as stopped:
         stage_main(report.main)
-    assert stopped.value.code == MissingArtifact.exit_code == 2
+    assert stopped.value.code == MissingArtifactError.exit_code == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and f"artifacts/{path}" in said and f"stage {stage})" in said
     assert not (changed / "artifacts/report").exists()
@@ -121,13 +121,13 @@ def test_what_does_not_hold_stops_the_report(changed: Path) -> None:
     file = "plans/madlib/S2/10.0.parquet"
     put(file, STATIC[file] | {"budget": [41.0, 41.0, 70.0]})
     with pytest.raises(
-        CheckFailed,
+        CheckFailedError,
         match=r"S1 and S2 plan data set alpha at base epsilon 10\.0 with budgets 40 and",
     ):
         report.main()
     put(file, STATIC[file])
     change("checks/plans/madlib/S1/1.0.json", expectations=[{"checked": 9, "unexpected": 4}])
-    with pytest.raises(CheckFailed, match=r"checks/plans/madlib/S1/1\.0\.json: 4 values"):
+    with pytest.raises(CheckFailedError, match=r"checks/plans/madlib/S1/1\.0\.json: 4 values"):
         report.main()
 
 
@@ -192,7 +192,7 @@ def test_deniability_of_other_words_stops_the_report() -> None:
     artifacts.put_others()
     artifacts.put_deniability("tem", "word", artifacts.statistic(1.0, 1.0, 1.0), words=(1, 4))
     with pytest.raises(
-        CheckFailed, match=r"madlib/word\.json and .*tem/word\.json are of different words"
+        CheckFailedError, match=r"madlib/word\.json and .*tem/word\.json are of different words"
     ):
         report.main()
 

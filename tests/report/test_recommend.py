@@ -11,7 +11,7 @@ from typing import Any
 import asking
 import pytest
 
-from lexveil import MissingArtifact, RequestError, paths
+from lexveil import MissingArtifactError, RequestError, paths
 from lexveil.levels import Level
 from lexveil.recovery.shares import Share
 from lexveil.report.recommend import Limits, as_text, commands, recommend
@@ -192,7 +192,7 @@ def test_wrong_requests(command: Command, arguments: str, message: str) -> None:
 
 
 def test_no_scores() -> None:
-    with pytest.raises(MissingArtifact, match="lexveil run"):
+    with pytest.raises(MissingArtifactError, match="lexveil run"):
         recommend(Limits(min_utility=0.5))
     write(CLEAN, 0.9, 0.9)  # the baseline alone is nothing to choose from
     with pytest.raises(RequestError, match="no data set has both"):

@@ -14,7 +14,7 @@ import pytest
 from lexveil.config import MachineParams, ReportParams, load_params
 from lexveil.data.default import write_small_documents
 from lexveil.data.documents import document, write_set
-from lexveil.errors import CheckFailed
+from lexveil.errors import CheckFailedError
 from lexveil.report.data import ReportData
 from lexveil.report.page import render
 from lexveil.report.samples import SampleText, load_samples
@@ -139,7 +139,9 @@ def test_the_token_log_of_another_text_is_found_out() -> None:
     pq.write_table(
         rows.drop_columns("text").append_column("text", pa.array(["Rain."] * rows.num_rows)), file
     )
-    with pytest.raises(CheckFailed, match=r"dvc repro --force privatize@madlib-S3-20.0") as found:
+    with pytest.raises(
+        CheckFailedError, match=r"dvc repro --force privatize@madlib-S3-20.0"
+    ) as found:
         samples(5)
     assert CANARY not in str(found.value)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lexveil.config import CLEAN
-from lexveil.errors import CheckFailed
+from lexveil.errors import CheckFailedError
 from lexveil.evaluation.metrics.attack import ADAPTIVE
 from lexveil.evaluation.metrics.membership import MEMBERSHIP
 from lexveil.evaluation.metrics.perplexity import PERPLEXITY
@@ -111,7 +111,7 @@ def test_what_clean_texts_do_not_show_to_be_learnable_is_named(
 
 def test_runs_of_different_back_ends_are_never_compared() -> None:
     require_same_back_ends(measured(CLEAN, "a"), [measured(LOW, "a")])
-    with pytest.raises(CheckFailed, match=r"2 settings of encoder \(minilm, tfidf_mean\)"):
+    with pytest.raises(CheckFailedError, match=r"2 settings of encoder \(minilm, tfidf_mean\)"):
         require_same_back_ends(
             measured(CLEAN, "a"), [evaluated(*LOW, {"a": dataset()}, encoder="minilm")]
         )

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lexveil import MissingArtifact, RequestError, paths
+from lexveil import MissingArtifactError, RequestError, paths
 from lexveil.artifacts.embeddings import write_embedding
 from lexveil.artifacts.language_models import write_language_model
 from lexveil.embeddings.word_space import WordSpace
@@ -163,7 +163,7 @@ def test_attack_models_are_trained_once_for_all_runs_and_are_the_same_again() ->
         [1 - one for one in turned]
     )
     (paths.ATTACKERS / "letters").rename(paths.ATTACKERS / "others")
-    with pytest.raises(MissingArtifact, match=r"stage train_attackers\)"):
+    with pytest.raises(MissingArtifactError, match=r"stage train_attackers\)"):
         run_stage("evaluate", "none", "none", "0.0")
 
 

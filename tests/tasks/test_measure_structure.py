@@ -8,7 +8,7 @@ import pytest
 
 from lexveil.accounting.budgets import Policy
 from lexveil.artifacts.structure import load_structure
-from lexveil.errors import MissingArtifact
+from lexveil.errors import MissingArtifactError
 from tests.conftest import run_stage
 
 
@@ -40,12 +40,12 @@ def test_the_stage_measures_public_texts(
 def test_what_is_not_there_or_of_another_version(built: Path) -> None:
     Path("artifacts/structure/mst.json").unlink()  # shared with other tests
     Path("artifacts/structure/mst.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(MissingArtifact, match="dvc repro measure_structure"):
+    with pytest.raises(MissingArtifactError, match="dvc repro measure_structure"):
         load_structure("S4")
 
 
 def test_no_run_is_recorded_without_it(built: Path) -> None:
     """Otherwise the record would depend on which of the two stages ran first."""
     shutil.rmtree("artifacts/structure")
-    with pytest.raises(MissingArtifact, match="measure_structure"):
+    with pytest.raises(MissingArtifactError, match="measure_structure"):
         run_stage("privatize", "madlib", "S3", "20.0")

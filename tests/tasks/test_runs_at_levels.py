@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from lexveil import MissingArtifact, RequestError, paths
+from lexveil import MissingArtifactError, RequestError, paths
 from lexveil.artifacts.calibrations import LevelCalibration, epsilon_of
 from lexveil.config import load_params
 from lexveil.levels import Level
@@ -105,5 +105,5 @@ def test_an_unreachable_level_and_one_that_was_not_planned(made: Path) -> None:
         RequestError, match=r"r0\.001, tem S3: recovery 0\.001 of all words: a reader who"
     ):
         plan_budgets.calibrate("tem", "S3", Level(0.001), params)
-    with pytest.raises(MissingArtifact, match=r"stage plan_budgets"):
+    with pytest.raises(MissingArtifactError, match=r"stage plan_budgets"):
         epsilon_of("tem", "S3", Level(0.4))

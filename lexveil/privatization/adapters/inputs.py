@@ -23,7 +23,7 @@ from lexveil.formats.lines import LineFormat
 from lexveil.formats.messages import is_name, is_of_persons, is_utf8, names, shown
 from lexveil.formats.readers import Reader, SpooledRows, check_output, require_folder
 from lexveil.formats.registry import as_source, format_named, known_names
-from lexveil.formats.text_columns import USUAL, SeveralTextColumns
+from lexveil.formats.text_columns import USUAL, SeveralTextColumnsError
 from lexveil.logs import logger
 from lexveil.privatization.release.outputs import check_companions, write_errors
 from lexveil.request import FileRequest
@@ -196,14 +196,14 @@ def _find_text_column(readers: Sequence[Reader]) -> None:
     """Take the column that could hold texts by its type and name, where there is one in all files.
 
     Raises:
-        SeveralTextColumns: if there are several.
+        SeveralTextColumnsError: if there are several.
     """
     found = dict.fromkeys(column for reader in readers for column in reader.text_columns_by_name())
     where = readers[0].source.shown
     if USUAL in found:  # files without it are refused by what checks them
         found = {USUAL: None}
     if len(found) > 1:
-        raise SeveralTextColumns(
+        raise SeveralTextColumnsError(
             where,
             list(found),
             _named(found, readers),

@@ -81,7 +81,7 @@ class BudgetPlan:
         """Read the plan of a run that the stage plan_budgets wrote.
 
         Raises:
-            MissingArtifact: if it was not made.
+            MissingArtifactError: if it was not made.
         """
         plan = read_table(paths.plan(mechanism, strategy, epsilon), "plan_budgets").to_pydict()
         keys = zip(plan["dataset"], plan["doc_id"], plan["field"], strict=True)

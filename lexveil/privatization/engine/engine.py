@@ -35,7 +35,7 @@ class Engine:
     current folder.
 
     Raises:
-        MissingArtifact: if no run has made them.
+        MissingArtifactError: if no run has made them.
         ParameterError: if a parameter does not suit the mechanism or the words.
     """
 

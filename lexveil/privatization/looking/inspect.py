@@ -24,7 +24,7 @@ from lexveil.accounting.subject_keys import subject_key
 from lexveil.artifacts.model import Model
 from lexveil.errors import RequestError
 from lexveil.formats.chunks import Chunk
-from lexveil.formats.messages import NoColumn, names
+from lexveil.formats.messages import NoColumnError, names
 from lexveil.ledger.caps import TIMES
 from lexveil.privatization.adapters.inputs import find_readers, tell_columns, workers_for
 from lexveil.privatization.adapters.memory import Texts, whole_chunks
@@ -214,7 +214,7 @@ def inspect(
             chunks = (chunk for reader in readers for chunk in reader.chunks(for_writing=False))
             survey = _survey(engine, chunks, workers, language)
             tell_unmatched(request, survey.totals.found)
-    except NoColumn as error:
+    except NoColumnError as error:
         raise (
             RequestError(f"{error.message}: {names(error.columns)}") if show_examples else error
         ) from None

@@ -84,7 +84,8 @@ def check(request: Request | Settings, model: Model) -> Checked:
         request: the request, or the settings that it was completed to.
 
     Raises:
-        MissingArtifact: if what an earlier stage makes is not there, or did not pass its checks.
+        MissingArtifactError: if what an earlier stage makes is not there, or did not pass its
+            checks.
         RequestError: if the request cannot be served; of a release, if a purpose is not public, if
             nothing is proven of it, if it would give back more words than ``release.max_recovery``,
             or if the last audit of the mechanism found a violation.
@@ -97,7 +98,7 @@ def check(request: Request | Settings, model: Model) -> Checked:
     engine = engine_of(settings, model)
     refusals = engine.measurement().refusals
     if settings.mode == "release" and refusals and not settings.without_guarantee:
-        raise NoGuarantee("; ".join(refusals))
+        raise NoGuaranteeError("; ".join(refusals))
     budget = (
         document_budget(settings, model) if settings.has_public_budget else DocumentBudget(0.0, 0.0)
     )
@@ -293,7 +294,7 @@ def find_valid_audit(
     return (min(valid, key=lambda pair: pair[0])[1], "") if valid else (None, why)
 
 
-class NoGuarantee(RequestError):
+class NoGuaranteeError(RequestError):
     """A release of which nothing is proven; ``why`` says the reasons."""
 
     def __init__(self, why: str) -> None:
@@ -306,7 +307,7 @@ class NoGuarantee(RequestError):
         self.why = why
 
 
-class NoSpaces(RequestError):
+class NoSpacesError(RequestError):
     """A text is in a script without spaces between words.
 
     Attributes:
@@ -372,13 +373,13 @@ class LanguageCheck:
         """Look at the next chunk.
 
         Raises:
-            NoSpaces: if a text is in a script without spaces; it says which row.
+            NoSpacesError: if a text is in a script without spaces; it says which row.
         """
         if counted.without_spaces is not None:
             row, column, script = counted.without_spaces
             number = chunk.first + row
             place = f"{chunk.file + ', ' if chunk.file else ''}row {number:,}"
-            raise NoSpaces(
+            raise NoSpacesError(
                 f"{place}: {name(self.columns[column])} is in {script} script without spaces "
                 "between words, so that a "
                 "clause would be one unknown word; leave the row out, put spaces between "

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lexveil.accounting.budgets import SEGMENTATION_OF
-from lexveil.errors import CheckFailed
+from lexveil.errors import CheckFailedError
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.mechanisms.variants import base_of
 from lexveil.report import epsilon_units, formatting
@@ -33,14 +33,14 @@ def require_one_budget(plans: Sequence[Record]) -> None:
     """Check that all strategies have the same budget for the same texts.
 
     Raises:
-        CheckFailed: if the budgets of two strategies differ.
+        CheckFailedError: if the budgets of two strategies differ.
     """
     first: dict[tuple[str, float], Record] = {}
     for plan in plans:
         known = first.setdefault((plan["dataset"], plan["epsilon"]), plan)
         is_same = abs(known["budget"] - plan["budget"]) <= TOLERANCE * max(1.0, known["budget"])
         if not is_same or known["n_words"] != plan["n_words"]:
-            raise CheckFailed(
+            raise CheckFailedError(
                 f"report: {known['strategy']} and {plan['strategy']} plan data set "
                 f"{plan['dataset']} at base epsilon "
                 f"{plan['epsilon']} with budgets {known['budget']:g} and {plan['budget']:g} "

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from lexveil.errors import CheckFailed
+from lexveil.errors import CheckFailedError
 from lexveil.report import formatting
 from lexveil.report.data import Record, ReportData
 from lexveil.report.table import Column, Table
@@ -45,14 +45,14 @@ def checks_table(checks: Mapping[str, Record]) -> Table:
         checks: records by file name.
 
     Raises:
-        CheckFailed: if a record does not say that all expectations hold.
+        CheckFailedError: if a record does not say that all expectations hold.
     """
     rows: dict[str, dict[str, Any]] = {}
     for file, record in checks.items():
         expectations = record["expectations"]
         unexpected = sum(expectation["unexpected"] for expectation in expectations)
         if record["success"] is not True or unexpected:
-            raise CheckFailed(
+            raise CheckFailedError(
                 f"{file}: {unexpected:,} values are not as expected; run `dvc repro` to see which"
             )
         suite = record["suite"]

@@ -20,7 +20,7 @@ from lexveil.config import LedgerParams
 from lexveil.embeddings.exact_search import ExactSearch
 from lexveil.errors import LexveilError, RequestError
 from lexveil.ledger.amounts import NANO, cap_nano, costs
-from lexveil.ledger.reservation import Exhausted
+from lexveil.ledger.reservation import ExhaustedError
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.mechanisms.registry import Mechanism
 from lexveil.privatization.adapters.memory import Texts, whole_chunks
@@ -238,7 +238,7 @@ class ExploreSession:
             row: the text, and where it stands, for messages.
 
         Raises:
-            NoSpaces: if the text cannot be cut into words.
+            NoSpacesError: if the text cannot be cut into words.
             LexveilError: if the settings cannot be used.
         """
         form = form.of_all_tokens()
@@ -307,7 +307,8 @@ def _counted(engine: Engine, row: Row) -> tuple[BatchCounts, str | None]:
     the words that the operator of a release is told; None if nothing does.
 
     Raises:
-        NoSpaces: if the text cannot be cut into words, in the words of a release or an experiment.
+        NoSpacesError: if the text cannot be cut into words, in the words of a release or an
+            experiment.
     """
     check = LanguageCheck(engine.model, engine.lexicon, (row.column,))
     (whole,) = whole_chunks(Texts([row.text]))
@@ -370,7 +371,7 @@ def beyond_cap(spent: float, budget: DocumentBudget, ledger: LedgerParams) -> st
     if not spent or int(costs(np.array([spent]), budget.total)[0]) <= limit:
         return None
     if ledger.on_exhausted == "refuse":
-        return str(Exhausted.of(limit, (1, 1), (1, 1)))
+        return str(ExhaustedError.of(limit, (1, 1), (1, 1)))
     return (
         f"the cap of {limit / NANO:g} epsilon per subject (lexveil.toml: ledger.cap) leaves "
         "nothing for a text that "
