@@ -41,7 +41,7 @@ SENTENCES = "S5"  # the strategy whose tokens are sentences, or whole texts
 # fields of a request that only S5 has, and those that mean something for words alone
 OF_SENTENCES = ("bank", "unit", "sentences")
 OF_WORDS = (
-    *("protection", "document_budget", "recovery", "average_words", "max_token_epsilon"),
+    *("document_budget", "recovery", "average_words", "max_token_epsilon"),
     *("consistent", "keep_layout", "stopwords", "punctuation", "oov", "shares", "share_list"),
     *("unscreened", "detector", "spacy_model", "protect", "allow", "types", "pseudonyms"),
     "spans_column",
@@ -324,10 +324,10 @@ class Request(Options):
                     f"{option(name)}: no word of a text is kept, cut or looked for in strategy "
                     f"{SENTENCES}; leave {option(name)} out"
                 )
-        if self.epsilon is None:
+        if self.protection is not None and self.epsilon is not None:
             raise ValueError(
-                f"{option('strategy')} {SENTENCES} needs the epsilon of a sentence, such as "
-                f"{option('epsilon')} 10 (docs/how-to/sentences.md)"
+                f"give one of {option('protection')} (a level) and {option('epsilon')} (of each "
+                "sentence)"
             )
         if self.unit == "sentence" and self.sentences is not None:
             raise ValueError(

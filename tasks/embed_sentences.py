@@ -1,4 +1,5 @@
-"""Make the bank of the project's sentences: sentences.parquet, the gst embedding -> bank/.
+"""Make the bank of the project's sentences: sentences.parquet, the gst embedding -> bank/. Its
+levels of protection are calibrated on texts of the sample.
 
 Fewer sentences than a bank needs make none: the folder is empty then.
 """
@@ -10,10 +11,14 @@ import lexveil.runtime.blas  # isort: skip - before NumPy  # noqa: F401
 from pathlib import Path
 
 from lexveil import paths
+from lexveil.accounting.linkage import CANDIDATES
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.model_store import OWN
-from lexveil.artifacts.sentence_banks import FEWEST, BankSource, write_bank
+from lexveil.artifacts.sentence_banks import FEWEST, BankSource
+from lexveil.artifacts.structure import first_texts
 from lexveil.config import Params, load_params
+from lexveil.data.public_sentences import TextSample
+from lexveil.data.sentence_banks import make_bank
 from lexveil.data.sentence_choice import choice_of
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.stage import stage_main
@@ -32,7 +37,8 @@ def run(params: Params, out: Path) -> int:
     )
     about = choice_of(wanted, params.seed).described()
     about |= {"public": wanted.public, "sources": [corpus]}
-    return write_bank(out, table, Model.load(Path(), OWN), about).sentences
+    sample = TextSample.of(first_texts(paths.SAMPLE, CANDIDATES))
+    return make_bank(out, table, Model.load(Path(), OWN), about, sample).sentences
 
 
 def main() -> None:

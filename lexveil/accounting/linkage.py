@@ -12,6 +12,7 @@ from lexveil.accounting.results import Number, Result
 from lexveil.protection import MeasuredLinkage
 
 CANDIDATES = 1_000  # texts among which the adversaries searched for the source of an output
+PIECE = 40  # words of such a text at most, where it becomes sentences of a bank
 NOT_MEASURED = (
     "whoever has the original text among others is to be expected to find it again: how often was "
     "not measured for these settings"
@@ -27,13 +28,14 @@ class LinkageAt(Result):
             channel.
         structure: Share identified by the structure that is disclosed at every epsilon: fates of
             tokens, and kept tokens.
-        naive: Share identified by an adversary who does not know the method.
+        naive: Share identified by an adversary who does not know the method; null where it was not
+            measured.
     """
 
     words: int
     found: Number
     structure: Number
-    naive: Number
+    naive: Number | None
 
 
 class LinkageFigures(Result):
@@ -86,6 +88,24 @@ class LinkageFigures(Result):
             at=at,
             sentence=f"whoever has the original text among {CANDIDATES:,} of its length finds "
             f"it{how} in {cases}",
+        )
+
+    @classmethod
+    def of_sentences(cls, found: float) -> LinkageFigures:
+        """Build the figures of texts that become sentences of a bank, and disclose nothing of their
+        shape.
+
+        Args:
+            found: share that the best adversary identified.
+        """
+        at = LinkageAt(
+            words=PIECE, found=round(found, 4), structure=round(1 / CANDIDATES, 4), naive=None
+        )
+        return cls(
+            candidates=CANDIDATES,
+            at=[at],
+            sentence=f"whoever has the original text among {CANDIDATES:,} of its length finds it "
+            f"in {_of_100(found)} of 100 cases (texts of up to {PIECE} words)",
         )
 
     @property

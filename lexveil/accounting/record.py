@@ -237,12 +237,15 @@ class Protection(Result):
         content: Share of the perturbed content words, which are no function words.
         rare: Share of the rare words among them.
         reader: Adversary, and source of the shares.
+        linkage: Of sentences of a bank, the share of texts that are found again among 1,000; null
+            of words.
     """
 
     level: Literal["strong", "balanced", "light"]
     content: Number
     rare: Number
     reader: str
+    linkage: Number | None = None
 
     @property
     def sentence(self) -> str:

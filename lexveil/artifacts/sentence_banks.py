@@ -6,6 +6,9 @@ hashes.
     rows.npy            int32, the rows of their tokens in the model's embedding, one sentence after
                         the other; -1 of a token that is not in it
     starts.npy          (N + 1,) int64, where the tokens of each sentence begin
+    text_rows.npy       int32, those of the tokens of some of the public texts, by which levels are
+                        calibrated
+    text_starts.npy     int64, where the tokens of each of them begin
     component.npy       (p,) the direction that is left out of all vectors
     vectors.npy         (N, p) float32
 
@@ -14,10 +17,10 @@ Purposes are no part of a bank: their coordinates follow from the tokens when it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +29,7 @@ import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from lexveil import paths
-from lexveil.accounting.results import Result, Sha256
+from lexveil.accounting.results import Number, Result, Sha256
 from lexveil.artifacts.embeddings import write_arrays
 from lexveil.artifacts.model import Model
 from lexveil.embeddings.sentences import SentenceSpace, Units, token_weights
@@ -40,9 +43,10 @@ from lexveil.types import Ids, Vectors
 FORMAT = 1
 CARD = "bank.json"
 TABLE = "sentences.parquet"
-ARRAYS = ("component", "rows", "starts", "vectors")
+ARRAYS = ("component", "rows", "starts", "text_rows", "text_starts", "vectors")
 FEWEST = 1_000  # sentences: with fewer, an output tells which of them were near
 STRATEGY = "S3"  # whose embedding has the vectors: collocations are units of the mean
+PER_TEXT = 4  # sentences that are written for a text, unless a request says how many
 LARGEST_WEIGHT = 5.0  # of a purpose
 
 
@@ -51,6 +55,23 @@ class BankSource(Result):
 
     name: str
     sha256: Sha256
+
+
+class BankLevel(Result):
+    """A level of protection of a bank: texts become ``PER_TEXT`` sentences each, without purposes.
+
+    Attributes:
+        epsilon: Of each sentence.
+        linkage: Share of public texts that were found again among 1,000.
+        content: Share of their content words that were named.
+        rare: Share of the rare words among them.
+    """
+
+    level: Literal["strong", "balanced", "light"]
+    epsilon: float
+    linkage: Number
+    content: Number
+    rare: Number
 
 
 class BankCard(Result):
@@ -64,6 +85,7 @@ class BankCard(Result):
         least_words: Of a sentence, without punctuation.
         least_known: Share of the words of a sentence that the model knows, at least.
         screen: Of the list of words that stand in no sentence.
+        levels: The levels of protection; none of a bank of too few texts.
     """
 
     format: int
@@ -80,6 +102,7 @@ class BankCard(Result):
     least_known: float
     screen: Sha256
     sources: list[BankSource]
+    levels: list[BankLevel]
     files: dict[str, Sha256]
 
 
@@ -94,6 +117,7 @@ class SentenceBank:
         space: the space that gives vectors to texts.
         vectors: (N, p) the vectors of the sentences, with an axis for each purpose.
         units: the tokens of the sentences.
+        public: the tokens of some of the public texts.
     """
 
     folder: Path
@@ -104,6 +128,7 @@ class SentenceBank:
     space: SentenceSpace
     vectors: Vectors
     units: Units
+    public: Units
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -120,21 +145,33 @@ def units_of_texts(texts: Sequence[str], model: Model) -> Units:
     return Units(encoded.rows, encoded.offsets())
 
 
-def write_bank(folder: Path, table: pa.Table, model: Model, about: dict[str, Any]) -> BankCard:
+def write_bank(
+    folder: Path,
+    table: pa.Table,
+    model: Model,
+    about: Mapping[str, Any],
+    public: Units,
+    levels_of: Callable[[SentenceSpace, Vectors], list[BankLevel]],
+) -> BankCard:
     """Write a bank.
 
     Args:
         table: text and n_words.
         about: what the card says beside what follows from these.
+        public: the tokens of some of the public texts.
+        levels_of: the levels of a space and the vectors of the sentences.
     """
     base = without_purposes(model)
     units = units_of_texts(Strings(table.column("text").combine_chunks()), base)
     space = SentenceSpace.fitted(base.embedding(STRATEGY), units)
+    vectors = space.embed(units)
     arrays: dict[str, npt.NDArray[Any]] = {
         "component": space.component,
         "rows": units.rows.astype(np.int32),
         "starts": units.starts,
-        "vectors": space.embed(units),
+        "text_rows": public.rows.astype(np.int32),
+        "text_starts": public.starts,
+        "vectors": vectors,
     }
     with atomic_directory(folder) as partial:
         write_arrays(partial, arrays)
@@ -148,6 +185,7 @@ def write_bank(folder: Path, table: pa.Table, model: Model, about: dict[str, Any
             language=base.language,
             sentences=len(units),
             dimensions=space.dimensions,
+            levels=levels_of(space, vectors),
             files={file.name: sha256(file) for file in sorted(partial.iterdir())},
         )
         write_json(card.to_dict(), partial / CARD)
@@ -222,7 +260,7 @@ def open_bank(folder: Path, model: Model) -> SentenceBank:
         if not file.is_file() or sha256(file) != digest:
             raise _edited(file)
     table = pq.read_table(folder / TABLE)
-    component, rows, starts, vectors = (
+    component, rows, starts, text_rows, text_starts, vectors = (
         np.load(folder / f"{name}.npy", allow_pickle=False) for name in ARRAYS
     )
     units = Units(rows.astype(np.int64), starts)
@@ -248,6 +286,7 @@ def open_bank(folder: Path, model: Model) -> SentenceBank:
         space=space,
         vectors=vectors,
         units=units,
+        public=Units(text_rows.astype(np.int64), text_starts),
     )
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from lexveil.cli.options import CHOSEN, ChosenModel, Count, Json, ModelName, Rows, actions
 from lexveil.cli.output import show
+
+if TYPE_CHECKING:
+    from lexveil.artifacts.sentence_banks import BankCard
 
 sentences = actions(
     "sentences",
@@ -106,4 +109,17 @@ def _lines(card: object, folder: Path) -> list[str]:
         f"{said}",
         f"of {', '.join(source.name for source in card.sources)}",
         f"vectors of model {card.model} ({card.model_sha256[:12]}), {card.dimensions} dimensions",
+        *_levels(card),
+    ]
+
+
+def _levels(card: BankCard) -> list[str]:
+    """The levels of protection of a bank, a line each."""
+    if not card.levels:
+        return ["no levels of protection: they need 1,000 texts of about 40 words"]
+    return [
+        f"protection {level.level}: epsilon {level.epsilon:g} of each of 4 sentences; of 1,000 "
+        f"texts {level.linkage:.1%} are found again, and {level.content:.1%} of their content "
+        f"words named ({level.rare:.1%} of the rare ones)"
+        for level in card.levels
     ]

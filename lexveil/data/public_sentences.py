@@ -4,19 +4,25 @@ bank takes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+import hashlib
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Self
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 
+from lexveil.accounting.linkage import CANDIDATES, PIECE
 from lexveil.artifacts.screened_words import screened_words
 from lexveil.data.sentence_choice import Choice
+from lexveil.embeddings.sentences import Units
 from lexveil.runtime import duckdb_session
 from lexveil.text.encode import Lexicon, TokenClass, encode
 
-CANDIDATES = pa.schema(
+BEGINNING = 2_500  # characters of a text that are cut into such pieces
+FOUND = pa.schema(
     [
         ("text", pa.string()),
         ("weight", pa.float64()),
@@ -52,9 +58,64 @@ def choose(
         lexicon: the words that are known.
     """
     batches = (candidates(some, lexicon) for some in texts)
-    con.register("candidates", pa.RecordBatchReader.from_batches(CANDIDATES, batches))
+    con.register("candidates", pa.RecordBatchReader.from_batches(FOUND, batches))
     chosen = choice.limits() | {"seed": choice.seed, "size": choice.size}
     return con.sql(duckdb_session.text("sentences/bank"), params=chosen).to_arrow_table()
+
+
+@dataclass
+class TextSample:
+    """The public texts of the smallest hashes among all that pass by, whatever their order.
+
+    Attributes:
+        kept: the beginnings of the texts, by their hashes.
+    """
+
+    kept: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> Self:
+        """Return a sample of some texts."""
+        return cls({_hash(text): text[:BEGINNING] for text in texts})
+
+    def passing(self, parts: Iterable[PublicTexts]) -> Iterator[PublicTexts]:
+        """Yield texts as they come, and keep some of them."""
+        for some in parts:
+            self.kept |= {_hash(text): text[:BEGINNING] for text in some.texts}
+            if len(self.kept) > 2 * CANDIDATES:
+                self.kept = dict(heapq.nsmallest(CANDIDATES, self.kept.items()))
+            yield some
+
+    def pieces(self, lexicon: Lexicon) -> Units:
+        """Return ``CANDIDATES`` pieces of the texts of about ``PIECE`` words each, the first pieces
+        of all texts before the second ones; fewer where there is not enough text.
+        """
+        texts = [text for _, text in heapq.nsmallest(CANDIDATES, self.kept.items())]
+        encoded = encode(texts, lexicon)
+        words = encoded.n_words * (encoded.kind != TokenClass.PUNCTUATION.value)
+        before = np.cumsum(words) - words
+        offsets = encoded.offsets()[:-1]
+        text_of = encoded.text_of
+        in_text = before - before[np.minimum(offsets, max(len(before) - 1, 0))][text_of]
+        number = in_text // PIECE
+        is_first = np.append(True, (np.diff(text_of) > 0) | (np.diff(number) > 0))[: len(number)]
+        starts = np.append(np.flatnonzero(is_first), len(number)).astype(np.int64)
+        n_words = np.add.reduceat(words, starts[:-1]) if len(number) else words
+        of_piece = number[starts[:-1]]
+        is_whole = (n_words >= PIECE) | (of_piece == 0)
+        chosen = np.flatnonzero(is_whole & (n_words > 0))
+        chosen = chosen[np.argsort(of_piece[chosen], kind="stable")][:CANDIDATES]
+        rows = [encoded.rows[starts[one] : starts[one + 1]] for one in chosen.tolist()]
+        sizes = [len(each) for each in rows]
+        return Units(
+            np.concatenate([np.zeros(0, dtype=np.int64), *rows]),
+            np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]),
+        )
+
+
+def _hash(text: str) -> str:
+    """The hash by which documents of the sampled corpus are ordered, too."""
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
 def candidates(some: PublicTexts, lexicon: Lexicon) -> pa.RecordBatch:
@@ -89,4 +150,4 @@ def candidates(some: PublicTexts, lexicon: Lexicon) -> pa.RecordBatch:
         pa.array(n_known.astype(np.int32)),
         pa.array(before[starts[1:]] > before[starts[:-1]]),
     ]
-    return pa.record_batch(columns, CANDIDATES)
+    return pa.record_batch(columns, FOUND)

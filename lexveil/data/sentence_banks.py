@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from lexveil.accounting.results import Result
 from lexveil.artifacts.model import Model
@@ -14,12 +15,14 @@ from lexveil.artifacts.sentence_banks import (
     FEWEST,
     STRATEGY,
     BankCard,
+    BankLevel,
     BankSource,
     open_bank,
     units_of_texts,
+    without_purposes,
     write_bank,
 )
-from lexveil.data.public_sentences import PublicTexts, choose
+from lexveil.data.public_sentences import PublicTexts, TextSample, choose
 from lexveil.data.sentence_choice import (
     LEAST_KNOWN,
     LEAST_WORDS,
@@ -29,14 +32,17 @@ from lexveil.data.sentence_choice import (
     Choice,
 )
 from lexveil.embeddings.exact_search import ExactSearch
+from lexveil.embeddings.sentences import SentenceSpace
 from lexveil.errors import RequestError, option
 from lexveil.formats.messages import shown
 from lexveil.formats.readers import open_table
 from lexveil.formats.registry import as_source, known_endings
 from lexveil.formats.values import text_value
 from lexveil.logs import logger
+from lexveil.recovery.bank_levels import Calibration
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.hashes import sha256
+from lexveil.types import Vectors
 
 LOG = logger(__name__)
 
@@ -78,8 +84,9 @@ def build(sources: Sequence[Path], output: Path, options: BankOptions) -> BankCa
     model = Model.load(name=options.model)
     files = _files(sources)
     choice = Choice(size=options.size, seed=options.seed)
+    sample = TextSample()
     with duckdb_session.session(model.configuration.machine) as con:
-        texts = _documents(files, options.text_column)
+        texts = sample.passing(_documents(files, options.text_column))
         table = choose(con, texts, model.lexicon(STRATEGY), choice)
     if len(table) < FEWEST:
         raise RequestError(
@@ -90,7 +97,26 @@ def build(sources: Sequence[Path], output: Path, options: BankOptions) -> BankCa
         )
     named = [BankSource(name=file.name, sha256=sha256(file)) for file in files]
     about = choice.described() | {"public": options.is_public, "sources": named}
-    return write_bank(output, table, model, about)
+    return make_bank(output, table, model, about, sample)
+
+
+def make_bank(
+    folder: Path, table: pa.Table, model: Model, about: Mapping[str, object], sample: TextSample
+) -> BankCard:
+    """Write a bank with its levels of protection.
+
+    Args:
+        table: the sentences, as ``choose`` returns them.
+        about: what the card says of the sources and of the choice.
+        sample: some of the public texts.
+    """
+    base = without_purposes(model)
+    public = sample.pieces(base.lexicon(STRATEGY))
+
+    def levels_of(space: SentenceSpace, vectors: Vectors) -> list[BankLevel]:
+        return Calibration(base, space, vectors, public).levels()
+
+    return write_bank(folder, table, model, about, public, levels_of)
 
 
 def neighbours(folder: Path, sentence: str, k: int, model: str | None) -> list[Neighbour]:

@@ -18,6 +18,11 @@ def linkage_of(settings: Settings, model: Model) -> LinkageFigures:
     structure depends on strategy and policy only, so that figures by structure hold for every
     mechanism and epsilon.
     """
+    if settings.sentences is not None:
+        level = settings.protection
+        if level is None or level.linkage is None:
+            return LinkageFigures.of([], at_level=False)
+        return LinkageFigures.of_sentences(level.linkage)
     if not is_usual(settings, model):
         return LinkageFigures.of([], at_level=False)
     assert model.sha256 is not None
@@ -25,11 +30,11 @@ def linkage_of(settings: Settings, model: Model) -> LinkageFigures:
         figure for figure in measured_linkage(model.sha256) if figure.strategy == settings.strategy
     ]
     if settings.protection is not None:
-        level = settings.protection.level
+        name = settings.protection.level
         own = [
             figure
             for figure in figures
-            if figure.mechanism == settings.mechanism and figure.level == level
+            if figure.mechanism == settings.mechanism and figure.level == name
         ]
         return LinkageFigures.of(own, at_level=True)
     first = [

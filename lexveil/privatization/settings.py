@@ -27,6 +27,7 @@ from lexveil.artifacts.measured_levels import measured_levels
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.project import Project
 from lexveil.artifacts.screened_words import screened_words
+from lexveil.artifacts.sentence_banks import PER_TEXT, bank_of, open_bank
 from lexveil.artifacts.user_lists import load_phrases, load_pseudonyms, load_words
 from lexveil.config import DetectionParams, PolicyParams, ShareParams
 from lexveil.config.operation import PresidioParams
@@ -39,6 +40,7 @@ from lexveil.logs import logger
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.mechanisms.sentence_draws import SentenceDraws
 from lexveil.protection import LEVELS, LevelName, MeasuredLevel, level_of
+from lexveil.recovery.bank_levels import level_of_bank
 from lexveil.recovery.calibration import recovered
 from lexveil.recovery.stored_curve import StoredCurve
 from lexveil.request import SENTENCES, Request
@@ -51,7 +53,6 @@ LONGEST = 10_000.0  # words of a text at a level of protection: of a longer one 
 BY_WORD = 0.35
 # the strategy whose words, collocations and vectors sentences have
 WORDS_OF_SENTENCES = "S3"
-PER_TEXT = 4  # sentences that are written for a text, unless a request says how many
 # no word of a text stays
 NOTHING_KEPT = Policy("perturb", "perturb", "perturb")
 NEARLY = 1.5  # times what a reader names who sees no output: less is no target
@@ -205,7 +206,11 @@ def resolve_settings(request: Request, model: Model) -> Settings:
     """
     settings = settings_of(request, model.project)
     if settings.sentences is not None:
-        return settings
+        return (
+            settings
+            if request.level is None
+            else sentences_at_level(settings, model, request.level)
+        )
     if request.level is not None:
         return at_level(settings, model, request.level)
     if request.recovery is None:
@@ -285,6 +290,26 @@ def at_level(settings: Settings, model: Model, name: LevelName) -> Settings:
             f"it: {error}; or take {option('mechanism')} tem"
         ) from None
     return replace(of_every_token(settings, epsilon), protection=level)
+
+
+def sentences_at_level(settings: Settings, model: Model, name: LevelName) -> Settings:
+    """The settings of sentences at a level of protection, by the public texts of their bank.
+
+    Raises:
+        RequestError: if the bank cannot be used or has no levels, or no epsilon gives the level.
+    """
+    wanted = settings.sentences
+    assert wanted is not None
+    folder = bank_of(model) if wanted.bank is None else Path(wanted.bank)
+    found = level_of_bank(open_bank(folder, model), model, wanted.per_text, name)
+    level = Protection(
+        level=name,
+        reader="measured on public texts, by the exact channel",
+        content=found.content,
+        rare=found.rare,
+        linkage=found.linkage,
+    )
+    return replace(settings, base_epsilon=found.epsilon, protection=level)
 
 
 def measured_level(settings: Settings, model: Model, name: LevelName) -> MeasuredLevel | None:

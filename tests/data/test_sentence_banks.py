@@ -11,6 +11,8 @@ from asking import command
 
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.sentence_banks import FEWEST, open_bank, read_card, units_of_texts
+from lexveil.data import public_sentences
+from lexveil.data.public_sentences import PublicTexts, TextSample
 from lexveil.data.sentence_banks import BankOptions, build, neighbours
 from lexveil.data.sentence_choice import Choice
 from lexveil.errors import RequestError
@@ -87,6 +89,26 @@ def test_a_source_of_a_larger_weight_gives_more() -> None:
     rows = [row(text, weight=1.0 + 3 * (n % 2)) for n, text in enumerate(SENTENCES[:400])]
     heavy = {text for text, weight, *_ in rows if weight > 1}
     assert 65 <= len(heavy & {*chosen(*rows)}) <= 92
+
+
+def test_pieces_of_the_texts_of_the_smallest_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each text first its first 40 words, or all of a shorter one; of longer ones whole pieces
+    alone. Neither order nor repetition changes them.
+    """
+    monkeypatch.setattr(public_sentences, "CANDIDATES", 30)
+    lexicon = Model.load(name="en").lexicon("S3")
+    long = "good " * 130
+    texts = [f"{sentence} {long if n % 2 else ''}" for n, sentence in enumerate(SENTENCES[:20])]
+    samples = [TextSample(), TextSample()]
+    for sample, order in zip(samples, (texts, texts[::-1] * 2), strict=True):
+        for start in range(0, len(order), 7):
+            part = order[start : start + 7]
+            assert [*sample.passing([PublicTexts(part, [1.0] * len(part))])]
+    units, again = (sample.pieces(lexicon) for sample in samples)
+    assert np.array_equal(units.rows, again.rows) and np.array_equal(units.starts, again.starts)
+    sizes = np.diff(units.starts).tolist()
+    assert len(units) == 30 and sum(size < 40 for size in sizes) == 10
+    assert units.rows.tolist() == TextSample.of(texts).pieces(lexicon).rows.tolist()
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,8 @@ import lexveil
 from lexveil import paths
 from lexveil.accounting.measurements import NoBoundError
 from lexveil.artifacts.model import Model
-from lexveil.artifacts.sentence_banks import open_bank
+from lexveil.artifacts.sentence_banks import open_bank, read_card
+from lexveil.data import public_sentences
 from lexveil.data.sentence_banks import BankOptions, build
 from lexveil.embeddings.sentences import SentenceSpace
 from lexveil.errors import RequestError
@@ -25,6 +26,7 @@ from lexveil.mechanisms.sentence_draws import SentenceDraws
 from lexveil.privatization.engine import sentences as engine
 from lexveil.privatization.engine.sentences import LONGEST, cut
 from lexveil.privatization.settings import PER_TEXT
+from lexveil.recovery import bank_levels
 from lexveil.text.encode import encode
 from tests.privatization.sentence_banks import (
     SENTENCES,
@@ -278,7 +280,8 @@ def test_what_is_published_is_a_function_of_the_output(
 
 REFUSED = [
     ({"bank": None}, "make one with `lexveil sentences build"),
-    ({"epsilon": None}, "needs the epsilon of a sentence"),
+    ({"epsilon": None}, "has no levels of protection, since it was built of too few texts"),
+    ({"epsilon": None, "unit": "sentence"}, "levels are measured with the text as unit"),
     ({"epsilon": -1.0}, "epsilon"),
     ({"epsilon": 1e12}, "epsilon"),
     ({"sentences": 0}, "sentences"),
@@ -288,7 +291,7 @@ REFUSED = [
     ({"mechanism": "tem_context"}, "replaces words and no sentences"),
     ({"mechanism": "diffractor_tem"}, "replaces words and no sentences"),
     ({"mechanism": "madlib"}, "replaces words and no sentences"),
-    ({"protection": "strong"}, "protection"),
+    ({"protection": "strong"}, "give one of protection (a level) and epsilon"),
     ({"epsilon": None, "document_budget": 5.0}, "document_budget"),
     ({"epsilon": None, "recovery": 0.1}, "recovery"),
     ({"max_token_epsilon": 5.0}, "max_token_epsilon"),
@@ -340,6 +343,37 @@ def test_banks_that_cannot_be_used_are_refused_before_anything_is_charged(
         assert said in capsys.readouterr().err
     assert not list(here.glob("out*")) and not (paths.user_data() / "ledger").exists()
     command("in.txt", "-o", "out.txt", "--bank", private, "--seed", 1)
+
+
+def test_levels_of_protection_are_those_of_the_bank(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A level is the epsilon of each sentence, from the card; with a purpose, or for another number
+    of sentences, it is worked out once and kept. Where nothing is said the level is balanced.
+    """
+    for module in (bank_levels, public_sentences):
+        monkeypatch.setattr(module, "CANDIDATES", 80)
+    folder = build_bank(here)
+    card = read_card(folder)
+    levels = {level.level: level for level in card.levels}
+    assert [*levels] == ["strong", "balanced", "light"]
+    assert levels["strong"].linkage <= 0.05 and levels["balanced"].linkage <= 0.2
+    assert levels["strong"].epsilon <= levels["balanced"].epsilon <= levels["light"].epsilon
+
+    def epsilon_of(**how: Any) -> float | None:
+        done = privatize(TEXTS, folder, **{"epsilon": None} | how)
+        said = done.record.protection
+        assert said is not None and said.linkage is not None
+        assert done.record.linkage.at[0].found == said.linkage
+        return done.record.base_epsilon
+
+    assert epsilon_of() == levels["balanced"].epsilon
+    assert epsilon_of(protection="strong") == levels["strong"].epsilon
+    more = epsilon_of(protection="strong", sentences=8)
+    assert more is not None and more < levels["strong"].epsilon
+    assert epsilon_of(protection="strong", model="en+sentiment=3") != levels["strong"].epsilon
+    monkeypatch.setattr(bank_levels, "found_level", None)
+    assert epsilon_of(protection="strong", sentences=8) == more
 
 
 def test_a_script_without_spaces_is_refused_or_emptied(bank: Path) -> None:

@@ -1,0 +1,208 @@
+"""Levels of protection of texts that are written as sentences of a bank: the largest epsilon at
+which a reader finds the source of an output again, and names its words, no more often than a level
+allows.
+
+The reader knows the exact channel. Of 1,000 public texts of like length each is a source once and a
+candidate always. The reader's best guess of a source is the likeliest candidate: no other reader is
+right more often, be it by structure or by words. Words are named as by ``recovery.sentences``: by
+the chances of the other texts, as if the source itself were unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from lexveil.embeddings.sentences import Units
+from lexveil.errors import RequestError
+from lexveil.mechanisms.noise.streams import stream
+from lexveil.mechanisms.sentence_draws import SentenceDraws
+from lexveil.protection import Shares
+from lexveil.recovery.bands import BANDS, bands_of
+from lexveil.recovery.linkage import first_chance
+from lexveil.recovery.sentences import Channel
+from lexveil.types import Bytes, Counts, Flags, Floats, Vectors
+
+NEARLY = 1.5  # times what a reader names who sees no output: less is no target
+SEED = 1  # of the noise, which is public
+STEPS = 8  # epsilons that are tried from one to its double
+LEAST = -2 * STEPS  # the number of epsilon 1/4
+START = 2 * STEPS  # of 4, where the search begins
+MOST = 10 * STEPS  # of 1,024
+
+
+class Found(NamedTuple):
+    """Shares of 1 that a reader finds out at an epsilon.
+
+    Attributes:
+        linkage: sources that are found again among the candidates.
+        content: distinct content words of sources that are named.
+        rare: rare words among them that are named.
+    """
+
+    linkage: float
+    content: float
+    rare: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PublicSources:
+    """Public texts that are the sources and the candidates.
+
+    Attributes:
+        vectors: (P, p) the vectors of the texts.
+        words: (P, V) 1 where a content word of the vocabulary stands in a text.
+        is_rare: (V,) whether a word is rare.
+    """
+
+    vectors: Vectors
+    words: csr_array
+    is_rare: Flags
+
+    @classmethod
+    def of(cls, texts: Units, vectors: Vectors, bands: Bytes) -> PublicSources:
+        """Return the sources of texts.
+
+        Args:
+            texts: their tokens.
+            vectors: their vectors.
+            bands: (V,) the band of each token, as a number in ``BANDS``.
+        """
+        known = texts.known()
+        is_content = bands[known.rows] != BANDS.index("function")
+        of_text = np.repeat(np.arange(len(known)), np.diff(known.starts))
+        places = (of_text[is_content], known.rows[is_content])
+        ones = np.ones(len(places[0]), dtype=np.float32)
+        words = csr_array((ones, places), shape=(len(known), len(bands)))
+        words.sum_duplicates()
+        words.data[:] = 1
+        return cls(vectors, words, bands == BANDS.index("rare"))
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+
+def content_bands(counts: Counts, tokens: Sequence[str], is_plain: Callable[[str], bool]) -> Bytes:
+    """Return the band of each token; one of plain words alone is of the band of function words.
+
+    Args:
+        is_plain: whether a word is a function word or a mark.
+    """
+    plain = np.array([all(map(is_plain, token.split("_"))) for token in tokens], dtype=np.bool_)
+    return bands_of(counts, plain)
+
+
+def found_at(
+    mechanism: SentenceDraws, sources: PublicSources, per_text: int, epsilon: float
+) -> Found:
+    """Return what a reader finds out of outputs of ``per_text`` sentences each."""
+    n = len(sources)
+    of = np.repeat(np.arange(n), per_text)
+    spent = np.full(len(of), epsilon)
+    noise = mechanism.noise(spent, stream(SEED, "sentence levels"))
+    rows = mechanism.replace_queries(sources.vectors, of, spent, noise)
+    channel = Channel.of(mechanism, sources.vectors, rows, epsilon)
+    places = np.array([channel.place[row] for row in rows.tolist()]).reshape(n, per_text)
+    of_outputs = channel.log_p.T[places].sum(axis=1)
+    hits = [first_chance(scores, source) for source, scores in enumerate(of_outputs)]
+    named = named_by(sources, of_outputs)
+    return Found(float(np.mean(hits)), *named)
+
+
+def named_by(sources: PublicSources, log_likelihood: Floats) -> Shares:
+    """Return the shares of the words of sources that a reader names, by the chances of the others.
+
+    Args:
+        log_likelihood: (P, P) of each output, as if of each candidate.
+    """
+    others = log_likelihood - log_likelihood.max(axis=1, keepdims=True)
+    np.fill_diagonal(others, -np.inf)
+    chances = np.exp(others - others.max(axis=1, keepdims=True))
+    chances /= chances.sum(axis=1, keepdims=True)
+    totals = np.zeros(2)
+    hits = np.zeros(2)
+    for source, chance in enumerate(chances):
+        own = sources.words[[source]].indices
+        mass = sources.words.T @ chance
+        guess = np.argsort(-mass, kind="stable")[: len(own)]
+        right = np.intersect1d(own, guess)
+        totals += len(own), sources.is_rare[own].sum()
+        hits += len(right), sources.is_rare[right].sum()
+    content, rare = hits / np.maximum(totals, 1)
+    return Shares(float(content), float(rare))
+
+
+class LevelSearch:
+    """The search for the epsilons of levels; each epsilon that is tried is measured once.
+
+    At a large epsilon no sentence of a bank is as near to a text as the truncation reaches, so that
+    all are as likely again: what is found out grows with epsilon up to a peak. No level is sought
+    beyond it.
+
+    Attributes:
+        blind: what a reader names who sees no output.
+    """
+
+    def __init__(self, mechanism: SentenceDraws, sources: PublicSources, per_text: int) -> None:
+        self._mechanism = mechanism
+        self._sources = sources
+        self._per_text = per_text
+        self._measured: dict[int, Found] = {}
+        self.blind = named_by(sources, np.zeros((len(sources), len(sources))))
+
+    def at(self, step: int) -> Found:
+        """What is found out at an epsilon, by its number."""
+        if step not in self._measured:
+            self._measured[step] = found_at(
+                self._mechanism, self._sources, self._per_text, epsilon_of(step)
+            )
+        return self._measured[step]
+
+    def holds(self, step: int, linkage: float, named: Shares) -> bool:
+        """Whether no more is found out than is allowed; less than is named without any output is no
+        target.
+        """
+        found = self.at(step)
+        return (
+            found.linkage <= linkage
+            and found.content <= max(named.content, NEARLY * self.blind.content)
+            and found.rare <= max(named.rare, NEARLY * self.blind.rare)
+        )
+
+    def largest(self, linkage: float, named: Shares) -> tuple[float, Found]:
+        """The largest epsilon that is tried, and what is found out there, of those at which, and
+        below which, no more is found out than is allowed; not beyond the peak.
+
+        Raises:
+            RequestError: if more is found out at every epsilon.
+        """
+        low = START
+        while low > LEAST and not self.holds(low, linkage, named):
+            low -= STEPS
+        if not self.holds(low, linkage, named):
+            raise RequestError(
+                f"at the smallest epsilon that is tried, {epsilon_of(LEAST):g}, a reader finds "
+                f"{self.at(LEAST).linkage:.1%} of the sources among {len(self._sources):,} texts"
+            )
+        high = low + STEPS
+        while self.holds(high, linkage, named):
+            if high >= MOST or self.at(high).linkage < self.at(low).linkage:
+                return epsilon_of(low), self.at(low)
+            low = high
+            high += STEPS
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self.holds(middle, linkage, named):
+                low = middle
+            else:
+                high = middle
+        return epsilon_of(low), self.at(low)
+
+
+def epsilon_of(step: int) -> float:
+    """The epsilon of a number, to four digits."""
+    return float(f"{2 ** (step / STEPS):.4g}")

@@ -1,0 +1,118 @@
+"""Levels of banks: what a reader finds out, by an independent computation, and which epsilon is
+taken."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from lexveil.embeddings.sentences import Units
+from lexveil.errors import RequestError
+from lexveil.mechanisms.noise.streams import stream
+from lexveil.mechanisms.sentence_draws import SentenceDraws
+from lexveil.protection import Shares
+from lexveil.recovery import sentence_levels
+from lexveil.recovery.bands import BANDS
+from lexveil.recovery.sentence_levels import (
+    SEED,
+    Found,
+    LevelSearch,
+    PublicSources,
+    epsilon_of,
+    found_at,
+    named_by,
+)
+
+FUNCTION, FREQUENT, RARE = (BANDS.index(band) for band in ("function", "frequent", "rare"))
+
+
+def unit_vectors(n: int, rng: np.random.Generator) -> np.ndarray:
+    vectors = rng.standard_normal((n, 4))
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return (0.999 * vectors / lengths).astype(np.float32)
+
+
+def sources_of(words: list[list[int]], bands: list[int]) -> PublicSources:
+    rows = np.array([row for text in words for row in text], dtype=np.int64)
+    starts = np.cumsum([0, *map(len, words)])
+    vectors = unit_vectors(len(words), np.random.default_rng(0))
+    return PublicSources.of(Units(rows, starts), vectors, np.array(bands, dtype=np.uint8))
+
+
+def test_the_source_is_found_by_the_exact_channel() -> None:
+    """Each output is compared with each candidate by the law of the mechanism itself."""
+    rng = np.random.default_rng(1)
+    mechanism = SentenceDraws(unit_vectors(60, rng), 1.0)
+    sources = sources_of([[0]] * 40, [FREQUENT])
+    n_found = 0.0
+    spent = np.full(80, 8.0)
+    noise = mechanism.noise(spent, stream(SEED, "sentence levels"))
+    of = np.repeat(np.arange(40), 2)
+    rows = mechanism.replace_queries(sources.vectors, of, spent, noise)
+    law = mechanism.log_pmf_of(sources.vectors, np.full(40, 8.0))
+    for source in range(40):
+        scores = [sum(law[other, row] for row in rows[2 * source :][:2]) for other in range(40)]
+        n_found += int(np.argmax(scores)) == source
+    assert 2 < n_found < 38
+    assert found_at(mechanism, sources, 2, 8.0).linkage == pytest.approx(n_found / 40)
+
+
+def test_words_are_named_by_the_chances_of_the_other_texts() -> None:
+    """As many words are named as a source has. The first output is thought to be of the second
+    text: 1 and 3 of 1, 2, 3 are right. The second is thought to be of the third, which has word 2
+    alone, and else of the first: 1 and 3 of 1, 3, 4 are right. The third is thought to be of the
+    first, with words 1 and 3 in the second as well: 1 is not its word 2. Words 3 and 4 are rare.
+    """
+    bands = [FUNCTION, FREQUENT, FREQUENT, RARE, RARE]
+    sources = sources_of([[0, 1, 2, 3, -1], [0, 0, 1, 3, 4], [2]], bands)
+    likely = np.array([[0.0, -1.0, -50.0], [-90.0, 0.0, -50.0], [-3.0, -9.0, 0.0]])
+    assert named_by(sources, likely) == pytest.approx(Shares(4 / 7, 2 / 3))
+
+
+def search_of(curve: dict[int, Found] | object, blind: Shares, monkeypatch) -> LevelSearch:
+    monkeypatch.setattr(sentence_levels, "found_at", lambda *args: curve(args[3]))
+    search = LevelSearch(None, sources_of([[0], [1]], [FREQUENT, RARE]), 4)
+    search.blind = blind
+    return search
+
+
+NOBODY = Shares(0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("limit", "named"), [*product((0.05, 0.2, 0.5), (Shares(1.0, 1.0), Shares(0.5, 0.5)))]
+)
+def test_the_largest_epsilon_that_keeps_to_both(limit, named, monkeypatch) -> None:
+    """Linkage is ε/100, words are named as ε/64."""
+
+    def curve(epsilon: float) -> Found:
+        return Found(min(epsilon / 100, 1.0), min(epsilon / 64, 1.0), 0.0)
+
+    epsilon, found = search_of(curve, NOBODY, monkeypatch).largest(limit, named)
+    above = epsilon * 2 ** (1 / 8)
+    assert found == curve(epsilon)
+    assert curve(epsilon).linkage <= limit and curve(epsilon).content <= named.content
+    assert curve(above * 1.001).linkage > limit or curve(above * 1.001).content > named.content
+
+
+def test_no_level_is_sought_beyond_the_peak(monkeypatch) -> None:
+    def curve(epsilon: float) -> Found:
+        return Found(0.3 - abs(np.log2(epsilon / 16)) / 20, 0.0, 0.0)
+
+    epsilon, found = search_of(curve, NOBODY, monkeypatch).largest(0.5, NOBODY)
+    assert (epsilon, found.linkage) == (16.0, 0.3)
+
+
+def test_what_is_named_without_any_output_is_no_target(monkeypatch) -> None:
+    search = search_of(lambda _: Found(0.0, 0.14, 0.03), Shares(0.1, 0.02), monkeypatch)
+    assert search.largest(0.05, Shares(0.05, 0.01))[1].content == 0.14
+
+
+def test_a_level_that_no_epsilon_keeps_to_is_refused(monkeypatch) -> None:
+    search = search_of(lambda _: Found(0.4, 0.0, 0.0), NOBODY, monkeypatch)
+    with pytest.raises(RequestError, match=r"0\.25, a reader finds 40\.0% of the sources among 2"):
+        search.largest(0.2, NOBODY)
+
+
+def test_epsilons_are_steps_of_an_eighth() -> None:
+    assert [epsilon_of(step) for step in (-8, 0, 1, 8)] == [0.5, 1.0, 1.091, 2.0]
