@@ -6,9 +6,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from lexveil import Model, RequestError, paths
+from lexveil.accounting.linkage import CANDIDATES
 from lexveil.artifacts import sentence_banks
 from lexveil.artifacts.sentence_banks import bank_of, open_bank, read_card
 from lexveil.data.sentence_banks import neighbours
+from lexveil.recovery import bank_levels
 from lexveil.runtime.tables import write_json
 from tasks import collect_sentences, embed_sentences
 from tests.conftest import run_stage
@@ -23,6 +25,7 @@ def with_bank(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project whose bank is made, of fewer sentences than banks have elsewhere."""
     for module in (embed_sentences, sentence_banks):
         monkeypatch.setattr(module, "FEWEST", FEW)
+    monkeypatch.setattr(bank_levels, "CANDIDATES", 10**6)  # levels have tests of their own
     run_stage("collect_sentences")
     run_stage("embed_sentences")
     return project
@@ -33,6 +36,7 @@ def test_a_bank_is_of_the_sentences_of_the_sample(with_bank: Path) -> None:
     folded = " ".join(corpus.split())
     model = Model.load(Path(), "own")
     bank = open_bank(bank_of(model), model)
+    assert len(bank.public) == CANDIDATES
     assert len(bank) > FEW and all(sentence in folded for sentence in bank.texts)
     assert bank.card.sentences == len(pq.read_table(paths.SENTENCES))
     assert [source.name for source in bank.card.sources] == ["artifacts/corpus/sample.parquet"]
