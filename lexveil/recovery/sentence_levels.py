@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from lexveil.embeddings.sentences import Units
 from lexveil.errors import RequestError
@@ -30,6 +29,8 @@ from lexveil.types import Bytes, Counts, Flags, Floats, Vectors
 NEARLY = 1.5  # times what a reader names who sees no output: less is no target
 SEED = 1  # of the noise, which is public
 STEPS = 8  # epsilons that are tried from one to its double
+STRIDE = 4  # of the search
+NOISE = 0.02  # share of sources that may be found by chance
 LEAST = -2 * STEPS  # the number of epsilon 1/4
 START = 2 * STEPS  # of 4, where the search begins
 MOST = 10 * STEPS  # of 1,024
@@ -55,12 +56,12 @@ class PublicSources:
 
     Attributes:
         vectors: (P, p) the vectors of the texts.
-        words: (P, V) 1 where a content word of the vocabulary stands in a text.
-        is_rare: (V,) whether a word is rare.
+        words: (P, W) 1 where a content word stands in a text, else 0; of words that stand in some.
+        is_rare: (W,) whether a word is rare.
     """
 
     vectors: Vectors
-    words: csr_array
+    words: Vectors
     is_rare: Flags
 
     @classmethod
@@ -75,12 +76,10 @@ class PublicSources:
         known = texts.known()
         is_content = bands[known.rows] != BANDS.index("function")
         of_text = np.repeat(np.arange(len(known)), np.diff(known.starts))
-        places = (of_text[is_content], known.rows[is_content])
-        ones = np.ones(len(places[0]), dtype=np.float32)
-        words = csr_array((ones, places), shape=(len(known), len(bands)))
-        words.sum_duplicates()
-        words.data[:] = 1
-        return cls(vectors, words, bands == BANDS.index("rare"))
+        rows, columns = np.unique(known.rows[is_content], return_inverse=True)
+        words = np.zeros((len(known), len(rows)), dtype=np.float32)
+        words[of_text[is_content], columns] = 1
+        return cls(vectors, words, bands[rows] == BANDS.index("rare"))
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -125,9 +124,9 @@ def named_by(sources: PublicSources, log_likelihood: Floats) -> Shares:
     chances /= chances.sum(axis=1, keepdims=True)
     totals = np.zeros(2)
     hits = np.zeros(2)
-    for source, chance in enumerate(chances):
-        own = sources.words[[source]].indices
-        mass = sources.words.T @ chance
+    masses = chances.astype(np.float32) @ sources.words
+    for source, mass in enumerate(masses):
+        own = np.flatnonzero(sources.words[source])
         guess = np.argsort(-mass, kind="stable")[: len(own)]
         right = np.intersect1d(own, guess)
         totals += len(own), sources.is_rare[own].sum()
@@ -180,27 +179,37 @@ class LevelSearch:
         Raises:
             RequestError: if more is found out at every epsilon.
         """
-        low = START
-        while low > LEAST and not self.holds(low, linkage, named):
-            low -= STEPS
-        if not self.holds(low, linkage, named):
+        step = START
+        while step > LEAST and not self.holds(step, linkage, named):
+            step -= STRIDE
+        if not self.holds(step, linkage, named):
             raise RequestError(
                 f"at the smallest epsilon that is tried, {epsilon_of(LEAST):g}, a reader finds "
                 f"{self.at(LEAST).linkage:.1%} of the sources among {len(self._sources):,} texts"
             )
-        high = low + STEPS
-        while self.holds(high, linkage, named):
-            if high >= MOST or self.at(high).linkage < self.at(low).linkage:
-                return epsilon_of(low), self.at(low)
-            low = high
-            high += STEPS
+        peak = step
+        while step < MOST and not self._is_past(peak, step):
+            step += STRIDE
+            if not self.holds(step, linkage, named):
+                peak = self._last(step - STRIDE, step, linkage, named)
+                break
+            peak = max(peak, step, key=lambda tried: self.at(tried).linkage)
+        return epsilon_of(peak), self.at(peak)
+
+    def _is_past(self, peak: int, step: int) -> bool:
+        """Whether so much less is found than at the peak that it is none of chance."""
+        most = self.at(peak).linkage
+        return most > NOISE and self.at(step).linkage < most / 2
+
+    def _last(self, low: int, high: int, linkage: float, named: Shares) -> int:
+        """The last step that keeps to a level, between one that does and one that does not."""
         while high - low > 1:
             middle = (low + high) // 2
             if self.holds(middle, linkage, named):
                 low = middle
             else:
                 high = middle
-        return epsilon_of(low), self.at(low)
+        return low
 
 
 def epsilon_of(step: int) -> float:
