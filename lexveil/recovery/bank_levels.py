@@ -5,7 +5,6 @@ other numbers of sentences and for purposes.
 from __future__ import annotations
 
 import hashlib
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from lexveil.artifacts.sentence_banks import (
 )
 from lexveil.embeddings.sentences import SentenceSpace, Units
 from lexveil.errors import RequestError, option
+from lexveil.logs import logger
 from lexveil.mechanisms.sentence_draws import SentenceDraws
 from lexveil.mechanisms.tem import TemParameters
 from lexveil.protection import LEVELS, LevelName, Shares
@@ -29,6 +29,8 @@ from lexveil.runtime.tables import read_object, write_json
 from lexveil.text.languages import language_of
 from lexveil.text.normal_forms import is_punctuation
 from lexveil.types import Vectors
+
+LOG = logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -70,7 +72,7 @@ class Calibration:
             try:
                 found.append(found_level(search, level, named))
             except RequestError as error:
-                print(f"level {level}: {error}", file=sys.stderr)
+                LOG.warning(f"level {level}: {error}")
         return found
 
 
@@ -125,10 +127,9 @@ def _worked_out(bank: SentenceBank, model: Model, per_text: int, name: LevelName
     file: Path = model.project.recovery / f"sentences-{digest[:32]}.json"
     if kept := read_object(file):
         return BankLevel.model_validate(kept)
-    print(
+    LOG.info(
         f"working out, once, the epsilon of the level {name} for {per_text} sentences by "
-        f"{model.name}: it takes up to some minutes, and is kept",
-        file=sys.stderr,
+        f"{model.name}: it takes up to some minutes, and is kept"
     )
     calibration = Calibration(model, bank.space, bank.vectors, bank.public)
     level = found_level(calibration.search(per_text, beta), name, LEVELS[name])
