@@ -36,9 +36,10 @@ from lexveil.embeddings.extent import largest_distance
 from lexveil.embeddings.kernels.dot import processor_kind
 from lexveil.embeddings.neighborhoods import NearTable
 from lexveil.embeddings.screen import Screen
-from lexveil.mechanisms.registry import MECHANISMS, ON_LISTS, build_mechanism
+from lexveil.mechanisms.base import DRAW, MOST_NOISE
+from lexveil.mechanisms.registry import MECHANISMS, Space, build_mechanism
 from lexveil.mechanisms.tem import Tem
-from lexveil.privatization.engine.worker import DRAW, MOST_NOISE
+from lexveil.mechanisms.word_lists import OnLists
 from lexveil.runtime.tables import write_json
 
 SIZES = (20_000, 50_000, 100_000)
@@ -48,6 +49,8 @@ TOKENS = 1_000_000
 SECONDS = 4.0  # time of noisy searches per mechanism and ε; faster mechanisms take all tokens
 # one search per token: their speed needs no million tokens
 NOISY = ("madlib", "mahalanobis", "vickrey", "rank_remap")
+BY_LISTS = ("tem", "tem_context", "truncated_gumbel", "rank_remap")
+ON_LISTS = [name for name, mechanism in MECHANISMS.items() if issubclass(mechanism, OnLists)]
 SETTINGS: dict[str, dict[str, Any]] = {
     "truncated_gumbel": {"calibration": "paper"},  # the theorem covers none of these epsilons
     "rank_remap": {"enabled": True, "c": 0.5, "ranks": 32},
@@ -130,9 +133,8 @@ def make(
 ) -> Any:
     """Build a new mechanism, so that state from one epsilon does not help the next."""
     inner = "madlib" if name == "rank_remap" else name
-    return build_mechanism(
-        inner, vectors, {k: v for k, v in SETTINGS.items() if k == name}, orders, near
-    )
+    own = {key: value for key, value in SETTINGS.items() if key == name}
+    return build_mechanism(inner, Space(vectors, orders, near), own)
 
 
 def limit_of(
@@ -339,9 +341,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 flush=True,
             )
             lists = {}
-            if any(
-                name == "rank_remap" or MECHANISMS[name].on_neighbors for name in options.mechanisms
-            ):
+            if any(name in BY_LISTS for name in options.mechanisms):
                 folder = options.lists or Path(scratch)
                 key = key_of(vectors)
                 lists = {"lists": str(folder / str(n_words)), "key": key}

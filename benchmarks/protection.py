@@ -34,7 +34,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from benchmarks.table import markdown
-from lexveil.accounting.budgets import Action, DocumentBudget, Policy
+from lexveil.accounting.budgets import Action, DocumentBudget, PerDocument, Policy
 from lexveil.artifacts.measured_levels import measured_levels
 from lexveil.artifacts.mechanisms import CAUSAL_MODELS
 from lexveil.artifacts.model import Model
@@ -42,7 +42,7 @@ from lexveil.evaluation.kneser_ney import train
 from lexveil.evaluation.language_model import NgramModel
 from lexveil.evaluation.registry import READER_MODELS
 from lexveil.privatization.engine.batch import Batch, Rewritten
-from lexveil.privatization.engine.engine import Engine
+from lexveil.privatization.engine.engine import WordEngine
 from lexveil.privatization.settings import Settings, resolve_settings
 from lexveil.protection import LEVELS, MeasuredLevel, Shares, level_of
 from lexveil.recovery.bands import BANDS
@@ -151,16 +151,8 @@ class Measuring:
         """
         chosen = model.params.policy
         policy = Policy.of(strategy, chosen.stopwords, chosen.punctuation, chosen.oov)
-        settings = Settings(
-            mechanism,
-            strategy,
-            base_epsilon=1.0,
-            budget=None,
-            seed=SEED,
-            policy=policy,
-            keep_layout=False,
-        )
-        self.engine = Engine(settings, model)
+        settings = Settings(mechanism, strategy, PerDocument(1.0), SEED, policy, keep_layout=False)
+        self.engine = WordEngine(settings, model)
         self.public = PublicWords.of(model, mechanism, strategy, policy)
         self.range = RANGES.get(mechanism, RANGE)
         tokens = [
@@ -409,7 +401,7 @@ def write_figures() -> None:
     for name in LEVELS:
         settings = resolve_settings(Request(protection=name), model)
         assert settings.base_epsilon is not None
-        curve = Engine(settings, model).recovery_curve()
+        curve = WordEngine(settings, model).recovery_curve()
         curve.meaning(settings.base_epsilon, settings.base_epsilon)
     write_json({curve.public_key: json.loads(curve.file.read_bytes())}, SHIPPED)
 

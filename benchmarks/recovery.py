@@ -24,7 +24,7 @@ from benchmarks.table import markdown, print_table
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.errors import LexveilError
 from lexveil.mechanisms.base import Mechanism
-from lexveil.mechanisms.registry import MECHANISMS, build_mechanism
+from lexveil.mechanisms.registry import MECHANISMS, Space, build_mechanism
 from lexveil.recovery.adversary import Adversary, Ladder
 from lexveil.recovery.bands import BANDS, bands_of, prior_of
 from lexveil.recovery.calibration import Curve, epsilon_for, without_output
@@ -86,7 +86,7 @@ def speed(name: str, n_words: int, dimensions: int, tokens: int) -> dict[str, An
     orders = np.stack(
         [np.random.default_rng(seed).permutation(n_words) for seed in range(2)]
     ).astype(np.int32)
-    mechanism = build_mechanism(name, vectors, PAPER, orders)
+    mechanism = build_mechanism(name, Space(vectors, orders), PAPER)
     centre = EPSILONS.get(name, NOISY)
     low = centre / SPREAD
     high = centre * SPREAD
@@ -119,7 +119,7 @@ def speed(name: str, n_words: int, dimensions: int, tokens: int) -> dict[str, An
 def _warm_up(name: str) -> None:
     vectors = material.made_vectors(3000, 8)
     orders = np.arange(3000, dtype=np.int32)[None]
-    mechanism = build_mechanism(name, vectors, PAPER, orders)
+    mechanism = build_mechanism(name, Space(vectors, orders), PAPER)
     build_adversary(mechanism, np.full(3000, 1 / 3000), (9.0, 11.0)).guess(
         np.arange(9), np.full(9, 10.0)
     )
@@ -158,7 +158,7 @@ class Words(NamedTuple):
 
     def mechanism(self, name: str) -> Any:
         """Build a mechanism over the words."""
-        return build_mechanism(name, self.vectors, PAPER, self.orders)
+        return build_mechanism(name, Space(self.vectors, self.orders), PAPER)
 
 
 def by_bands(words: Words, name: str) -> Iterator[dict[str, Any]]:
@@ -229,7 +229,7 @@ def toy(name: str, dimensions: int, epsilon: float, remap: bool = False) -> dict
     rng = np.random.default_rng(1)
     vectors = rng.normal(size=(n_words, dimensions)) * np.exp(rng.normal(0, 0.4, n_words))[:, None]
     given: dict[str, Any] = PAPER | {"rank_remap": {"enabled": remap}}
-    mechanism: Mechanism = build_mechanism(name, vectors.astype(np.float32), given)
+    mechanism: Mechanism = build_mechanism(name, Space(vectors.astype(np.float32)), given)
     prior = 1 / np.arange(1, n_words + 1)
     prior /= prior.sum()
     ids = np.repeat(np.arange(n_words), draws)

@@ -39,6 +39,7 @@ from benchmarks.linkage import linkage
 from benchmarks.problems import PROBLEMS, Problem, Sizes
 from benchmarks.protection import Measuring
 from benchmarks.table import markdown
+from lexveil.accounting.budgets import PerToken
 from lexveil.artifacts.measured_levels import measured_levels
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.sentence_banks import open_bank
@@ -168,8 +169,7 @@ class Rewriter:
         settings = Settings(
             mechanism="tem",
             strategy="S5",
-            base_epsilon=rewriting.epsilon,
-            budget=None,
+            spending=PerToken(rewriting.epsilon),
             seed=SEED,
             policy=NOTHING_KEPT,
             keep_layout=False,

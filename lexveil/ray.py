@@ -40,7 +40,6 @@ from lexveil.distributed.rewriter import (
     COUNTED,
     Rewriter,
     RunTotals,
-    refuse_sentences,
     reported,
 )
 from lexveil.errors import LexveilError, RequestError
@@ -48,7 +47,7 @@ from lexveil.formats.messages import shown
 from lexveil.parameters import with_purposes
 from lexveil.privatization.release.outputs import write_errors
 from lexveil.privatization.release.preconditions import STAMP, Checked, check
-from lexveil.request import OF_SENTENCES, OnExhausted, Request
+from lexveil.request import OnExhausted, Request
 from lexveil.runtime.checkpoints import expect_file
 
 # In which subjects are added up. Ray has 200 of them by default, of which each takes longer to
@@ -105,7 +104,7 @@ class PrivatizedDataset:
         )
 
 
-@takes_options(Request, ("spans_column", "mode", "seed", "workers", *OF_SENTENCES))
+@takes_options(Request, ("spans_column", "mode", "seed", "workers"))
 def privatize(
     dataset: ray.data.Dataset,
     *,
@@ -133,7 +132,6 @@ def privatize(
         RequestError: if the request cannot be served.
     """
     with renamed_fields(OF_TEXTS):
-        refuse_sentences(options)
         request = Request.of(plain_options(options))
         place = Path(project) if isinstance(project, str) else project
         checked = check(request, Model.load(place, with_purposes(model, purpose)))

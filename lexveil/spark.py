@@ -31,12 +31,12 @@ from lexveil.artifacts.model import Model
 from lexveil.distributed.parts import order_column, part_count, require_all, with_order
 from lexveil.distributed.progress import tasks_told
 from lexveil.distributed.release import release_table
-from lexveil.distributed.rewriter import COUNTED, Rewriter, RunTotals, refuse_sentences
+from lexveil.distributed.rewriter import COUNTED, Rewriter, RunTotals
 from lexveil.errors import LexveilError, RequestError
 from lexveil.formats.messages import name, names, shown
 from lexveil.parameters import with_purposes
 from lexveil.privatization.release.preconditions import STAMP, Checked, check
-from lexveil.request import OF_SENTENCES, OnExhausted, Request
+from lexveil.request import OnExhausted, Request
 
 # What the proof relies on: of all attempts of a task the output of one is taken, and it alone.
 REQUIRED = {
@@ -102,7 +102,7 @@ class PrivatizedFrame:
         )
 
 
-@takes_options(Request, ("spans_column", "mode", "seed", "workers", *OF_SENTENCES))
+@takes_options(Request, ("spans_column", "mode", "seed", "workers"))
 def privatize(
     frame: DataFrame,
     *,
@@ -141,7 +141,6 @@ def privatize(
             "checkpoint() it, first"
         )
     with renamed_fields(OF_TEXTS):
-        refuse_sentences(options)
         request = Request.of(plain_options(options))
         place = Path(project) if isinstance(project, str) else project
         checked = check(request, Model.load(place, with_purposes(model, purpose)))

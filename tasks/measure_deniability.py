@@ -19,7 +19,7 @@ import numpy as np
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
 from lexveil.artifacts.embeddings import load_embedding
-from lexveil.artifacts.mechanisms import Prepared, prepare
+from lexveil.artifacts.mechanisms import ModelSpace, Prepared, prepare
 from lexveil.artifacts.word_orders import shared_rows
 from lexveil.config import Params, load_params
 from lexveil.errors import ParameterError, RequestError
@@ -91,7 +91,8 @@ def run(mechanism: str, params: Params, out: Path) -> None:
             rng = stream(params.seed, STAGE, segmentation, "words")
             rows = shared[choose_words(len(shared), params.deniability.words, rng)]
             sections = params.mechanisms.of_variant(mechanism)
-            prepared = prepare(base_of(mechanism), segmentation, space, policy, sections)
+            words = ModelSpace(segmentation, space, policy, Path())
+            prepared = prepare(base_of(mechanism), words, sections)
             measured = []
             for epsilon in epsilons:
                 rng = stream(params.seed, STAGE, mechanism, segmentation, str(epsilon))

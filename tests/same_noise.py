@@ -127,7 +127,7 @@ class SameAnswers:
         for mechanism in MECHANISMS.values():
             patch.setattr(mechanism, "noise", lambda _, epsilon, __: np.zeros((len(epsilon), 1)))
             patch.setattr(mechanism, "replace", lambda _, ids, *__: self._answers(len(ids)))
-        patch.setattr(TemContext, "replace_texts", lambda _, texts, *__: self._in_context(texts))
+        patch.setattr(TemContext, "replace_in_order", lambda _, texts, *__: self._in_context(texts))
         patch.setattr(
             "lexveil.privatization.engine.worker.release_generator", lambda: self.generator
         )

@@ -199,9 +199,9 @@ def lexveil(spec: dict[str, Any]) -> Peer:
     import numba  # noqa: F401
     import numpy as np
 
-    from lexveil.accounting.budgets import Policy
+    from lexveil.accounting.budgets import PerDocument, Policy
     from lexveil.accounting.vocabulary import Vocabulary
-    from lexveil.mechanisms.registry import build_mechanism
+    from lexveil.mechanisms.registry import Space, build_mechanism
     from lexveil.privatization.engine.batch import Batch
     from lexveil.privatization.engine.worker import BatchWorker, Components
     from lexveil.privatization.settings import Settings
@@ -211,11 +211,10 @@ def lexveil(spec: dict[str, Any]) -> Peer:
     policy = Policy("perturb", "keep", "sample")
     vocabulary = Vocabulary.of(words, vectors, policy)
     orders = np.random.default_rng(0).permutation(len(words)).astype(np.int32)[None]
-    mechanism = build_mechanism(
-        spec["mechanism"], vocabulary.vectors, spec.get("settings", {}), orders
-    )
+    space = Space(vocabulary.vectors, orders)
+    mechanism = build_mechanism(spec["mechanism"], space, spec.get("settings", {}))
     settings = Settings(
-        spec["mechanism"], "S1", spec["epsilon"], None, None, policy, keep_layout=False
+        spec["mechanism"], "S1", PerDocument(spec["epsilon"]), None, policy, keep_layout=False
     )
     worker = BatchWorker(
         settings, Components(Lexicon.build("word", words, None), vocabulary, mechanism)

@@ -25,7 +25,7 @@ from lexveil import paths
 from lexveil.artifacts.embeddings import load_embedding
 from lexveil.evaluation.inference_error import Tradeoff, measure
 from lexveil.mechanisms.noise.streams import stream
-from lexveil.mechanisms.registry import build_mechanism
+from lexveil.mechanisms.registry import Space, build_mechanism
 from lexveil.report.formatting import MeanSd
 from lexveil.text.tokenize import sentences
 from lexveil.types import Floats, Ids, Vectors
@@ -161,7 +161,7 @@ def measured_at(
     run: int = 0,
 ) -> Tradeoff:
     """Measure the inference error and utility loss of one mechanism at one ε, in one run."""
-    mechanism = build_mechanism(name, words.vectors, {name: parameters})
+    mechanism = build_mechanism(name, Space(words.vectors), {name: parameters})
     rng = stream(SEED, STREAM, name, str(sorted(parameters.items())), str(epsilon), str(run))
     return measure(mechanism, epsilon, words.labels, words.prior, rng, n_draws)
 

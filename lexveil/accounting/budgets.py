@@ -5,9 +5,11 @@ policies for token classes.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from fractions import Fraction
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +20,14 @@ from lexveil.types import Counts, Floats
 
 Codes = npt.NDArray[np.int8]
 
+# the source of the number from which every epsilon follows
+BudgetSource = Literal["level", "given", "given words", "corpus", "data"]
+
 STRATEGIES = tuple(SEGMENTATION_OF)
 BY_WORDS = frozenset(["S1", "S2"])  # strategies that divide a budget by the words of a text
 
+# of a document, each of which gets its epsilon; those of a longer one share the epsilon of so many
+MOST_TOKENS = 10_000
 ORDINARY = 100.0  # words of a text of ordinary length, where no public corpus says how many
 TOKEN_CAP = 2.0  # largest ε of a token where none is given, in base ε
 
@@ -250,3 +257,96 @@ class DocumentBudget:
         if self.ordinary_words is None:
             return "a text that spends its whole budget"
         return f"a text of {self.ordinary_words:.0f} words"
+
+
+@dataclass(frozen=True, slots=True)
+class PerToken:
+    """Every token gets the same epsilon, whatever the length of its text, as at a level of
+    protection. A document has no budget beside that of its tokens.
+    """
+
+    epsilon: float
+    source: ClassVar[BudgetSource] = "level"
+
+    @property
+    def base_epsilon(self) -> float:
+        """The epsilon of a token."""
+        return self.epsilon
+
+    @property
+    def max_token_epsilon(self) -> float:
+        """The largest epsilon of a token."""
+        return self.epsilon
+
+    def in_release(self) -> PerToken:
+        """The spending itself, which a release may have."""
+        return self
+
+    def budget(
+        self,
+        average_of_corpus: Callable[[], float | None],
+        average_of_texts: float,  # noqa: ARG002
+    ) -> DocumentBudget:
+        """The budget of a document, which binds one of more than ``MOST_TOKENS`` tokens alone; see
+        ``PerDocument``.
+        """
+        total = budget_of_average(self.epsilon, MOST_TOKENS)
+        ordinary_words = average_of_corpus() or ORDINARY
+        return DocumentBudget(total, self.epsilon, ordinary_words=ordinary_words)
+
+
+@dataclass(frozen=True, slots=True)
+class PerDocument:
+    """Every document has a budget, which its strategy divides among the tokens.
+
+    Attributes:
+        base_epsilon: per word; None if ``total`` is given.
+        total: the budget B; None if it is the base epsilon times an average number of words.
+        average_words: that number; None is that of the public corpus, "data" that of the texts.
+        max_token_epsilon: the largest epsilon of a token; None is twice the base epsilon.
+    """
+
+    base_epsilon: float | None = None
+    total: float | None = None
+    average_words: float | Literal["data"] | None = None
+    max_token_epsilon: float | Literal["none"] | None = None
+
+    @property
+    def source(self) -> BudgetSource:
+        """The source of the number from which every epsilon follows."""
+        if self.average_words == "data":
+            return "data"
+        if self.base_epsilon is None:
+            return "given"
+        return "corpus" if self.average_words is None else "given words"
+
+    def in_release(self) -> PerDocument:
+        """The nearest that a release may have: a public number of words, and a largest epsilon."""
+        average = None if self.average_words == "data" else self.average_words
+        most = None if self.max_token_epsilon == "none" else self.max_token_epsilon
+        return replace(self, average_words=average, max_token_epsilon=most)
+
+    def budget(
+        self, average_of_corpus: Callable[[], float | None], average_of_texts: float
+    ) -> DocumentBudget:
+        """The budget of a document.
+
+        Args:
+            average_of_corpus: words per document of the public corpus, asked for where needed.
+            average_of_texts: words per document of the texts.
+        """
+        average = self.average_words
+        total = self.total
+        cap = self.max_token_epsilon
+        if average == "data":
+            average = average_of_texts
+        elif average is None and (total is None or cap is None):
+            average = average_of_corpus()
+        if total is None:
+            total = budget_of_average(self.base_epsilon or 0.0, average or 0.0)
+        if cap is None:
+            cap = TOKEN_CAP * (self.base_epsilon or (total / average if average else math.inf))
+        return DocumentBudget(total, math.inf if cap == "none" else cap, average)
+
+
+Spending = PerToken | PerDocument

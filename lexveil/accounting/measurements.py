@@ -13,11 +13,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from lexveil.accounting.budgets import BY_WORDS, DocumentBudget, Policy
+from lexveil.accounting.budgets import BY_WORDS, BudgetSource, DocumentBudget, Policy
 from lexveil.accounting.record import NONE, Guarantee
 from lexveil.accounting.shares import MEANING, BudgetShares
 from lexveil.accounting.structure import StructureFigures
@@ -37,7 +37,6 @@ DISTANCES = "Σ d(D_c,D'_c)"  # over the columns of a row
 SENTENCE_BY_SENTENCE = "Pr[M(D)=y] <= exp(Σ ε·d(s_i,s'_i))·Pr[M(D')=y]"
 
 # Where the number comes from that B, and with it every ε_i, follows from.
-BudgetSource = Literal["level", "given", "given words", "corpus", "data"]
 SOURCES: dict[BudgetSource, str] = {
     "level": "the ε_i are public: each is that of the level of protection, or less in a text "
     "of so many tokens that "

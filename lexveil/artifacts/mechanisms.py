@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -27,18 +27,19 @@ from lexveil.artifacts.word_orders import load_word_orders
 from lexveil.config import MechanismParams
 from lexveil.embeddings.bigrams import Bigrams
 from lexveil.embeddings.neighborhoods import NearTable
+from lexveil.embeddings.purposes import Purpose
 from lexveil.embeddings.word_orders import WordLists
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError, option
 from lexveil.evaluation import smollm2
 from lexveil.logs import logger
-from lexveil.mechanisms.base import OnNeighbors, PublicCounts
+from lexveil.mechanisms.base import Space
 from lexveil.mechanisms.causal_measure import CausalMeasure, CausalWords
-from lexveil.mechanisms.registry import MECHANISMS, Mechanism, build_mechanism
+from lexveil.mechanisms.registry import Mechanism, build_mechanism
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.stage import Progress
 from lexveil.text.piece_models import PieceModel
-from lexveil.types import Orders
+from lexveil.types import Ids, Orders, Vectors
 
 LOG = logger(__name__)
 
@@ -98,13 +99,13 @@ class Prepared:
     @property
     def lists(self) -> NearTable | None:
         """Existing near-word lists of the mechanism; None if it uses none."""
-        return self.mechanism.near.table if isinstance(self.mechanism, OnNeighbors) else None
+        return None if self.mechanism.near is None else self.mechanism.near.table
 
     def open_near_lists(self) -> NearTable | None:
         """Return the existing near-word lists of its vectors, whether the mechanism draws by them
         or not; None if there are none.
         """
-        if isinstance(self.mechanism, OnNeighbors):
+        if self.mechanism.near is not None:
             return self.mechanism.near.table
         return _near_lists(self.near_folder, key_of(self.vocabulary.vectors))
 
@@ -141,17 +142,13 @@ class Prepared:
         Returns:
             Whether there may be more lists now.
         """
-        mechanism = self.mechanism
-        if (
-            self.key is None
-            or not isinstance(mechanism, OnNeighbors)
-            or not mechanism.needs_lists(epsilon)
-        ):
+        near = self.mechanism.near
+        if self.key is None or near is None or not self.mechanism.needs_lists(epsilon):
             return False
-        n_words = mechanism.size
+        n_words = self.mechanism.size
         if n_tokens is not None:
             n_words = min(n_words, int(n_tokens / np.log(max(n_words, 3))) // BLOCK * BLOCK)
-        n_there = len(mechanism.near.table)
+        n_there = len(near.table)
         if n_words <= n_there:
             return False
         folder = cache_folder(self.key)
@@ -159,12 +156,12 @@ class Prepared:
         progress = Progress("near words", n_words - n_there, "lists")
         try:
             add_lists(
-                folder, mechanism.vectors, self.key, n_words, on_step=progress.advance, waits=waits
+                folder, near.vectors, self.key, n_words, on_step=progress.advance, waits=waits
             )
         except OSError as error:
             why = f"{folder} cannot be written ({error.strerror})"
             LOG.warning(f"near words: {why}; made for this run alone")
-        mechanism.near.table = open_lists(folder, self.key) or mechanism.near.table
+        near.table = open_lists(folder, self.key) or near.table
         return True
 
     def hashes(self) -> dict[str, str]:
@@ -186,20 +183,106 @@ class Prepared:
         }
 
 
-def prepare(
-    name: str,
-    segmentation: str,
-    space: WordSpace,
-    policy: Policy,
-    params: MechanismParams,
-    source: Path | PackagedModel = Path(),
-    causal: CausalModel | None = None,
-) -> Prepared:
-    """Build the mechanism ``name`` over the words of an embedding, or over those of its list set.
+class ModelSpace(Space):
+    """The words of an embedding that a mechanism may replace and put out. What the mechanism asks
+    for is loaded then, and its files are noted for the record.
 
-    Args:
-        source: the project, or the packaged model, of the embedding.
-        causal: the language model by which the mechanism weighs words; None if it uses none.
+    Attributes:
+        vocabulary: the words; of a mechanism on lists those of its list set.
+        files: files besides the embedding that were asked for, by name.
+        key: cache key of lists of near words that were asked for and that no project has; None if
+            there is no need of any.
+        near_folder: folder of the project with lists of near words; None outside of projects.
+    """
+
+    def __init__(
+        self,
+        segmentation: str,
+        space: WordSpace,
+        policy: Policy,
+        source: Path | PackagedModel,
+        causal: CausalModel | None = None,
+        purposes: Sequence[Purpose] = (),
+    ) -> None:
+        self._segmentation = segmentation
+        self._space = space
+        self._source = source
+        self._causal = causal
+        self._purposes = purposes
+        self.vocabulary = Vocabulary.of(space.tokens, space.vectors, policy)
+        self.files: dict[str, Path] = {}
+        self.key: str | None = None
+        self.near_folder = (
+            source / paths.near_lists(segmentation) if isinstance(source, Path) else None
+        )
+
+    def vectors(self) -> Vectors:
+        """Return the vectors of the words.
+
+        Raises:
+            RequestError: if no word is left.
+        """
+        self._require_words()
+        return self.vocabulary.vectors
+
+    def _require_words(self) -> None:
+        if not len(self.vocabulary.rows):
+            where = (
+                self._source.folder
+                if isinstance(self._source, PackagedModel)
+                else self._source / paths.embedding(self._segmentation)
+            )
+            raise RequestError(f"{where} holds no word to replace words by; enlarge the corpus")
+
+    def orders(self, lists: str) -> Orders:
+        """Return the word orders of a list set; from now on the vocabulary has its words alone.
+
+        Raises:
+            MissingArtifactError: if the list set was not made.
+            RequestError: if the model has purposes: the order of the words has no axes.
+        """
+        if self._purposes:
+            raise RequestError(
+                f"{option('mechanism')}: it works on a list of the words, where a purpose changes "
+                f"nothing; take {option('mechanism')} tem, or leave the purpose out"
+            )
+        listed, self.files = _lists(self._segmentation, lists, self._source)
+        self.vocabulary, orders = over_lists(listed, self._space, self.vocabulary)
+        self._require_words()
+        return orders
+
+    def near(self) -> NearTable | None:
+        """Return the existing lists of near words."""
+        key = key_of(self.vocabulary.vectors)
+        near = _near_lists(self.near_folder, key)
+        is_complete = near is not None and near.folder == self.near_folder
+        self.key = None if is_complete else key
+        return near
+
+    def n_words(self) -> Ids:
+        """Return the number of words in each token."""
+        return self._space.n_words[self.vocabulary.rows]
+
+    def counts(self) -> Ids:
+        """Return the occurrences of each token in the corpus."""
+        return self._space.counts[self.vocabulary.rows]
+
+    def bigrams(self) -> Bigrams:
+        """Return the counts of adjacent tokens in the corpus."""
+        bigrams, self.files = _bigrams(self._segmentation, self._source)
+        return bigrams.onto(self.vocabulary.number)
+
+    def causal(self, model: str) -> CausalWords | None:
+        """Return the causal language model of the tokens."""
+        if self._causal is None:
+            return None
+        weights = self._causal.weights()
+        self.files = {f"{model}/{weights.name}": weights}
+        return CausalWords(self._causal.make, self._space.tokens, self.vocabulary.rows)
+
+
+def prepare(name: str, space: ModelSpace, params: MechanismParams) -> Prepared:
+    """Build the mechanism ``name`` over the words of an embedding, or over those of its list set.
 
     Raises:
         RequestError: if no word is left.
@@ -207,45 +290,12 @@ def prepare(
         ParameterError: if a parameter does not suit the mechanism or the words.
     """
     given = params.model_dump()
-    own = dict(given[name])
     shown = getattr(params, name).model_dump(by_alias=True)
-    vocabulary = Vocabulary.of(space.tokens, space.vectors, policy)
-    orders = None
-    files: dict[str, Path] = {}
-    if MECHANISMS[name].on_lists:
-        chosen = own.pop("lists")
-        lists, files = _lists(segmentation, chosen, source)
-        vocabulary, orders = over_lists(lists, space, vocabulary)
-    remapped = given["rank_remap"]["enabled"] and MECHANISMS[name].rank_remap
-    if remapped:
-        shown["rank_remap"] = {
-            key: value for key, value in given["rank_remap"].items() if key != "enabled"
-        }
-    if not len(vocabulary.rows):
-        where = (
-            source.folder
-            if isinstance(source, PackagedModel)
-            else source / paths.embedding(segmentation)
-        )
-        raise RequestError(f"{where} holds no word to replace words by; enlarge the corpus")
-    near_folder = source / paths.near_lists(segmentation) if isinstance(source, Path) else None
-    if not (MECHANISMS[name].on_neighbors or remapped):
-        mechanism = build_mechanism(name, vocabulary.vectors, given | {name: own}, orders)
-        return Prepared(mechanism, vocabulary, shown, files, near_folder=near_folder)
-    near = _near_lists(near_folder, key := key_of(vocabulary.vectors))
-    public = PublicCounts(space.n_words[vocabulary.rows], space.counts[vocabulary.rows])
-    if causal is not None:
-        weights = causal.weights()
-        files = {f"{own['model']}/{weights.name}": weights}
-        public = public._replace(causal=CausalWords(causal.make, space.tokens, vocabulary.rows))
-    elif MECHANISMS[name].in_context:
-        bigrams, files = _bigrams(segmentation, source)
-        public = public._replace(bigrams=bigrams.onto(vocabulary.number))
-    mechanism = build_mechanism(
-        name, vocabulary.vectors, given | {name: own}, near=near, public=public
-    )
-    is_complete = near is not None and near.folder == near_folder
-    return Prepared(mechanism, vocabulary, shown, files, None if is_complete else key, near_folder)
+    mechanism = build_mechanism(name, space, given)
+    if mechanism.post_processing is not None:
+        remap = given["rank_remap"]
+        shown["rank_remap"] = {key: value for key, value in remap.items() if key != "enabled"}
+    return Prepared(mechanism, space.vocabulary, shown, space.files, space.key, space.near_folder)
 
 
 def _near_lists(of_project: Path | None, key: str) -> MappedTable | None:

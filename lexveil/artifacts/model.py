@@ -23,6 +23,7 @@ from lexveil.artifacts.mechanisms import (
     CAUSAL_MODELS,
     CHOSEN_BY,
     CausalModel,
+    ModelSpace,
     Prepared,
     bigram_files,
     prepare,
@@ -36,9 +37,8 @@ from lexveil.config import NO_BASE, Configuration, Params
 from lexveil.embeddings.bigrams import Bigrams
 from lexveil.embeddings.purposes import Purpose, with_axes
 from lexveil.embeddings.word_space import WordSpace
-from lexveil.errors import RequestError, option
+from lexveil.errors import RequestError
 from lexveil.logs import logger
-from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import read_json, require
 from lexveil.text.encode import Lexicon
@@ -336,17 +336,15 @@ class Model:
             RequestError: if the model has purposes and the mechanism works on lists, whose order of
                 the words has no axes.
         """
-        if self.purposes and MECHANISMS[name].on_lists:
-            raise RequestError(
-                f"{option('mechanism')} {name}: it works on a list of the words, where a "
-                "purpose changes nothing; take "
-                f"{option('mechanism')} tem, or leave the purpose out"
-            )
-        segmentation = SEGMENTATION_OF[strategy]
-        source = self.packaged or self.project.folder
-        space = self.embedding(strategy)
-        causal = self.causal_model(name)
-        return prepare(name, segmentation, space, policy, self.params.mechanisms, source, causal)
+        space = ModelSpace(
+            SEGMENTATION_OF[strategy],
+            self.embedding(strategy),
+            policy,
+            self.packaged or self.project.folder,
+            self.causal_model(name),
+            self.purposes,
+        )
+        return prepare(name, space, self.params.mechanisms)
 
     def causal_model(self, mechanism: str) -> CausalModel | None:
         """Return the language model by which a mechanism weighs words; None if it uses none.

@@ -31,7 +31,7 @@ from lexveil.artifacts.bigrams import load_bigrams
 from lexveil.artifacts.embeddings import read_words
 from lexveil.artifacts.mechanisms import Prepared
 from lexveil.artifacts.model import Model
-from lexveil.auditing.distributions import ON_LISTS, AuditedSpace
+from lexveil.auditing.distributions import IN_CONTEXT, ON_LISTS, AuditedSpace
 from lexveil.auditing.exact import bounds_audit, exact_audit, gumbel_bounds
 from lexveil.auditing.findings import AuditFinding, AuditResult
 from lexveil.auditing.fit import FitResult
@@ -337,7 +337,7 @@ def read_space(using: Model, made: Prepared, request: AuditRequest) -> AuditedSp
         n_words = np.array([tokens[row].count("_") + 1 for row in rows.tolist()])
         causal = using.causal_model(request.mechanism)
         reads = None if causal is None else CausalWords(causal.make, tokens, rows)
-        in_counts = made.mechanism.in_context and causal is None
+        in_counts = request.mechanism == IN_CONTEXT and causal is None
         bigrams = _read_bigrams(using, segmentation, rows) if in_counts else None
         return AuditedSpace(space, public=PublicCounts(n_words, counts[rows], bigrams, reads))
     number = {tokens[row]: i for i, row in enumerate(rows.tolist())}

@@ -22,7 +22,7 @@ from lexveil.auditing.fit import (
 from lexveil.auditing.sampled import SampledResult, sampled_audit
 from lexveil.auditing.toys import likeliest, list_orders
 from lexveil.errors import ParameterError
-from lexveil.mechanisms.registry import Mechanism, build_mechanism
+from lexveil.mechanisms.registry import Mechanism, Space, build_mechanism
 from lexveil.types import Floats, Ids
 
 DRAWS = 8192  # tokens in one call, all words and ε mixed
@@ -67,13 +67,8 @@ class Built:
         in params.yaml.
         """
         own = {key: value for key, value in parameters.get(name, {}).items() if key != "lists"}
-        kernel = build_mechanism(
-            name,
-            space.vectors.astype(np.float32),
-            {**parameters, name: own},
-            space.orders,
-            public=space.public,
-        )
+        words = Space(space.vectors.astype(np.float32), space.orders, public=space.public)
+        kernel = build_mechanism(name, words, {**parameters, name: own})
         return cls(kernel, claim_of(name, space, parameters))
 
     def accepts(self, epsilon: float) -> bool:

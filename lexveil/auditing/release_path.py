@@ -25,7 +25,7 @@ from lexveil.errors import LexveilError
 from lexveil.ledger.statement import summary
 from lexveil.privatization.adapters.files import ReleaseHooks, privatize_file
 from lexveil.privatization.adapters.memory import privatize
-from lexveil.privatization.engine.engine import Engine
+from lexveil.privatization.engine.engine import WordEngine
 from lexveil.privatization.engine.worker import BatchWorker
 from lexveil.privatization.settings import settings_of
 from lexveil.request import FileRequest, Request
@@ -132,7 +132,9 @@ class Releasing:
     def worker(self, budget: float) -> BatchWorker:
         """Return the worker that rewrites the batches of the releases."""
         model = self.toy.model
-        return Engine(settings_of(Request.of(self.options(budget)), model.project), model).worker()
+        return WordEngine(
+            settings_of(Request.of(self.options(budget)), model.project), model
+        ).worker()
 
     def in_memory(
         self,

@@ -6,7 +6,7 @@ what it must promise is in docs/proofs/distributed.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -14,16 +14,17 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from lexveil.accounting.measurements import Measurement
 from lexveil.accounting.operator_report import OperatorReport
 from lexveil.accounting.record import PrivacyRecord
 from lexveil.distributed.rewriter import Rewriter, RunTotals, told
 from lexveil.errors import LexveilError
 from lexveil.ledger.transaction import Transaction
-from lexveil.privatization.release.charge import LedgerCharge, Payment, ledger_of, open_charge
+from lexveil.privatization.engine.worker import Processes
+from lexveil.privatization.release.charge import LedgerCharge, ledger_of, open_charge
 from lexveil.privatization.release.outputs import Outputs
 from lexveil.privatization.release.preconditions import Checked
-from lexveil.privatization.release.run import TwoPassRun
+from lexveil.privatization.release.record import release_record
+from lexveil.privatization.release.run import RowSource, Run
 from lexveil.request import OnExhausted
 from lexveil.runtime.crash import short_report
 
@@ -95,19 +96,6 @@ class ReleasedTable:
     operator: OperatorReport
 
 
-class _ClusterRun(TwoPassRun):
-    """A run whose passes are those of a cluster: its record is made as any other."""
-
-    def __init__(self, checked: Checked, columns: Sequence[str]) -> None:
-        super().__init__(checked, lambda _: iter(()), columns, 1)
-
-    def measurement(self, payment: Payment) -> Measurement:
-        """Return the description of the mechanism that ran, with what is proven of it."""
-        measured = self.engine.measurement(self.budget, len(self.columns))
-        entry = payment.entry()
-        return measured if entry is None or entry.cap is None else measured.adding(WITHHELD)
-
-
 def release_table(
     checked: Checked, rewriter: Rewriter, cluster: Cluster, on_exhausted: OnExhausted | None = None
 ) -> ReleasedTable:
@@ -119,43 +107,50 @@ def release_table(
         LexveilError: if the job fails after the noise: nothing is published, and what it cost stays
             spent.
     """
-    run = _ClusterRun(checked, rewriter.columns)
+    engine = checked.engine
+    # The passes are those of the cluster; of the driver's own input there are no rows.
+    run = Run(
+        engine, RowSource(lambda _: iter(()), rewriter.columns, rewriter.others), Processes(1)
+    )
     nothing = Outputs(None)
-    run.other_columns = rewriter.others
-    ledger = ledger_of(checked.engine.model.project, on_exhausted)
+    ledger = ledger_of(engine.model.project, on_exhausted)
     has_subjects = rewriter.subject_column is not None
     with (
-        open_charge(ledger, "release", has_subjects, run.about(), nothing, ()) as payment,
+        open_charge(ledger, "release", has_subjects, run.about(), nothing, ()) as charge,
         explained(),
     ):
-        assert isinstance(payment, LedgerCharge)
-        cluster.hide(HIDDEN + payment.release.id, partial(_is_left, payment.release))
+        assert isinstance(charge, LedgerCharge)
+        cluster.hide(HIDDEN + charge.release.id, partial(_is_left, charge.release))
         try:
             counted = RunTotals()
-            withheld = payment.reserve_in_bulk(
+            withheld = charge.reserve_in_bulk(
                 _read(cluster.count(rewriter), rewriter, counted), run.budget
             )
             second = rewriter.without(withheld, counted.tokens)
-            payment.spend()
+            charge.spend()
             totals = cluster.rewrite(second)
             if totals.check != counted.check:
                 raise LexveilError(CHANGED)
             cluster.cut(totals)
-            run.tally = totals.tally
-            run.spent = totals.spent
-            run.survey.rows = totals.rows
-            record = run.record(payment)
-            report = run.operator_report(payment)
+            outcome = run.outcome
+            outcome.tally = totals.tally
+            outcome.spent = totals.spent
+            outcome.n_rows = totals.rows
+            measured = engine.measurement(run.budget, len(rewriter.columns))
+            if charge.cap is not None:
+                measured = measured.adding(WITHHELD)
+            record = release_record(checked, outcome, measured, charge)
+            report = run.operator_report(checked, charge)
             rows = {
                 "requested": totals.rows,
                 "charged": totals.rows - totals.withheld,
                 "withheld": totals.withheld,
             }
-            costs = payment.costs().model_copy(
+            costs = charge.costs().model_copy(
                 update={f"documents_{what}": n for what, n in rows.items()}
             )
             cluster.publish(record)
-            payment.publish(nothing)
+            charge.publish(nothing)
             return ReleasedTable(record, report.model_copy(update={"ledger": costs}))
         finally:
             cluster.discard()

@@ -43,9 +43,9 @@ from lexveil.ledger.amounts import costs
 from lexveil.privatization.engine.batch import Batch
 from lexveil.privatization.engine.counts import RewrittenChunk, SpendHistogram, Tally, merge_chunks
 from lexveil.privatization.engine.engine import Engine
+from lexveil.privatization.engine.sentences import engine_of
 from lexveil.privatization.release.preconditions import Checked
-from lexveil.privatization.settings import Settings
-from lexveil.request import SENTENCES
+from lexveil.privatization.settings import Settings, document_budget
 from lexveil.runtime.crash import short_report
 from lexveil.runtime.hashes import library_hash, version
 from lexveil.text.languages.scripts import emptied
@@ -105,19 +105,6 @@ def told(error: BaseException) -> LexveilError | None:
             "all of them"
         )
     return None
-
-
-def refuse_sentences(options: Mapping[str, Any]) -> None:
-    """Check that a cluster is asked to rewrite words, not to write sentences.
-
-    Raises:
-        RequestError: if it is asked for sentences of a bank, which no worker loads.
-    """
-    if options.get("strategy") == SENTENCES:
-        raise RequestError(
-            f"{option('strategy')} {SENTENCES}: on a cluster words are rewritten; take S1 to S4, "
-            "or call lexveil.privatize for sentences of a bank"
-        )
 
 
 @cache
@@ -223,9 +210,9 @@ class Rewriter:
         _check_columns(schema, columns, subject_column)
         of_model = (checked.model, model_folder, model.params.mechanisms, checked.made_with)
         others = tuple(name for name in schema.names if name not in columns)
-        return cls(
-            settings, checked.budget, tuple(columns), subject_column, *of_model, others=others
-        )
+        budget = document_budget(settings, model, n_columns=len(columns))
+        settings = _for_workers(settings)
+        return cls(settings, budget, tuple(columns), subject_column, *of_model, others=others)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # In two steps, so that a worker with other code says so rather than that it cannot read the
@@ -365,7 +352,7 @@ class Rewriter:
             purposes=tuple(map(find_purpose, purposes)),
         )
         with suppress(OSError):  # of a folder that is not there
-            engine = Engine(self.settings, model)
+            engine = engine_of(self.settings, model)
             if (model.sha256, engine.made_with()) == (self.model.sha256, self.made_with):
                 return engine
         raise RequestError(
@@ -387,6 +374,22 @@ def _opened(of_driver: str, values: bytes) -> Rewriter:
             "install the same everywhere"
         )
     return Rewriter(**pickle.loads(values))
+
+
+def _for_workers(settings: Settings) -> Settings:
+    """The settings with the whole path of a bank, which every worker must see.
+
+    Raises:
+        RequestError: if no bank is named: workers have no project.
+    """
+    if settings.sentences is None:
+        return settings
+    if settings.sentences.bank is None:
+        raise RequestError(
+            f"{option('bank')}: name the folder of the bank, on storage that every worker sees"
+        )
+    bank = str(Path(settings.sentences.bank).absolute())
+    return replace(settings, sentences=replace(settings.sentences, bank=bank))
 
 
 def _batch(texts: ArrowRows) -> Batch:

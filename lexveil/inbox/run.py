@@ -34,9 +34,10 @@ from lexveil.ledger.output_files import make_folder
 from lexveil.ledger.stores import store_of
 from lexveil.ledger.subjects import SALT_BYTES, Hasher, fingerprint
 from lexveil.privatization.adapters.files import privatize_file
-from lexveil.privatization.release.charge import Payment
+from lexveil.privatization.engine.worker import Processes
+from lexveil.privatization.release.charge import Charge
 from lexveil.privatization.release.preconditions import STAMP, check, is_without_guarantee
-from lexveil.privatization.release.run import TwoPassRun
+from lexveil.privatization.release.run import RowSource, Run
 from lexveil.request import FileRequest
 
 
@@ -180,6 +181,7 @@ def cost(model: Model, columns: Columns, source: Path) -> tuple[float, float]:
     file = Source(source, format_named("parquet"), "", source.stem)
     reader = Reader(file, columns.texts, columns.subject, spans_column=columns.spans)
     checked = check(model.configuration.inbox.request, model)
-    run = TwoPassRun(checked, reader.chunks, columns.texts, model.configuration.machine.workers)
-    run.count(Payment())
+    with Processes(model.configuration.machine.workers) as processes:
+        run = Run(checked.engine, RowSource(reader.chunks, tuple(columns.texts)), processes)
+        run.count(Charge())
     return run.budget.total, float(run.cost)

@@ -35,13 +35,27 @@ PUT_RIGHT = "put that right and run `lexveil ledger show`, which goes on with it
 
 
 class Transaction:
-    """One release, from ``Ledger.begin``; a context manager that aborts the release at its end if
-    it is not published.
+    """One release, from ``Ledger.begin``; a context manager that ends the release if it is left
+    before it is published.
 
-    The order of calls is ``request`` (often), ``reserve``, ``spend`` before any noise is drawn,
-    then ``written`` and ``publish`` of files, or ``commit`` after the last byte went to a stream.
-    If the process dies, the next process that opens the ledger aborts, fails or completes the
-    release. Spent epsilon is never given back, whatever happens to the noise.
+        what a run does          call        state         if the run ends here
+        ───────────────────────  ──────────  ────────────  ────────────────────────────────────
+        count the input          request     open          aborted: nothing was reserved
+             (a judge may refuse)
+        all is counted           reserve     reserved      aborted: the reservation is given back
+             (a judge may refuse)
+        before the first noise   spend       spent         failed: the epsilon stays spent
+        draw, write hidden files
+             (a judge may refuse)
+        all is on the disk       written     written       the next process that opens the ledger
+        give files their names   publish     committed     completes it
+        or: a stream has ended   commit      committed
+
+    ``request`` is called once for each chunk. ``Reservation`` is what ``reserve`` found: who pays,
+    who is withheld. ``Charge`` (privatization.release.charge) makes these calls for a run, and
+    ``Judge`` (privatization.release.run) is asked at the three moments. If the process dies, the
+    next process that opens the ledger aborts, fails or completes the release. Spent epsilon is
+    never given back, whatever happens to the noise.
 
     Attributes:
         id: unique id of the release in ledger and record.

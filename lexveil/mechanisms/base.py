@@ -1,29 +1,50 @@
 """Base classes and protocols of mechanisms, and the table in which mechanisms register.
 
 A mechanism is one file of this package. Its class states name, metric, unit, guarantee and
-exactness, names the model of its parameters, and registers itself; configuration, command line,
-records, report and generic tests derive from it. Its file imports neither numba nor SciPy at the
-top: compiled code stands in ``kernels`` and is loaded on first use.
+exactness, names the model of its parameters, and registers itself. It is built by ``build``, which
+asks a ``Space`` for what the mechanism needs, and rewrites texts by ``replace_texts``. Engine,
+configuration, command line, records, report and generic tests derive from these. Its file imports
+neither numba nor SciPy at the top: compiled code stands in ``kernels`` and is loaded on first use.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    NamedTuple,
+    Protocol,
+    Self,
+    TypeVar,
+    runtime_checkable,
+)
 
 import numpy as np
 
 from lexveil.errors import ParameterError
+from lexveil.mechanisms.rejection import DRAWN, FOLLOWS
 from lexveil.parameters import Section, validated
-from lexveil.types import Floats, Ids, Noise, Vectors
+from lexveil.types import Flags, Floats, Ids, Noise, Orders, Vectors
 
 if TYPE_CHECKING:
     from lexveil.embeddings.bigrams import Bigrams
-    from lexveil.embeddings.neighborhoods import Neighborhoods
+    from lexveil.embeddings.neighborhoods import NearTable, Neighborhoods
     from lexveil.mechanisms.causal_measure import CausalWords
 
 P = TypeVar("P", bound=Section)
 C = TypeVar("C", bound="type[Mechanism]")
+
+# A text's noise is drawn this many tokens at a time, which bounds memory for a text of any length.
+# It is part of what a seed means: another value gives other experiments.
+DRAW = 4096
+MOST_NOISE = 10_000_000  # bytes of noise drawn before words are searched for; changes no result
+
+# The generator of all texts, in a release; or a function that gives that of each text, in an
+# experiment, so that batches change no result.
+Generators = np.random.Generator | Callable[[int], np.random.Generator]
 
 
 class PublicCounts(NamedTuple):
@@ -53,24 +74,80 @@ class ClosedForm(Protocol):
         """
 
 
-@runtime_checkable
-class OnNeighbors(Protocol):
-    """Mechanism that uses lists of near words.
+class Space:
+    """The words of a mechanism, and what is publicly known of them: ``Mechanism.build`` asks for
+    the parts that the mechanism needs.
 
-    Attributes:
-        vectors: (V, p) vectors of its words.
-        near: lists of near words.
+    Args:
+        vectors: (W, p) vectors of the words.
+        orders: (n_lists, W) word orders: ``orders[l][i]`` is the word at index i of list l.
+        near: precomputed lists of near words; a mechanism that needs more computes them.
+        public: public counts of the words; None if each token is one word and nothing is known of
+            the words after it.
     """
 
-    vectors: Vectors
-    near: Neighborhoods
+    def __init__(
+        self,
+        vectors: Vectors,
+        orders: Sequence[Orders] | Orders | None = None,
+        near: NearTable | None = None,
+        public: PublicCounts | None = None,
+    ) -> None:
+        self._vectors = vectors
+        self._orders = orders
+        self._near = near
+        self._public = public
 
-    @property
-    def size(self) -> int:
-        """V, the number of words."""
+    def vectors(self) -> Vectors:
+        """Return the (W, p) vectors of the words."""
+        return self._vectors
 
-    def needs_lists(self, epsilon: float) -> bool:
-        """Whether most words need their lists at this epsilon."""
+    def orders(self, lists: str) -> Sequence[Orders] | Orders:  # noqa: ARG002
+        """Return the word orders of a list set, by the name of the set; from now on the space has
+        the words of the lists alone.
+
+        Raises:
+            ParameterError: if there are none.
+        """
+        if self._orders is None:
+            raise ParameterError("the mechanism works on lists of the words, and none was given")
+        return self._orders
+
+    def near(self) -> NearTable | None:
+        """Return the precomputed lists of near words; None if there are none."""
+        return self._near
+
+    def n_words(self) -> Ids | None:
+        """Return the (W,) number of words in each token; None if each token is one word."""
+        return None if self._public is None else self._public.n_words
+
+    def counts(self) -> Ids | None:
+        """Return the (W,) public number of occurrences of each token; None if unknown."""
+        return None if self._public is None else self._public.counts
+
+    def bigrams(self) -> Bigrams | None:
+        """Return the public counts of adjacent tokens; None if they were not counted."""
+        return None if self._public is None else self._public.bigrams
+
+    def causal(self, model: str) -> CausalWords | None:  # noqa: ARG002
+        """Return a causal language model of the tokens, by its name; None if there is none."""
+        return None if self._public is None else self._public.causal
+
+
+class TextTokens(NamedTuple):
+    """n tokens of texts, in order of writing. The m of them that are drawn are numbered from 0.
+
+    Attributes:
+        is_first: (n,) whether the token begins a text.
+        kind: (n,) DRAWN, FOLLOWS, KEPT or SKIPPED of ``rejection``.
+        about: (n,) number of a drawn token among the drawn; place of the token that a following
+            token copies; row of a kept token among the tokens that the model of words knows, -1 if
+            it has none, or -2 - i if it has none and is the i-th of some words.
+    """
+
+    is_first: Flags
+    kind: Ids
+    about: Ids
 
 
 class Mechanism:
@@ -78,7 +155,7 @@ class Mechanism:
 
     The randomness of one document is drawn first (``noise``), from that document's own generator;
     the rest (``replace``) is deterministic and may be done for many documents at once, in any
-    batches, with the same result.
+    batches, with the same result. ``replace_texts`` does both for the tokens of whole texts.
 
     Attributes:
         name: name in the registry.
@@ -87,16 +164,10 @@ class Mechanism:
         exactness: how exactly the distribution is sampled: a condition of the guarantee in every
             record.
         sampled: description of the replacement of a sampled token.
-        on_lists: whether the mechanism is built over word orders (n_lists, W) instead of the
-            vectors (W, p).
-        on_neighbors: whether the mechanism uses lists of near words; it takes precomputed ones as
-            ``near``.
-        weighs_length: whether the mechanism weighs a replacement by its number of words; it takes
-            the numbers for all words as ``n_words``.
-        in_context: whether the mechanism also weighs a replacement by the text written before it;
-            it takes ``counts``, ``bigrams`` and ``causal``.
-        rank_remap: whether the output is read off a noisy vector, so that ``rank_remap`` may follow
-            as post-processing.
+        has_few_sources: whether an output comes from a few words only, which a reader tells apart
+            by their context.
+        near: lists of near words that the mechanism draws by; None if it uses none.
+        searched: how many coordinates are searched for the replacement of one token.
         no_guarantee: why the guarantee does not hold as configured; None where it does.
         delta: probability with which a draw may exceed its loss.
         post_processing: later processing of the outputs, which does not see the input; None if
@@ -110,17 +181,31 @@ class Mechanism:
     guarantee: str
     exactness: str = "continuous noise is drawn in float64, exact up to its rounding"
     sampled: str = "a uniform draw from the vocabulary"
-    on_lists: bool = False
-    on_neighbors: bool = False
-    weighs_length: bool = False
-    in_context: bool = False
-    rank_remap: bool = False
+    has_few_sources: bool = False
+    near: Neighborhoods | None = None
+    searched: int = 0
     Parameters: ClassVar[type[Section]] = Section
 
     no_guarantee: str | None = None
     delta: float = 0.0
     post_processing: str | None = None
     size: int
+
+    @classmethod
+    def build(cls, space: Space, parameters: Mapping[str, Any]) -> Self:
+        """Build the mechanism over the words of a space.
+
+        Raises:
+            ParameterError: if a parameter is unknown or out of range, or does not suit the words.
+        """
+        return cls(space.vectors(), **parameters)  # type: ignore[call-arg]  # each takes its own
+
+    def remapped(self, space: Space, parameters: Mapping[str, Any]) -> Mechanism:
+        """Return the mechanism with ``rank_remap`` after it, where its output is read off a noisy
+        vector; any other mechanism stays as it is.
+        """
+        del space, parameters
+        return self
 
     @classmethod
     def checked(cls, model: type[P], given: dict[str, object]) -> P:
@@ -162,6 +247,63 @@ class Mechanism:
         """
         return self.replace(ids, epsilon, noise)
 
+    def replace_texts(
+        self,
+        texts: TextTokens,
+        ids: Ids,
+        epsilon: Floats,
+        generators: Generators,
+        written: Ids | None = None,
+        words: Sequence[str] = (),
+    ) -> Ids:
+        """Draw the tokens of texts.
+
+        A mechanism that weighs replacements by the text before them draws in the order of writing;
+        this one draws each token by itself.
+
+        Args:
+            texts: n tokens, m of which are drawn.
+            ids: (m,) the words of the drawn tokens; -1 for an unknown word, which is sampled.
+            epsilon: (m,) epsilon of each drawn token; 0 for unknown words.
+            generators: the generator of all texts; or the one of each text by its number, from 0.
+            written: (W,) row of the written form of each word among the tokens that a model of
+                words knows; None if they are the words themselves.
+            words: the words that kept tokens without a row point to.
+
+        Returns:
+            (n,) the word drawn for each token; -1 for kept or skipped tokens.
+        """
+        del written, words
+        drawn = np.full(len(ids), -1, dtype=np.int64)
+        # tokens whose noise is drawn and whose replacement is not yet searched
+        waiting: list[tuple[Ids, Noise]] = []
+
+        def search() -> None:
+            if waiting:
+                pending = np.concatenate([tokens for tokens, _ in waiting])
+                noise = np.concatenate([of_tokens for _, of_tokens in waiting])
+                drawn[pending] = self.replace(ids[pending], epsilon[pending], noise)
+                waiting.clear()
+
+        size = 0
+        for tokens, rng in by_generator(texts, generators):
+            to_sample = tokens[ids[tokens] < 0]
+            to_perturb = tokens[ids[tokens] >= 0]
+            drawn[to_sample] = rng.integers(self.size, size=len(to_sample))
+            for first in range(0, len(to_perturb), DRAW):
+                drawn_for = to_perturb[first : first + DRAW]
+                waiting.append((drawn_for, self.noise(epsilon[drawn_for], rng)))
+                size += waiting[-1][1].nbytes
+                if size >= MOST_NOISE:
+                    search()
+                    size = 0
+        search()
+        return spread(texts, drawn)
+
+    def needs_lists(self, epsilon: float) -> bool:  # noqa: ARG002
+        """Whether most words need their lists of near words at this epsilon."""
+        return False
+
     def distance(self, first: Ids, second: Ids) -> Floats:
         """Return the guarantee's distance for n pairs of ids, shape (n,)."""
         raise NotImplementedError
@@ -190,6 +332,32 @@ class Mechanism:
     def is_proven(self) -> bool:
         """Whether this class itself declares ``privacy_loss``, and it holds as configured."""
         return self.no_guarantee is None and "privacy_loss" in type(self).__dict__
+
+
+def by_generator(
+    texts: TextTokens, generators: Generators
+) -> Iterator[tuple[Ids, np.random.Generator]]:
+    """Yield the numbers of the drawn tokens that draw from each generator, in order of writing."""
+    is_drawn = texts.kind == DRAWN
+    every = np.arange(int(is_drawn.sum()))
+    if not len(every):
+        return
+    if isinstance(generators, np.random.Generator):
+        yield every, generators
+        return
+    text_of = np.cumsum(texts.is_first)[is_drawn] - 1
+    starts = np.flatnonzero(np.diff(text_of, prepend=-1))
+    for text, tokens in zip(text_of[starts].tolist(), np.split(every, starts[1:]), strict=True):
+        yield tokens, generators(text)
+
+
+def spread(texts: TextTokens, drawn: Ids) -> Ids:
+    """Return (n,) the words of the drawn tokens and of those that follow them; -1 for others."""
+    out = np.full(len(texts.kind), -1, dtype=np.int64)
+    out[texts.kind == DRAWN] = drawn
+    follows = texts.kind == FOLLOWS
+    out[follows] = out[texts.about[follows]]
+    return out
 
 
 def check_epsilon(epsilon: Floats) -> None:

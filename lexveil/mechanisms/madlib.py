@@ -4,9 +4,18 @@ nearest word.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
-from lexveil.mechanisms.base import EuclideanMechanism, check_epsilon, register
+from lexveil.mechanisms.base import (
+    EuclideanMechanism,
+    Mechanism,
+    Space,
+    check_epsilon,
+    register,
+)
 from lexveil.types import Floats, Ids
 
 
@@ -31,7 +40,17 @@ class Madlib(EuclideanMechanism):
         "directions that numbers "
         "of 53 bits do not reach, of a probability below 1e-30"
     )
-    rank_remap = True
+
+    @property
+    def searched(self) -> int:  # type: ignore[override]
+        """How many coordinates are searched for the replacement of one token."""
+        return int(self.vectors.size)
+
+    def remapped(self, space: Space, parameters: Mapping[str, Any]) -> Mechanism:
+        """Return the mechanism with ``rank_remap`` after it."""
+        from lexveil.mechanisms.rank_remap import RankRemap
+
+        return RankRemap(self, space.near(), **parameters)
 
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
         """Return ε·d; the class docstring gives the proof."""

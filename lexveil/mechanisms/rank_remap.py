@@ -13,7 +13,7 @@ from lexveil.parameters import Section, validated
 from lexveil.types import Floats, Ids
 
 if TYPE_CHECKING:
-    from lexveil.embeddings.neighborhoods import NearTable
+    from lexveil.embeddings.neighborhoods import NearTable, Neighborhoods
 
 
 class RankRemapParameters(Section):
@@ -49,6 +49,7 @@ class RankRemap(Mechanism):
         near: lists of near words.
     """
 
+    near: Neighborhoods
     post_processing = (
         "an output is moved to a near word of its own, by rank: the input is not looked at again"
     )
@@ -68,6 +69,7 @@ class RankRemap(Mechanism):
         self.delta = inner.delta
         self.vectors = inner.vectors
         self.search = inner.search
+        self.searched = inner.searched
         self.ranks = min(given.ranks, self.size)
         self.near = Neighborhoods(self.vectors, near)
 

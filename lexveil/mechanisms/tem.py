@@ -4,12 +4,13 @@ beyond it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from pydantic import Field
 
-from lexveil.mechanisms.base import register
+from lexveil.mechanisms.base import Space, register
 from lexveil.mechanisms.rejection import PENDING, Draws
 from lexveil.mechanisms.truncated_exponential import (
     FIRST_NONCE,
@@ -21,7 +22,7 @@ from lexveil.parameters import Section
 from lexveil.types import Flags, Floats, Ids, Vectors, Words
 
 if TYPE_CHECKING:
-    from lexveil.embeddings.neighborhoods import NearTable
+    from lexveil.embeddings.neighborhoods import NearTable, Neighborhoods
 
 # greatest expected number of uniform proposals at which a token is drawn without its word's list
 UNIFORM = 16
@@ -80,13 +81,12 @@ class Tem(TruncatedExponential):
     """
 
     name = "tem"
-    on_neighbors = True
-    weighs_length = True
     exactness = (
         "words are drawn exactly by their weights; the rounding of distances to float64 adds "
         "less than 1e-10 to the "
         "exponent for each token"
     )
+    near: Neighborhoods
     Parameters: ClassVar[type[Section]] = TemParameters
 
     def __init__(
@@ -117,6 +117,11 @@ class Tem(TruncatedExponential):
         ends = {0, *(2**i for i in range(size.bit_length())), size}
         self.shells = np.array(sorted(end for end in ends if end <= size), dtype=np.int64)
         self._typical = _typical_distances(self.vectors, self.norms)
+
+    @classmethod
+    def build(cls, space: Space, parameters: Mapping[str, Any]) -> Self:
+        """Build the mechanism over the words of a space, with their lists of near words."""
+        return cls(space.vectors(), space.near(), space.n_words(), **parameters)
 
     def log_pmf(self, ids: Ids, epsilon: Floats) -> Floats:
         """Return log probabilities ln Pr[M(w) = u] for each of n ids and every word

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field
 
 from lexveil.embeddings.bigrams import Bigrams
 from lexveil.errors import ParameterError
-from lexveil.mechanisms.base import register
+from lexveil.mechanisms.base import Generators, Space, TextTokens, by_generator, register
 from lexveil.mechanisms.base_measure import MOST_KAPPA, BaseMeasure, base_measure
 from lexveil.mechanisms.causal_measure import CausalMeasure, CausalWords, Course
 from lexveil.mechanisms.rejection import DRAWN, FOLLOWS, KEPT, SKIPPED, Draws
 from lexveil.mechanisms.tem import MOST_HALVINGS, Tem, TemParameters
 from lexveil.mechanisms.truncated_exponential import FIRST_NONCE
 from lexveil.parameters import Section
-from lexveil.types import Flags, Floats, Ids, Vectors, Words
+from lexveil.types import Floats, Ids, Vectors, Words
 
 if TYPE_CHECKING:
     from lexveil.embeddings.neighborhoods import NearTable
@@ -53,22 +53,6 @@ class TemContextParameters(TemParameters):
     )
 
 
-class TextTokens(NamedTuple):
-    """n tokens of texts, in order of writing.
-
-    Attributes:
-        is_first: (n,) whether the token begins a text.
-        kind: (n,) DRAWN, FOLLOWS, KEPT or SKIPPED of ``rejection``.
-        about: (n,) number of a drawn token among the drawn; place of the token that a following
-            token copies; row of a kept token among the tokens that the model of words knows, -1 if
-            it has none, or -2 - i for the i-th of the kept words without a row.
-    """
-
-    is_first: Flags
-    kind: Ids
-    about: Ids
-
-
 @register
 class TemContext(Tem):
     """Replace w by u with probability proportional to m(u | c)·exp(-ε·min(d(w,u), γ)/2), where c is
@@ -97,7 +81,6 @@ class TemContext(Tem):
         "adds less than 1e-10 to the exponent for each token"
     )
     sampled = f"a draw from the vocabulary by {FOLLOWING}"
-    in_context = True
     Parameters: ClassVar[type[Section]] = TemContextParameters
 
     def __init__(
@@ -137,6 +120,20 @@ class TemContext(Tem):
             self.exactness = self.exactness.replace(FOLLOWING, said)
             self.sampled = self.sampled.replace(FOLLOWING, said)
 
+    @classmethod
+    def build(cls, space: Space, parameters: Mapping[str, Any]) -> Self:
+        """Build the mechanism over the words of a space, with a public model of what follows."""
+        model = cls.checked(TemContextParameters, dict(parameters)).model
+        return cls(
+            space.vectors(),
+            space.near(),
+            space.n_words(),
+            space.counts(),
+            space.bigrams() if model == BIGRAMS else None,
+            None if model == BIGRAMS else space.causal(model),
+            **parameters,
+        )
+
     def log_pmf(self, ids: Ids, epsilon: Floats, before: int = -1) -> Floats:
         """Return log probabilities of every word u for each of n ids after the word ``before``, (n,
         V); -1 if no word is before it.
@@ -162,38 +159,44 @@ class TemContext(Tem):
         about[1::2] = np.arange(n)
         if before is not None:
             about[::2] = before
-        return self.replace_texts(TextTokens(kind == KEPT, kind, about), ids, epsilon, noise)[1::2]
+        texts = TextTokens(kind == KEPT, kind, about)
+        return self.replace_in_order(texts, ids, epsilon, noise)[1::2]
 
     def replace_texts(
         self,
         texts: TextTokens,
         ids: Ids,
         epsilon: Floats,
+        generators: Generators,
+        written: Ids | None = None,
+        words: Sequence[str] = (),
+    ) -> Ids:
+        """Draw the tokens of texts in their order, each after the outputs of the tokens before it;
+        see ``Mechanism``. The base measure alone draws an unknown word.
+        """
+        from lexveil.mechanisms.noise.keystream import KEY_WORDS, draw_words
+
+        keys = [np.empty((0, KEY_WORDS), dtype=np.uint64)]
+        for tokens, generator in by_generator(texts, generators):
+            keys.append(draw_words(len(tokens), KEY_WORDS, generator))
+        return self.replace_in_order(texts, ids, epsilon, np.concatenate(keys), written, words)
+
+    def replace_in_order(
+        self,
+        texts: TextTokens,
+        ids: Ids,
+        epsilon: Floats,
         noise: Words,
         written: Ids | None = None,
-        kept: Sequence[str] = (),
+        words: Sequence[str] = (),
     ) -> Ids:
-        """Draw the tokens of texts in their order, each after the outputs of the tokens before it.
-
-        Args:
-            texts: n tokens.
-            ids: (m,) the words of the drawn tokens; -1 for an unknown word, which the base measure
-                alone draws.
-            epsilon: (m,) epsilon of each drawn token; 0 for unknown words.
-            noise: (m, 4) keys of the drawn tokens.
-            written: (V,) row of the written form of each drawn word among the tokens that the model
-                of words knows; None if they are the words themselves.
-            kept: the kept words without a row.
-
-        Returns:
-            (n,) the word drawn for each token; -1 for kept or skipped tokens.
-        """
+        """Draw as ``replace_texts`` does, with the keys of the drawn tokens, (m, 4)."""
         from lexveil.mechanisms.kernels import tem_context as sampler
 
         own = np.arange(self.size)
         known = ids >= 0
-        words, place = np.unique(ids[known], return_inverse=True)
-        lists = self.near.lists(words)
+        sources, place = np.unique(ids[known], return_inverse=True)
+        lists = self.near.lists(sources)
         places = np.zeros(len(ids), dtype=np.int64)
         gamma = np.zeros(len(ids))
         places[known], gamma[known] = place, self.gamma(epsilon[known])
@@ -202,7 +205,7 @@ class TemContext(Tem):
         )
         near = (lists.ids, lists.distances, own if written is None else written)
         if isinstance(self.mass, CausalMeasure):
-            return self._replace_by_model(self.mass, texts, drawn, near, kept)
+            return self._replace_by_model(self.mass, texts, drawn, near, words)
         return self._walk(self._sums, texts, drawn, near)
 
     def _walk(self, sums: Mass, texts: TextTokens, drawn: Drawn, near: Near) -> Ids:
@@ -242,7 +245,7 @@ class TemContext(Tem):
         texts: TextTokens,
         drawn: Drawn,
         near: Near,
-        kept: Sequence[str],
+        words: Sequence[str],
     ) -> Ids:
         """Return the word drawn for each token by a language model, which reads only kept words and
         earlier outputs.
@@ -250,7 +253,7 @@ class TemContext(Tem):
         out = np.full(len(texts.kind), -1, dtype=np.int64)
         kind = texts.kind.tolist()
         about = texts.about.tolist()
-        of_kept = measure.model.pieces([[word] for word in kept])
+        of_kept = measure.model.pieces([[word] for word in words])
         one = np.ones(1, dtype=np.bool_)
 
         def pieces(place: int) -> list[int] | None:

@@ -4,18 +4,19 @@ smallest.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field
 
 from lexveil.errors import ParameterError
-from lexveil.mechanisms.base import EuclideanMechanism, check_epsilon, register
+from lexveil.mechanisms.base import EuclideanMechanism, Space, check_epsilon, register
 from lexveil.parameters import Section
 from lexveil.types import Floats, Ids, Vectors
 
 if TYPE_CHECKING:
-    from lexveil.embeddings.neighborhoods import NearTable
+    from lexveil.embeddings.neighborhoods import NearTable, Neighborhoods
 
 FLAT = 1000.0  # largest scale of the noise, in units of its range 2Δmax
 BLOCK = 2048  # tokens at a time
@@ -58,7 +59,7 @@ class TruncatedGumbel(EuclideanMechanism):
     """
 
     name = "truncated_gumbel"
-    on_neighbors = True
+    near: Neighborhoods
     Parameters: ClassVar[type[Section]] = TruncatedGumbelParameters
 
     no_guarantee = (
@@ -98,6 +99,11 @@ class TruncatedGumbel(EuclideanMechanism):
             : self.near.size
         ]
         self.k_most = len(self.k_cdf)
+
+    @classmethod
+    def build(cls, space: Space, parameters: Mapping[str, Any]) -> Self:
+        """Build the mechanism over the words of a space, with their lists of near words."""
+        return cls(space.vectors(), space.near(), **parameters)
 
     @property
     def smallest_epsilon(self) -> float:

@@ -5,15 +5,15 @@ words are neighbours.
 from __future__ import annotations
 
 import decimal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field
 
 from lexveil.errors import ParameterError
-from lexveil.mechanisms.base import Mechanism, check_epsilon
+from lexveil.mechanisms.base import Mechanism, Space, check_epsilon
 from lexveil.parameters import Section
 from lexveil.types import Floats, Ids, Orders, Words
 
@@ -45,7 +45,7 @@ class OnLists(Mechanism):
     metric = "largest difference of the words' indexes over the lists"
     guarantee = "Pr[M(w)=y] <= exp(ε·max_l|i_l(w)-i_l(w')|)·Pr[M(w')=y]"
     unit = "list position"
-    on_lists = True
+    has_few_sources = True
     Parameters: ClassVar[type[Section]] = OnListsParameters
 
     def __init__(self, orders: Sequence[Orders] | Orders) -> None:
@@ -60,6 +60,13 @@ class OnLists(Mechanism):
             )
         self.places = np.empty_like(self.orders)
         np.put_along_axis(self.places, self.orders, every[None], axis=1)
+
+    @classmethod
+    def build(cls, space: Space, parameters: Mapping[str, Any]) -> Self:
+        """Build the mechanism over the word orders of a list set."""
+        own = dict(parameters)
+        lists = own.pop("lists", cls.Parameters().model_dump()["lists"])
+        return cls(space.orders(lists), **own)
 
     def distance(self, first: Ids, second: Ids) -> Floats:
         """Return max_l |index_l(w) - index_l(w')| for n pairs of ids, shape (n,)."""

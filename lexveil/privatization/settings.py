@@ -4,7 +4,6 @@ and by a model.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -12,15 +11,16 @@ from typing import Literal
 
 from lexveil.accounting.budgets import (
     DEFAULT_FOUND,
-    ORDINARY,
+    MOST_TOKENS,
     SEGMENTATION_OF,
-    TOKEN_CAP,
+    BudgetSource,
     DocumentBudget,
+    PerDocument,
+    PerToken,
     Policy,
-    budget_of_average,
+    Spending,
 )
 from lexveil.accounting.expected_recovery import WORDS_ALONE
-from lexveil.accounting.measurements import BudgetSource
 from lexveil.accounting.record import Protection
 from lexveil.accounting.shares import CLASSES, WHOLE, BudgetShares, parts_of
 from lexveil.artifacts.measured_levels import measured_levels
@@ -48,7 +48,6 @@ from lexveil.runtime.hashes import sha256
 
 LOG = logger(__name__)
 
-LONGEST = 10_000.0  # words of a text at a level of protection: of a longer one each token gets less
 # of a level's shares, where the model counts no bigrams: with context a reader names up to 1 / this
 BY_WORD = 0.35
 # the strategy whose words, collocations and vectors sentences have
@@ -78,12 +77,10 @@ class Settings:
     """The settings by which texts are rewritten. The texts of a document share one budget.
 
     Attributes:
-        base_epsilon: per word; None if ``budget`` is given.
-        budget: document budget B; None if ``base_epsilon`` is given.
+        spending: how much epsilon is spent, on each token or on each document; None of what leaves
+            texts as they are.
         seed: None in release mode.
         consistent: replace equal tokens of a document alike, on one payment.
-        average_words: as of ``Request``; None is that of the corpus.
-        max_token_epsilon: as of ``Request``; None is twice the base epsilon.
         without_guarantee: as of ``Request``.
         shares: classes of tokens that get another share of the budget than others; None if all get
             the same.
@@ -98,14 +95,11 @@ class Settings:
 
     mechanism: str
     strategy: str
-    base_epsilon: float | None
-    budget: float | None
+    spending: Spending | None
     seed: int | None
     policy: Policy
     keep_layout: bool
     consistent: bool = False
-    average_words: float | Literal["data"] | None = None
-    max_token_epsilon: float | Literal["none"] | None = None
     without_guarantee: bool = False
     shares: BudgetShares | None = None
     detection: Detection | None = None
@@ -129,20 +123,24 @@ class Settings:
     @property
     def budget_source(self) -> BudgetSource:
         """The source of the number from which every epsilon follows."""
-        if self.protection is not None:
-            return "level"
-        if self.average_words == "data":
-            return "data"
-        if self.base_epsilon is None:
-            return "given"
-        return "corpus" if self.average_words is None else "given words"
+        return "given" if self.spending is None else self.spending.source
 
     @property
     def has_public_budget(self) -> bool:
         """Whether the budget is known before any text is read; else it follows from the data
         set.
         """
-        return self.average_words != "data"
+        return self.budget_source != "data"
+
+    @property
+    def names_average_words(self) -> bool:
+        """Whether the average number of words was named, and is not that of the corpus."""
+        return isinstance(self.spending, PerDocument) and self.spending.average_words is not None
+
+    @property
+    def base_epsilon(self) -> float | None:
+        """Epsilon per word, or of each token; None where only a budget is given."""
+        return None if self.spending is None else self.spending.base_epsilon
 
     @property
     def metric(self) -> str | None:
@@ -189,9 +187,7 @@ class Settings:
         return described | {name: value for name, value in further.items() if value is not None}
 
 
-UNCHANGED = Settings(
-    "none", "none", None, None, None, Policy("keep", "keep", "keep"), keep_layout=True
-)
+UNCHANGED = Settings("none", "none", None, None, Policy("keep", "keep", "keep"), keep_layout=True)
 
 
 def resolve_settings(request: Request, model: Model) -> Settings:
@@ -225,19 +221,18 @@ def resolve_settings(request: Request, model: Model) -> Settings:
     )
     epsilon = curve.epsilon_for(request.recovery, request.band).epsilon
     LOG.info(f"recovery {request.recovery:g} ({request.band}): base epsilon {epsilon:g}")
+    spending = settings.spending
+    assert isinstance(spending, PerDocument)
+    most = spending.max_token_epsilon or epsilon
     return replace(
-        settings, base_epsilon=epsilon, max_token_epsilon=settings.max_token_epsilon or epsilon
+        settings, spending=replace(spending, base_epsilon=epsilon, max_token_epsilon=most)
     )
 
 
 def document_budget(
     settings: Settings, model: Model, average_of_texts: float = 0.0, n_columns: int = 1
 ) -> DocumentBudget:
-    """Return the budget that each document may spend: B is the base epsilon times an average number
-    of words, or was given itself.
-
-    Where no largest epsilon of a token is given, it is twice the base epsilon, which B gives where
-    that is not.
+    """Return the budget that each document may spend.
 
     Args:
         average_of_texts: words per document of the data set, where the budget follows from that.
@@ -247,23 +242,13 @@ def document_budget(
         MissingArtifactError: if the budget follows from the corpus, and no run has counted its
             words.
     """
+    spending = settings.spending
+    assert spending is not None
     if settings.sentences is not None:
-        epsilon = settings.base_epsilon or 0.0
-        per_text = settings.sentences.per_text or int(LONGEST)
+        epsilon = spending.base_epsilon or 0.0
+        per_text = settings.sentences.per_text or MOST_TOKENS
         return DocumentBudget(epsilon * per_text * n_columns, epsilon)
-    average = settings.average_words
-    total = settings.budget
-    cap = settings.max_token_epsilon
-    if average == "data":
-        average = average_of_texts
-    elif average is None and (total is None or cap is None):
-        average = model.average_words()
-    if total is None:
-        total = budget_of_average(settings.base_epsilon or 0.0, average or 0.0)
-    if cap is None:
-        cap = TOKEN_CAP * (settings.base_epsilon or (total / average if average else math.inf))
-    ordinary = (model.average_words() or ORDINARY) if settings.protection is not None else None
-    return DocumentBudget(total, math.inf if cap == "none" else cap, average, ordinary)
+    return spending.budget(model.average_words, average_of_texts)
 
 
 def at_level(settings: Settings, model: Model, name: LevelName) -> Settings:
@@ -309,7 +294,7 @@ def sentences_at_level(settings: Settings, model: Model, name: LevelName) -> Set
         rare=found.rare,
         linkage=found.linkage,
     )
-    return replace(settings, base_epsilon=found.epsilon, protection=level)
+    return replace(settings, spending=PerToken(found.epsilon), protection=level)
 
 
 def measured_level(settings: Settings, model: Model, name: LevelName) -> MeasuredLevel | None:
@@ -352,9 +337,9 @@ def is_usual(settings: Settings, model: Model) -> bool:
 
 def of_every_token(settings: Settings, epsilon: float) -> Settings:
     """The settings with an epsilon of every token, or the limit of a token where that is less."""
-    limit = settings.max_token_epsilon
+    limit = None if settings.spending is None else settings.spending.max_token_epsilon
     epsilon = min(epsilon, limit) if isinstance(limit, float) else epsilon
-    return replace(settings, base_epsilon=epsilon, max_token_epsilon=epsilon, average_words=LONGEST)
+    return replace(settings, spending=PerToken(epsilon))
 
 
 def _expected_level(settings: Settings, model: Model, name: LevelName) -> tuple[Protection, float]:
@@ -368,7 +353,7 @@ def _expected_level(settings: Settings, model: Model, name: LevelName) -> tuple[
         settings.policy,
         told=progress_of(model, settings),
     )
-    if not curve.in_context and MECHANISMS[settings.mechanism].on_lists:
+    if not curve.in_context and MECHANISMS[settings.mechanism].has_few_sources:
         raise RequestError(
             "context tells the few words apart that an output comes from, and the model has "
             "no bigrams"
@@ -453,19 +438,21 @@ def settings_of(request: Request, project: Project) -> Settings:
     classes = ("stopwords", "punctuation", "oov")
     policy = {name: getattr(request, name) or getattr(params.policy, name) for name in classes}
     return Settings(
-        request.mechanism,
-        request.strategy,
-        request.epsilon,
-        request.document_budget,
-        None if request.is_release else params.seed if request.seed is None else request.seed,
-        Policy.of(request.strategy, **policy),
-        request.keep_layout,
-        request.consistent,
-        request.average_words or release.average_words,
-        request.max_token_epsilon or release.max_token_epsilon,
-        without_guarantee,
-        _shares(request, release.shares),
-        detection_of(request, project.configuration.detection),
+        mechanism=request.mechanism,
+        strategy=request.strategy,
+        spending=PerDocument(
+            base_epsilon=request.epsilon,
+            total=request.document_budget,
+            average_words=request.average_words or release.average_words,
+            max_token_epsilon=request.max_token_epsilon or release.max_token_epsilon,
+        ),
+        seed=None if request.is_release else params.seed if request.seed is None else request.seed,
+        policy=Policy.of(request.strategy, **policy),
+        keep_layout=request.keep_layout,
+        consistent=request.consistent,
+        without_guarantee=without_guarantee,
+        shares=_shares(request, release.shares),
+        detection=detection_of(request, project.configuration.detection),
         screens=not request.unscreened,
         empties_scripts=request.on_unsupported == "withhold",
     )
@@ -495,8 +482,7 @@ def _of_sentences(request: Request, project: Project, *, without_guarantee: bool
     return Settings(
         mechanism=request.mechanism,
         strategy=request.strategy,
-        base_epsilon=request.epsilon,
-        budget=None,
+        spending=PerToken(request.epsilon or 0.0),
         seed=None if request.is_release else seed if request.seed is None else request.seed,
         policy=NOTHING_KEPT,
         keep_layout=False,

@@ -21,7 +21,7 @@ from lexveil.ledger.reservation import ExhaustedError
 from lexveil.ledger.stores import store_of
 from lexveil.logs import messages_to
 from lexveil.privatization.adapters.memory import Privatized, Texts, privatize_texts
-from lexveil.privatization.engine.engine import Engine
+from lexveil.privatization.engine.engine import WordEngine
 from lexveil.privatization.looking.inspect import TextsInspection, inspect_texts
 from lexveil.privatization.release import preconditions
 from lexveil.privatization.release.charge import ChargeOptions, ledger_of
@@ -73,7 +73,7 @@ class TextRewriter:
         """
         if self.terms.is_complete:
             settings = resolve_settings(Request.of(self.terms.fixed), self.model)
-            engine = Engine(settings, self.model)
+            engine = WordEngine(settings, self.model)
             budget = document_budget(settings, self.model)
             # All of them, before there is a text: those made for one request would make another one
             # faster.

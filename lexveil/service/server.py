@@ -23,7 +23,7 @@ from uvicorn.supervisors import Multiprocess
 from uvicorn.supervisors.multiprocess import Process
 
 from lexveil.errors import LexveilError, RequestError
-from lexveil.privatization.engine.engine import Engine
+from lexveil.privatization.engine.engine import WordEngine
 from lexveil.privatization.settings import document_budget, resolve_settings
 from lexveil.request import Request
 from lexveil.runtime.crash import crash_report, hide_messages
@@ -125,7 +125,7 @@ def compute_meanings(terms: Terms) -> None:
     os.nice(IDLE)
     try:
         model = WarmModel.find(terms.model)
-        engine = Engine(resolve_settings(Request.of(terms.fixed), model), model)
+        engine = WordEngine(resolve_settings(Request.of(terms.fixed), model), model)
         budget = document_budget(engine.settings, model)
         most = min(budget.cap, budget.total)
         for step in range(OCTAVES * STEPS + 1):

@@ -10,7 +10,7 @@ from lexveil.accounting.budgets import Action
 from lexveil.accounting.changes import Fate, Part, changes_of, output_spans
 from lexveil.artifacts.model import Model
 from lexveil.privatization.engine.batch import Batch
-from lexveil.privatization.engine.engine import Engine
+from lexveil.privatization.engine.engine import WordEngine
 from lexveil.privatization.settings import settings_of
 from lexveil.request import Request
 from lexveil.text.encode import Lexicon, encode
@@ -67,7 +67,7 @@ def test_of_what_the_engine_wrote(built: Path, strategy: str, keep_layout: bool)
     model = Model.load()
     how = Request(mechanism="madlib", strategy=strategy, epsilon=5.0, seed=1, mode="experiment")
     settings = settings_of(how, model.project)
-    engine = Engine(replace(settings, keep_layout=keep_layout), model)
+    engine = WordEngine(replace(settings, keep_layout=keep_layout), model)
     keys = [(str(i),) for i in range(len(TEXTS))]
     done = engine.worker().draw(
         Batch([[text] for text in TEXTS], keys, part_epsilon=np.full(len(TEXTS), 30.0))

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.accounting.budgets import SEGMENTATION_OF, Action, DocumentBudget, Policy
+from lexveil.accounting.budgets import SEGMENTATION_OF, Action, DocumentBudget, PerDocument, Policy
 from lexveil.accounting.measurements import Measurement, NoBoundError, PrivacyBound
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts.mechanisms import Prepared
 from lexveil.detectors.given import GivenSpans
 from lexveil.formats.chunks import Texts
-from lexveil.mechanisms.registry import MECHANISMS, Mechanism, build_mechanism
+from lexveil.mechanisms.registry import Mechanism, Space, build_mechanism
 from lexveil.privatization.engine.batch import Batch
-from lexveil.privatization.engine.engine import Engine, measurement_of
+from lexveil.privatization.engine.engine import WordEngine, measurement_of
 from lexveil.privatization.engine.plan import count_planned, form_of, source_of
 from lexveil.privatization.engine.worker import allocate
 from lexveil.privatization.settings import Settings
@@ -43,25 +43,21 @@ def tokens_of(strategy: str) -> list[str]:
 @cache
 def toy(mechanism: str, n: int = len(WORDS)) -> Mechanism:
     """A mechanism over the first n words."""
-    orders = (
-        np.stack([np.arange(n), np.arange(n)[::-1] * 2 % n])
-        if MECHANISMS[mechanism].on_lists and n % 2
-        else None
-    )
-    if MECHANISMS[mechanism].on_lists and orders is None:
-        orders = np.arange(n)[None]
-    return build_mechanism(mechanism, PLACES[:n], orders=orders)
+    one = np.arange(n)
+    orders = np.stack([one, one[::-1] * 2 % n]) if n % 2 else one[None]
+    return build_mechanism(mechanism, Space(PLACES[:n], orders))
 
 
 def settings_of(mechanism: str, strategy: str = "S3", **more: Any) -> Settings:
-    given = {
-        "base_epsilon": None,
-        "budget": 6.0,
-        "seed": None,
-        "policy": POLICY,
-        "keep_layout": False,
-    } | more
-    return Settings(mechanism, strategy, **given)
+    given = {"seed": None, "policy": POLICY, "keep_layout": False} | more
+    spending = {"base_epsilon": None, "budget": 6.0}
+    spending |= {
+        name: given.pop(name)
+        for name in (*spending, "average_words", "max_token_epsilon")
+        if name in given
+    }
+    total = spending.pop("budget")
+    return Settings(mechanism, strategy, PerDocument(total=total, **spending), **given)
 
 
 def measured(mechanism: str, strategy: str = "S3", n_columns: int = 1, **more: Any) -> Measurement:
@@ -71,7 +67,7 @@ def measured(mechanism: str, strategy: str = "S3", n_columns: int = 1, **more: A
     )
 
 
-def toy_engine(mechanism: str, strategy: str, **more: Any) -> Engine:
+def toy_engine(mechanism: str, strategy: str, **more: Any) -> WordEngine:
     """The engine itself, over the toy vocabulary."""
     tokens = tokens_of(strategy)
     collocations = Collocations.build(
@@ -89,7 +85,7 @@ def toy_engine(mechanism: str, strategy: str, **more: Any) -> Engine:
         structure=lambda *_: None,
         average_words=lambda: 3.0,
     )
-    return Engine(settings, model)  # type: ignore[arg-type]
+    return WordEngine(settings, model)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,7 +135,10 @@ def between(
 
 
 def structures_of(
-    engine: Engine, rows: Texts, budget: DocumentBudget, given: Sequence[GivenSpans] | None = None
+    engine: WordEngine,
+    rows: Texts,
+    budget: DocumentBudget,
+    given: Sequence[GivenSpans] | None = None,
 ) -> list[Structure]:
     """The disclosed structure of each document; ``given`` as of ``Batch``."""
     batch = Batch(rows, [()] * len(rows), given=given)

@@ -21,7 +21,9 @@ from lexveil.distributed.rewriter import Rewriter, RunTotals, WorkerError, told
 from lexveil.ledger.statement import subject, summary
 from lexveil.privatization.release.charge import LedgerCharge
 from lexveil.privatization.release.preconditions import Checked, check
+from lexveil.privatization.settings import PER_TEXT
 from lexveil.request import Request
+from tests.privatization.sentence_banks import SENTENCES, build_bank
 
 TEXT = "The prime minister said in New South Wales that the fire was under control."
 # the last one's rows together cost more than the ledger's cap
@@ -244,3 +246,37 @@ def test_a_python_that_cannot_be_a_worker() -> None:
             told(RuntimeError(f"Traceback ...\n{said}\n at java"))
         )
     assert told(RuntimeError("No module named 'theirs'")) is None
+
+
+def sentences(folder: Path, **how: Any) -> Checked:
+    request = {"strategy": "S5", "bank": str(build_bank(folder)), "epsilon": 10.0} | how
+    return check(Request.of(request), Model.load(name="en"))
+
+
+def test_a_cluster_writes_sentences_of_a_bank(outside: Path) -> None:
+    """Each text costs the epsilon of its sentences, and becomes so many sentences of the bank."""
+    made_of_bank = Rewriter.of(sentences(outside), TABLE.schema, ["body"], "who")
+    sent = pickle.loads(pickle.dumps(made_of_bank))
+    batch = TABLE.to_batches(5)[0]
+    counted = sent.count(batch).to_pydict()
+    assert sum(counted["tokens"]) == 5 * PER_TEXT
+    assert sum(counted["nano"]) == 5 * PER_TEXT * 10 * 10**9
+    texts = sent.rewrite(batch, RunTotals()).column("body").to_pylist()
+    written = [sentence.strip() for text in texts for sentence in text.split(".")[:-1]]
+    assert len(written) == 5 * PER_TEXT
+    assert {f"{sentence}." for sentence in written} <= {*SENTENCES}
+
+
+def test_the_budget_of_a_row_has_the_sentences_of_all_its_columns(outside: Path) -> None:
+    schema = pa.schema([("body", pa.string()), ("title", pa.string())])
+    rewriter = Rewriter.of(sentences(outside), schema, ["body", "title"], None)
+    assert rewriter.budget.total == 2 * PER_TEXT * 10.0
+
+
+def test_a_cluster_needs_the_folder_of_a_bank(outside: Path) -> None:
+    given = sentences(outside)
+    wanted = given.engine.settings.sentences
+    assert wanted is not None
+    given.engine.settings = replace(given.engine.settings, sentences=replace(wanted, bank=None))
+    with pytest.raises(RequestError, match="name the folder of the bank"):
+        Rewriter.of(given, TABLE.schema, ["body"], "who")

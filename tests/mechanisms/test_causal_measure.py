@@ -170,7 +170,7 @@ def test_whole_texts_are_distributed_as_claimed(
         honest(measure, course if fault is None else course._replace(pieces=pieces))
 
     monkeypatch.setattr(CausalMeasure, "walk", walk)
-    out = toy().replace_texts(*texts(COPIES), ROWS, ["h"]).reshape(COPIES, -1)
+    out = toy().replace_in_order(*texts(COPIES), ROWS, ["h"]).reshape(COPIES, -1)
     assert (out[:, 4] == out[:, 0]).all() and (out[:, [1, 3, 5]] == -1).all()
     seen = np.bincount(np.ravel_multi_index(out[:, [0, 2, 6]].T, (6, 6, 6)), minlength=216)
     wanted = COPIES * law().ravel()
@@ -184,20 +184,20 @@ def test_texts_side_by_side_change_nothing_and_long_ones_begin_anew(
 ) -> None:
     mechanism = toy()
     every = texts(40)
-    together = mechanism.replace_texts(*every, ROWS, ["h"])
+    together = mechanism.replace_in_order(*every, ROWS, ["h"])
     monkeypatch.setattr(causal_measure, "TEXTS", 3)
-    assert np.array_equal(mechanism.replace_texts(*every, ROWS, ["h"]), together)
+    assert np.array_equal(mechanism.replace_in_order(*every, ROWS, ["h"]), together)
     # nothing is before the third token, nor before the seventh
     monkeypatch.setattr(causal_measure, "LONGEST", 2)
-    cut = mechanism.replace_texts(*every, ROWS, ["h"])
+    cut = mechanism.replace_in_order(*every, ROWS, ["h"])
     is_first = np.isin(np.arange(len(cut)) % len(KIND), (0, 2, 4, 6))
-    anew = mechanism.replace_texts(every[0]._replace(is_first=is_first), *every[1:], ROWS, ["h"])
+    anew = mechanism.replace_in_order(every[0]._replace(is_first=is_first), *every[1:], ROWS, ["h"])
     assert np.array_equal(cut, anew) and not np.array_equal(cut, together)
     monkeypatch.setattr(causal_measure, "PIECES", 0)  # of a long word no more are read
-    alone = mechanism.replace_texts(
+    alone = mechanism.replace_in_order(
         every[0]._replace(is_first=np.ones_like(is_first)), *every[1:], ROWS, ["h"]
     )
-    assert np.array_equal(mechanism.replace_texts(*every, ROWS, ["h"]), alone)
+    assert np.array_equal(mechanism.replace_in_order(*every, ROWS, ["h"]), alone)
 
 
 @pytest.mark.parametrize(("most", "rel"), [(2048, 2e-3), (2, 0.1)])
@@ -252,13 +252,13 @@ def test_of_a_release_the_model_reads_kept_words_and_nothing_that_a_detector_fou
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read = list[Any]()
-    honest = TemContext.replace_texts
+    honest = TemContext.replace_in_order
 
-    def replace_texts(self: TemContext, texts: TextTokens, *drawn: Any) -> Ids:
+    def replace_in_order(self: TemContext, texts: TextTokens, *drawn: Any) -> Ids:
         read.append((texts.kind.tolist(), texts.about.tolist(), drawn[-1]))
         return honest(self, texts, *drawn)
 
-    monkeypatch.setattr(TemContext, "replace_texts", replace_texts)
+    monkeypatch.setattr(TemContext, "replace_in_order", replace_in_order)
     listed = tmp_path / "listed.txt"
     model = toy_project(tmp_path)
     listed.write_text("[PERSON]\ngrove\n", encoding="utf-8")

@@ -6,7 +6,7 @@ import pytest
 from lexveil.auditing.toys import public_counts
 from lexveil.errors import ParameterError
 from lexveil.mechanisms.noise.streams import release_generator, stream
-from lexveil.mechanisms.registry import MECHANISMS, ClosedForm, build_mechanism
+from lexveil.mechanisms.registry import MECHANISMS, ClosedForm, Space, build_mechanism
 from tests.mechanisms.toys import draw, fits, largest_loss, vectors
 
 ORDERS = np.array([np.arange(12), np.arange(12)[::-1]], dtype=np.int32)
@@ -22,7 +22,7 @@ def test_the_guarantee_holds_exactly(name: str, epsilon: float) -> None:
     sampled."""
     for seed in range(3):
         mechanism = build_mechanism(
-            name, vectors(seed=seed), None, ORDERS, public=public_counts(1 + np.arange(12) % 3)
+            name, Space(vectors(seed=seed), ORDERS, public=public_counts(1 + np.arange(12) % 3))
         )
         assert mechanism.no_guarantee is not None or largest_loss(mechanism, epsilon) <= 1e-9
 
@@ -32,7 +32,7 @@ def test_the_guarantee_holds_exactly(name: str, epsilon: float) -> None:
 def test_draws_follow_the_closed_form(name: str, budget_error: float, follows: bool) -> None:
     """Chi-squared against the distribution. The two wrong budgets show that this test can say
     no."""
-    mechanism = build_mechanism(name, vectors(), None, ORDERS)
+    mechanism = build_mechanism(name, Space(vectors(), ORDERS))
     epsilon = 1.5 / float(
         np.median(mechanism.distance(np.full(11, 2), np.delete(np.arange(12), 2)))
     )
@@ -45,7 +45,7 @@ def test_the_protocol(name: str) -> None:
     """One row of noise a token, of a fixed width; batches change nothing; both kinds of generator
     serve."""
     mechanism = build_mechanism(
-        name, vectors(), {"truncated_gumbel": {"calibration": "paper"}}, ORDERS
+        name, Space(vectors(), ORDERS), {"truncated_gumbel": {"calibration": "paper"}}
     )
     assert mechanism.name == name and mechanism.size == 12 and "exp(" in mechanism.guarantee
     assert isinstance(mechanism, ClosedForm) == (name in CLOSED)
@@ -113,12 +113,12 @@ TWICE = vectors()[[0, 1, 0]]
 )
 def test_what_cannot_be_built(name: str, given: dict, some: np.ndarray, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
-        build_mechanism(name, some, given)
+        build_mechanism(name, Space(some), given)
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, np.inf, np.nan])
 def test_bad_epsilons(name: str, epsilon: float) -> None:
-    mechanism = build_mechanism(name, vectors(), None, ORDERS)
+    mechanism = build_mechanism(name, Space(vectors(), ORDERS))
     with pytest.raises(ParameterError, match="finite and greater than 0"):
         mechanism.noise(np.array([1e9, epsilon]), stream(1))

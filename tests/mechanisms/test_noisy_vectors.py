@@ -12,7 +12,7 @@ from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.mahalanobis import Mahalanobis
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.mechanisms.rank_remap import RankRemap
-from lexveil.mechanisms.registry import build_mechanism
+from lexveil.mechanisms.registry import Space, build_mechanism
 from lexveil.mechanisms.truncated_gumbel import TruncatedGumbel
 from lexveil.mechanisms.vickrey import Vickrey
 from tests.mechanisms.toys import SAMPLES, draw, fits, vectors
@@ -112,9 +112,11 @@ ON = {"rank_remap": {"enabled": True, "c": 0.5, "ranks": 6}}
 
 @pytest.mark.parametrize("name", ["madlib", "mahalanobis", "vickrey"])
 def test_it_wraps_what_comes_from_a_noisy_vector(name: str) -> None:
-    mechanism = build_mechanism(name, vectors(), ON)
+    mechanism = build_mechanism(name, Space(vectors()), ON)
     assert isinstance(mechanism, RankRemap)
-    plain = build_mechanism(name, vectors(), {"rank_remap": ON["rank_remap"] | {"enabled": False}})
+    plain = build_mechanism(
+        name, Space(vectors()), {"rank_remap": ON["rank_remap"] | {"enabled": False}}
+    )
     assert (mechanism.name, mechanism.metric, mechanism.guarantee) == (
         name,
         plain.metric,
@@ -140,8 +142,8 @@ def test_lists_that_were_made_before_change_nothing(ranks: int) -> None:
     """With and without lists, the result is that of a scan of all words."""
     some = np.random.default_rng(5).standard_normal((80, 5)).astype(np.float32)
     given = {"rank_remap": {"enabled": True, "c": 0.01, "ranks": ranks}}
-    alone = build_mechanism("madlib", some, given)
-    listed = build_mechanism("madlib", some, given, near=nearest_words(some, np.arange(50)))
+    alone = build_mechanism("madlib", Space(some), given)
+    listed = build_mechanism("madlib", Space(some, near=nearest_words(some, np.arange(50))), given)
     budgets = np.full(400, 3.0)
     ids = np.arange(400) % 80
     noise = alone.noise(budgets, stream(1, "x"))

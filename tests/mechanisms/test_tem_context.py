@@ -106,7 +106,7 @@ def walk(
     first = np.zeros(len(kind), dtype=np.bool_)
     first[[0, 4]] = True
     texts = TextTokens(first, np.array(kind), np.array(about))
-    return mechanism.replace_texts(texts, np.array(ids), np.full(len(ids), 2.0), keys).tolist()
+    return mechanism.replace_in_order(texts, np.array(ids), np.full(len(ids), 2.0), keys).tolist()
 
 
 def test_what_a_draw_depends_on() -> None:

@@ -133,7 +133,7 @@ def _beside_the_source(step: int) -> Any:
         doubled[2][1::2] = np.where(follows, 2 * texts.about + 1, texts.about)
         return original(self, type(texts)(*doubled), ids, *drawn)[1::2]
 
-    return wrap(f"{M}.tem_context:TemContext.replace_texts", beside)
+    return wrap(f"{M}.tem_context:TemContext.replace_in_order", beside)
 
 
 def _weight_of_the_word(original: Any, self: Any, texts: Any, ids: Any, *drawn: Any) -> Any:
@@ -551,7 +551,7 @@ CONTEXT = [
     Fault(
         "kappa depends on the word",
         "base measure",
-        wrap(f"{M}.tem_context:TemContext.replace_texts", _weight_of_the_word),
+        wrap(f"{M}.tem_context:TemContext.replace_in_order", _weight_of_the_word),
         IN_CONTEXT,
     ),
 ]
@@ -561,9 +561,9 @@ REUSE = [
         "one noise for all tokens of a text",
         "reuse",
         swap(
-            f"{P}.engine.worker:_draw",
-            "mechanism.noise(spent[drawn_for], rng)",
-            "np.repeat(mechanism.noise(spent[drawn_for], rng)[:1], len(drawn_for), axis=0)",
+            f"{M}.base:Mechanism.replace_texts",
+            "self.noise(epsilon[drawn_for], rng)",
+            "np.repeat(self.noise(epsilon[drawn_for], rng)[:1], len(drawn_for), axis=0)",
         ),
         MADLIB,
     ),
@@ -576,7 +576,11 @@ REUSE = [
     Fault(
         "one sampled word for all of a text",
         "reuse",
-        swap(f"{P}.engine.worker:_draw", "size=len(to_sample))", "size=min(1, len(to_sample)))"),
+        swap(
+            f"{M}.base:Mechanism.replace_texts",
+            "size=len(to_sample))",
+            "size=min(1, len(to_sample)))",
+        ),
         TEM,
     ),
     Fault("each text starts the stream anew", "reuse", _restarted("0"), TEM),
@@ -590,7 +594,7 @@ REUSE = [
     Fault(
         "worker processes share a key",
         "reuse",
-        wrap(f"{P}.engine.engine:Engine.worker", _one_key),
+        wrap(f"{P}.engine.engine:WordEngine.worker", _one_key),
         TEM | {"workers": 2},
     ),
     Fault(
@@ -924,7 +928,7 @@ WRITTEN = [
         "no context after a long unknown word",
         "written texts",
         swap(
-            f"{W}:_draw_in_context",
+            f"{W}:_draw",
             "is_first = np.append(True, np.diff(encoded.text_of) > 0)[:n]",
             "is_first = np.append(True, (np.diff(encoded.text_of) > 0) | (np.array([len(encoded."
             "words[word]) > 8 for word in encoded.first_word.tolist()], dtype=bool) & (action =="
@@ -936,7 +940,7 @@ WRITTEN = [
         "a dropped stop word taken as context",
         "written texts",
         swap(
-            f"{W}:_draw_in_context",
+            f"{W}:_draw",
             "kind[action == Action.DROPPED.value] = SKIPPED",
             "kind[(action == Action.DROPPED.value) & (encoded.rows < 0)] = SKIPPED\n    about = "
             "np.where(replaced, -1, encoded.rows)",
@@ -947,7 +951,7 @@ WRITTEN = [
         "the context goes on from text to text",
         "written texts",
         swap(
-            f"{W}:_draw_in_context",
+            f"{W}:_draw",
             "np.append(True, np.diff(encoded.text_of) > 0)[:n]",
             "np.arange(n) == 0",
         ),
@@ -957,7 +961,7 @@ WRITTEN = [
         "the word before a screened draw is the drawn one",
         "written texts",
         swap(
-            f"{W}:_draw_in_context",
+            f"{W}:_draw",
             "components.vocabulary.rows[instead]",
             "components.vocabulary.rows",
         ),
@@ -979,16 +983,16 @@ WRITTEN = [
         "written texts",
         swap(
             f"{W}:_draw",
-            "mechanism.replace(known[pending],",
-            "mechanism.replace(known[pending] if components.instead is None else components."
-            "instead[known[pending]],",
+            "plan.known[drawn], -1)",
+            "(plan.known if components.instead is None else components.instead[plan.known])[drawn],"
+            " -1)",
         ),
         WRITTEN_TEM,
     ),
     Fault(
         "screened sources mapped before the draw in context",
         "written texts",
-        swap(f"{W}:_draw_in_context", "plan.known[drawn], -1)", "instead[plan.known[drawn]], -1)"),
+        swap(f"{W}:_draw", "plan.known[drawn], -1)", "instead[plan.known[drawn]], -1)"),
         WRITTEN_CONTEXT,
     ),
     Fault(

@@ -21,7 +21,7 @@ from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.verification import verify
 from lexveil.privatization.release.charge import STAYS_SPENT
 from lexveil.privatization.release.outputs import writing
-from lexveil.privatization.release.run import TwoPassRun
+from lexveil.privatization.release.run import Run
 
 DOCS = Path(__file__).parents[2] / "docs/reference/bad-input.md"
 HOW = ("--mechanism", "madlib", "--strategy", "S1")
@@ -200,16 +200,16 @@ def test_an_input_that_changes_between_the_two_passes(
     inputs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], case: str
 ) -> None:
     (inputs / "f.jsonl").write_bytes(lines(GOOD, GOOD))
-    count = TwoPassRun.count
+    count = Run.count
     spent = spends()
 
-    def counted_then_changed(self: TwoPassRun, *arguments: Any) -> None:
+    def counted_then_changed(self: Run, *arguments: Any) -> None:
         count(self, *arguments)
         (inputs / "f.jsonl").unlink()
         if (content := CHANGES[case]) is not None:
             (inputs / "f.jsonl").write_bytes(content)
 
-    monkeypatch.setattr(TwoPassRun, "count", counted_then_changed)
+    monkeypatch.setattr(Run, "count", counted_then_changed)
     code = command(
         "privatize", str(inputs / "f.jsonl"), "-o", str(inputs / "o.jsonl"), *HOW, "--epsilon", "10"
     )

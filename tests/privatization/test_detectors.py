@@ -20,7 +20,7 @@ from lexveil.accounting.budgets import DocumentBudget
 from lexveil.accounting.measurements import NoBoundError
 from lexveil.detectors.detection import Detection
 from lexveil.detectors.given import GivenSpan
-from lexveil.privatization.engine.engine import Engine
+from lexveil.privatization.engine.engine import WordEngine
 from lexveil.privatization.engine.plan import form_of, redrawn
 from lexveil.privatization.settings import settings_of
 from lexveil.request import Request
@@ -130,9 +130,11 @@ def test_written_digits_are_uniform_whatever_stood_there(built: Path) -> None:
     assert sum(counts) == 4000 and all(abs(count - 400) < 95 for count in counts)
 
 
-def structure_of(text: str, spans: list[dict[str, Any]], **more: Any) -> tuple[Any, Engine]:
+def structure_of(text: str, spans: list[dict[str, Any]], **more: Any) -> tuple[Any, WordEngine]:
     model = Model.load()
-    engine = Engine(settings_of(Request(**HOW, spans_column="spans", **more), model.project), model)
+    engine = WordEngine(
+        settings_of(Request(**HOW, spans_column="spans", **more), model.project), model
+    )
     rows = [[GivenSpan(0, Span(one["start"], one["end"], one["type"])) for one in spans]]
     (structure,) = structures_of(engine, [[text]], DocumentBudget(30.0, 5.0), rows)
     return structure, engine

@@ -206,11 +206,12 @@ def test_its_progress_never_passes_the_whole(
     """Also where only the first rows of a chunk are tried."""
     made: list[Progress] = []
 
-    def progress(label: str, total: int, unit: str) -> Progress:
+    def progress(label: str, total: int, unit: str, watch: object) -> Progress:
+        del watch
         made.append(Progress(label, total, unit, watch=lambda *_: None))
         return made[-1]
 
-    monkeypatch.setattr("lexveil.privatization.looking.inspect.Progress", progress)
+    monkeypatch.setattr("lexveil.privatization.release.run.Progress", progress)
     monkeypatch.setattr("lexveil.privatization.looking.inspect.TRIED", 12)
     file = tmp_path / "in.txt"
     file.write_text("The government said no.\n" * 40)

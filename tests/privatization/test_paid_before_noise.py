@@ -17,7 +17,7 @@ from lexveil.ledger.verification import verify
 from lexveil.mechanisms.noise.streams import release_generator
 from lexveil.privatization.adapters.files import ReleaseHooks
 from lexveil.privatization.release.outputs import Outputs, writing
-from lexveil.privatization.release.run import TwoPassRun
+from lexveil.privatization.release.run import Run
 
 RELEASE: dict[str, Any] = {"mechanism": "madlib", "strategy": "S1", "document_budget": 5.0}
 SENTENCE = "the government said fire services in new south wales were there"
@@ -75,7 +75,7 @@ def test_nothing_is_drawn_for_what_the_first_pass_has_not_seen(
     def write(*texts: str) -> None:
         source.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
 
-    def counted_then_changed(self: TwoPassRun, *arguments: Any) -> None:
+    def counted_then_changed(self: Run, *arguments: Any) -> None:
         count(self, *arguments)
         write(SENTENCE, after, after)
 
@@ -83,9 +83,9 @@ def test_nothing_is_drawn_for_what_the_first_pass_has_not_seen(
         n_drawn.append(1)
         return release_generator()
 
-    count = TwoPassRun.count
+    count = Run.count
     n_drawn = list[int]()
-    monkeypatch.setattr(TwoPassRun, "count", counted_then_changed)
+    monkeypatch.setattr(Run, "count", counted_then_changed)
     monkeypatch.setattr("lexveil.formats.chunks.ROWS", 1)
     monkeypatch.setattr("lexveil.privatization.engine.worker.release_generator", generator)
     write(SENTENCE, before, after)

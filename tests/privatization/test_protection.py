@@ -12,13 +12,13 @@ import pytest
 from asking import privatize_file
 
 from lexveil import MECHANISMS, Model, RequestError, paths
-from lexveil.accounting.budgets import Policy
+from lexveil.accounting.budgets import PerToken, Policy
 from lexveil.accounting.statement import statement
 from lexveil.artifacts.measured_levels import measured_levels
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.artifacts.screened_words import is_screened, nearest_of_others, screened_words
 from lexveil.ledger.caps import TIMES
-from lexveil.privatization.engine.engine import Engine
+from lexveil.privatization.engine.engine import WordEngine
 from lexveil.privatization.engine.worker import Components
 from lexveil.privatization.settings import BY_WORD, resolve_settings
 from lexveil.protection import DEFAULT, LEVELS, level_of
@@ -93,7 +93,7 @@ def test_a_limit_of_the_operator_and_another_policy_hold(outside: Path) -> None:
     using = Model.load(name="en")
     usual = resolve_settings(Request(protection="light"), using)
     limited = resolve_settings(Request(protection="light", max_token_epsilon=3.0), using)
-    assert limited.base_epsilon == limited.max_token_epsilon == 3.0 != usual.base_epsilon
+    assert limited.spending == PerToken(3.0) != usual.spending
     assert usual.protection is not None and "measured" in usual.protection.reader
 
 
@@ -171,7 +171,7 @@ def test_the_figures_that_ship_are_those_that_are_computed(monkeypatch: pytest.M
     model = replace(Model.load(name="en"), cache_only=True)
     for name in LEVELS:
         settings = resolve_settings(Request(protection=name), model)
-        engine = Engine(settings, model)
+        engine = WordEngine(settings, model)
         epsilon = settings.base_epsilon
         assert engine.meaning(epsilon, epsilon) is not None
     curve = engine.recovery_curve()
@@ -265,7 +265,7 @@ def test_it_is_post_processing_of_the_same_draws(tmp_path: Path) -> None:
     """With the same seed, tokens that draw no word of the list are the same with it and without."""
     model = Model.load(name="en")
     settings = resolve_settings(Request(mechanism="tem", strategy="S1", epsilon=3.0, seed=1), model)
-    engine = Engine(settings, model)
+    engine = WordEngine(settings, model)
     assert isinstance(engine.worker().components, Components) and engine.instead is not None
     screened = engine.instead != np.arange(len(engine.instead))
     tokens = [engine.lexicon.tokens[row] for row in engine.vocabulary.rows.tolist()]
@@ -275,8 +275,8 @@ def test_it_is_post_processing_of_the_same_draws(tmp_path: Path) -> None:
     unscreened = resolve_settings(
         Request(mechanism="tem", strategy="S1", epsilon=3.0, seed=1, unscreened=True), model
     )
-    assert Engine(unscreened, model).instead is None
+    assert WordEngine(unscreened, model).instead is None
     for changed in (engine.instead, engine.instead[1:], np.arange(len(screened))):
         for kept in (paths.user_cache() / "screened").glob("*.npy"):
             np.save(kept, changed)
-        assert Engine(settings, model).instead.tolist() == engine.instead.tolist()
+        assert WordEngine(settings, model).instead.tolist() == engine.instead.tolist()

@@ -386,16 +386,54 @@ def test_a_script_without_spaces_is_refused_or_emptied(bank: Path) -> None:
     assert done.record.on_unsupported == "withhold"
 
 
-def test_other_faces_say_where_sentences_are_written(
-    bank: Path, here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def _look(bank: Path, here: Path, *verb: Any, **how: Any) -> Any:
     from asking import command as run
 
-    (here / "in.txt").write_text("A text.\n")
-    options = ("--strategy", "S5", "--bank", bank, "--epsilon", 10, "--model", "en")
-    for verb in (("inspect", "in.txt"), ("privatize", "in.txt", "--preview", 1, "--json")):
-        assert run(*verb, *options) == 2
-        assert "writes sentences and has no words to look at here" in capsys.readouterr().err
+    (here / "in.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in TEXTS))
+    options = [word for name, value in how.items() for word in (f"--{name}", value)]
+    common = ("--strategy", "S5", "--bank", bank, "--epsilon", 10, "--model", "en", "--json")
+    assert run(*verb, *common, *options) == 0
+
+
+@pytest.mark.parametrize(
+    ("unit", "n_drawn", "n_unique"),
+    [pytest.param("text", 16, 0, id="text"), pytest.param("sentence", 5, 1, id="sentence")],
+)
+def test_inspect_says_what_sentences_would_be_drawn(
+    bank: Path,
+    here: Path,
+    capsys: pytest.CaptureFixture[str],
+    unit: str,
+    n_drawn: int,
+    n_unique: int,
+) -> None:
+    """Of texts that become as many sentences each none is unique; else by the number of theirs."""
+    _look(bank, here, "inspect", "in.jsonl", unit=unit)
+    found = json.loads(capsys.readouterr().out)
+    assert found["by_class"]["sentence"]["perturbed"] == n_drawn == found["tried"]["tokens"]
+    assert found["budget"]["epsilon_per_token"]["least"] == 10.0
+    assert found["tried"]["unique_structures"] == n_unique
+    assert found["guarantee"]["formula"] != "none"
+
+
+@pytest.mark.parametrize("unit", ["text", "sentence"])
+def test_a_preview_shows_what_an_experiment_writes(
+    bank: Path, here: Path, capsys: pytest.CaptureFixture[str], unit: str
+) -> None:
+    _look(bank, here, "privatize", "in.jsonl", preview=4, seed=3, unit=unit)
+    found = json.loads(capsys.readouterr().out)
+    texts = [row["texts"][0] for row in found["rows"]]
+    outputs = [text["output"] for text in texts]
+    assert outputs == list(privatize(TEXTS, bank, unit=unit, seed=3).values)
+    sentences = [
+        [text["output"][slice(*token["output"])] for token in text["tokens"]] for text in texts
+    ]
+    assert sentences == written(outputs)
+    if unit == "sentence":
+        cut_texts = [
+            text["source"][slice(*token["source"])] for text in texts for token in text["tokens"]
+        ]
+        assert cut_texts[:3] == ["The food was cold.", "Nobody came!", "We left early."]
 
 
 # Faults: each makes something of the source, or of the batch, a part of what is public.

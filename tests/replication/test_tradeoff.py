@@ -12,7 +12,7 @@ from examples.replication.tradeoff import (
 )
 from lexveil.evaluation.inference_error import Tradeoff
 from lexveil.mechanisms.noise.streams import stream
-from lexveil.mechanisms.registry import build_mechanism
+from lexveil.mechanisms.registry import Space, build_mechanism
 
 
 def known(epsilon: float, t: float) -> Tradeoff:
@@ -49,7 +49,7 @@ def test_the_lines_of_figure_3_take_one_neighbour_alone(place: int) -> None:
     and those of word 0 come in order."""
     vectors = np.array([[0.0], [1.0], [3.0], [6.0], [10.0], [15.0]], dtype=np.float32)
     name, parameters = mechanisms_of_figure_3()[f"nearest {place}"]
-    mechanism = build_mechanism(name, vectors, {name: parameters})
+    mechanism = build_mechanism(name, Space(vectors), {name: parameters})
     budgets = np.full(4, 1e6)
     noise = mechanism.noise(budgets, stream(1, "test"))
     assert (

@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from lexveil import paths
-from lexveil.accounting.budgets import Policy
+from lexveil.accounting.budgets import PerDocument, Policy
 from lexveil.artifacts.collocation_tables import load_collocations
 from lexveil.artifacts.embeddings import load_embedding
 from lexveil.artifacts.lexicons import load_lexicon
-from lexveil.artifacts.mechanisms import prepare
+from lexveil.artifacts.mechanisms import ModelSpace, prepare
 from lexveil.collocations import counting, sampling
 from lexveil.collocations.counting import count
 from lexveil.collocations.sampling import tokenize
@@ -141,11 +141,11 @@ def test_a_release_has_noise_of_its_own_in_every_batch(
 ) -> None:
     """Two texts are the same by chance once in 10^35: twelve draws of some 2,000 words."""
     policy = Policy("perturb", "keep", "sample")
-    made = prepare("madlib", "gst", load_embedding("gst"), policy, load_params().mechanisms)
+    space = ModelSpace("gst", load_embedding("gst"), policy, Path())
+    made = prepare("madlib", space, load_params().mechanisms)
     components = Components(load_lexicon("gst", Path(), "en"), made.vocabulary, made.mechanism)
     worker = BatchWorker(
-        Settings("madlib", "S3", 1.0, budget=None, seed=None, policy=policy, keep_layout=False),
-        components,
+        Settings("madlib", "S3", PerDocument(1.0), None, policy, keep_layout=False), components
     )
     text = "the government said that fire services in new south wales were there " + "zorblax " * 12
     batches = [Batch([[text]], [("same",)], part_epsilon=np.ones(1))] * 32

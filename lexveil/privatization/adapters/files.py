@@ -20,8 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lexveil.accounting.measurements import unchanged
-from lexveil.accounting.operator_report import LedgerCosts, OperatorHashes, OperatorReport
+from lexveil.accounting.operator_report import OperatorHashes, OperatorReport
 from lexveil.accounting.record import Counts, OutputHashes, PrivacyRecord
 from lexveil.accounting.results import Result
 from lexveil.accounting.statement import statement_for_recipients
@@ -43,20 +42,22 @@ from lexveil.privatization.adapters.inputs import (
     workers_for,
 )
 from lexveil.privatization.engine.batch import token_log_schema
-from lexveil.privatization.engine.counts import InputTotals
+from lexveil.privatization.engine.counts import RewrittenChunk
+from lexveil.privatization.engine.worker import Processes
 from lexveil.privatization.release.charge import ledger_of, open_charge
 from lexveil.privatization.release.outputs import STATEMENT, Outputs, check_companions, writing
 from lexveil.privatization.release.preconditions import (
     STAMP,
+    Checked,
     check,
     is_without_guarantee,
     stamped,
     tell_unmatched,
 )
-from lexveil.privatization.release.run import TwoPassRun
+from lexveil.privatization.release.record import record_of
+from lexveil.privatization.release.run import Judge, RowSource, Run
 from lexveil.privatization.settings import Settings, settings_of
 from lexveil.request import FileRequest
-from lexveil.runtime.hashes import version
 from lexveil.runtime.objects import ObjectPath, as_path
 from lexveil.runtime.pool import prepared_workers
 from lexveil.runtime.tables import PARQUET
@@ -68,14 +69,8 @@ OPERATOR_FILES = {"tokens_sha256": "tokens.parquet", "withheld_sha256": "withhel
 
 
 @dataclass(kw_only=True)
-class ReleaseHooks:
-    """The checks that `lexveil release` adds to a request. A check judges the release at one of
-    three moments, and refuses it by raising an error; the checks of this class let every release
-    pass.
-
-    Before the noise is drawn a check may look at anything, and a refusal spends nothing. After the
-    noise is drawn a check may look only at what an observer could compute: choosing among outputs
-    by anything private is another mechanism, and the epsilon of the outputs is spent.
+class ReleaseHooks(Judge):
+    """What `lexveil release` adds to a request: it judges the run, and writes further files.
 
     Attributes:
         more: further files that it may write, by ``Outputs.begin``; they appear with the output.
@@ -90,19 +85,6 @@ class ReleaseHooks:
     about: Mapping[str, str] = field(default_factory=dict)
     subjects: Sequence[str] | None = None
     tells_columns: bool = True
-
-    def counted(self, totals: InputTotals) -> None:
-        """Judge the source by its counts, before anything is reserved."""
-
-    def reserved(self, costs: LedgerCosts | None) -> None:
-        """Judge what the ledger reserved, before any noise is drawn."""
-
-    def written(
-        self, outputs: Outputs, record: PrivacyRecord, operator: OperatorReport
-    ) -> tuple[PrivacyRecord, OperatorReport]:
-        """Judge the hidden outputs; return the record and the report that are written."""
-        del outputs
-        return record, operator
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +198,7 @@ def privatize_file(
             return _copy(work, copied)
         if size >= SMALL and workers > 1:
             stack.enter_context(prepared_workers("lexveil.privatization.engine.preload"))
+        processes = stack.enter_context(Processes(workers))
         for job in jobs:
             # a wrong column is no request that the ledger keeps, or figures are worked out for
             job.reader.check()
@@ -223,9 +206,10 @@ def privatize_file(
                 table.check(job.reader.table.columns)
         outputs.try_names([job.out for job in jobs if job.out is not None])
         # What is missing or refused is reported before the input is read.
-        run = TwoPassRun(check(request, using), work.chunks, work.columns, workers)
-        run.other_columns = other_columns([job.reader for job in jobs])
-        return _rewrite(work, run)
+        checked = check(request, using)
+        others = tuple(other_columns([job.reader for job in jobs]))
+        run = Run(checked.engine, RowSource(work.chunks, work.columns, others), processes)
+        return _rewrite(work, run, checked)
 
 
 def _copy(work: Work, settings: Settings) -> PrivatizedFiles:
@@ -235,15 +219,10 @@ def _copy(work: Work, settings: Settings) -> PrivatizedFiles:
     with ExitStack() as stack:
         writers = _Writers(work, stack, None)
         for chunk in work.chunks(for_writing=True):
-            writers.write(chunk, chunk.texts, None)
+            writers.write_rows(chunk, chunk.texts)
             n_texts += sum(text is not None for row in chunk.texts for text in row)
-    record = PrivacyRecord.of(
-        **settings.described(),
-        **({"without_guarantee": True} if settings.without_guarantee else {}),
-        lexveil=version(),
-        guarantee=unchanged(),
-        counts=Counts(n_texts=n_texts),
-    )
+    stamp = {"without_guarantee": True} if settings.without_guarantee else {}
+    record = record_of(settings, None, Counts(n_texts=n_texts), **stamp)
     if outputs.target is not None:
         record = record.model_copy(update={"output": _hashes(work)})
         _write_record(record, outputs)
@@ -251,46 +230,48 @@ def _copy(work: Work, settings: Settings) -> PrivatizedFiles:
     return PrivatizedFiles(record, None, outputs.target, work.table_name)
 
 
-def _rewrite(work: Work, run: TwoPassRun) -> PrivatizedFiles:
+def _rewrite(work: Work, run: Run, checked: Checked) -> PrivatizedFiles:
+    """Take the rows through the run into the outputs, and publish these with their record."""
     hooks = work.hooks
     outputs = work.outputs
     request = work.request
-    about = {
-        **hooks.about,
-        **run.about(),
-        **({"table": work.table_name} if work.table_name else {}),
-    }
+    table = {"table": work.table_name} if work.table_name else {}
+    about = {**hooks.about, **run.about(), **table}
     if hooks.tells_columns:
         tell_columns([job.reader for job in work.jobs], request)
     ledger = ledger_of(run.engine.model.project, request.on_exhausted)
     has_subjects = request.subject_column is not None or hooks.subjects is not None
     finals = [job.out for job in work.jobs if job.out is not None]
-    with (
-        open_charge(ledger, run.settings.mode, has_subjects, about, outputs, finals) as payment,
-        run.working(),
-    ):
-        run.count(payment, hooks.counted)
+    with open_charge(ledger, run.settings.mode, has_subjects, about, outputs, finals) as charge:
+        run.count(charge, hooks)
         tell_unmatched(request, run.survey.found)
-        hooks.reserved(payment.costs())
         with ExitStack() as stack:
             writers = _Writers(work, stack, run.settings)
-            for chunk, rewritten in run.rewrite(payment):
-                writers.write(chunk, rewritten.texts, rewritten.tokens)
+            run.rewrite(charge, writers)
             n_formulas, first_row = writers.formulas()
-        record = run.record(payment, n_formula_cells=n_formulas, first_formula_row=first_row)
-        operator = run.operator_report(payment)
+        record = run.record(
+            checked, charge, n_formula_cells=n_formulas, first_formula_row=first_row
+        )
+        operator = run.operator_report(checked, charge)
         if outputs.target is not None:
-            files = {name: outputs.companion(ending) for name, ending in OPERATOR_FILES.items()}
-            hashes = {
-                name: outputs.sha256(file) for name, file in files.items() if file in outputs.begun
-            }
-            record = record.model_copy(update={"output": _hashes(work)})
-            operator = operator.model_copy(update={"output": OperatorHashes(**hashes)})
-            record, operator = hooks.written(outputs, record, operator)
-            _write_record(record, outputs)
-            _write(operator, outputs, "operator.json")
-        _deliver(work, record, lambda: payment.publish(outputs))
+            record, operator = _write_companions(work, record, operator)
+        _deliver(work, record, lambda: charge.publish(outputs))
         return PrivatizedFiles(record, operator, outputs.target, work.table_name)
+
+
+def _write_companions(
+    work: Work, record: PrivacyRecord, operator: OperatorReport
+) -> tuple[PrivacyRecord, OperatorReport]:
+    """Let the judge look at the hidden outputs, and write the record and the operator's report."""
+    outputs = work.outputs
+    files = {name: outputs.companion(ending) for name, ending in OPERATOR_FILES.items()}
+    hashes = {name: outputs.sha256(file) for name, file in files.items() if file in outputs.begun}
+    record = record.model_copy(update={"output": _hashes(work)})
+    operator = operator.model_copy(update={"output": OperatorHashes(**hashes)})
+    record, operator = work.hooks.written(outputs, record, operator)
+    _write_record(record, outputs)
+    _write(operator, outputs, "operator.json")
+    return record, operator
 
 
 def _deliver(work: Work, record: PrivacyRecord, publish: Callable[[], None]) -> None:
@@ -380,7 +361,7 @@ def _hashes(work: Work) -> OutputHashes | None:
 
 
 class _Writers:
-    """The files that are written row by row.
+    """The sink of files, which are written row by row.
 
     The output files, one open at a time, for they are written one after the other; what happened to
     every token, with the text column and the file where there are several; and the rows that are
@@ -418,14 +399,11 @@ class _Writers:
             pq.ParquetWriter(partial, self.schema, **PARQUET, **encodings)
         )
 
-    def write(self, chunk: Chunk, texts: Texts, tokens: pa.Table | None) -> None:
-        """Write the rows that are kept, with other texts and without spans: these count characters
-        of the source.
-        """
-        if chunk.spans is not None:
-            texts = [[*row, None] for row in texts]
-        self._writer(chunk.file).write(chunk, texts, chunk.is_selected)
-        if self.token_log is not None and tokens is not None and tokens.num_rows:
+    def write(self, chunk: Chunk, rewritten: RewrittenChunk) -> None:
+        """Write the rows that are kept, the log of their tokens, and which rows are withheld."""
+        self.write_rows(chunk, rewritten.texts)
+        tokens = rewritten.tokens
+        if self.token_log is not None and tokens.num_rows:
             if self.work.has_names:
                 zeros = pa.array(np.zeros(tokens.num_rows, dtype=np.int32))
                 tokens = tokens.append_column(
@@ -434,6 +412,14 @@ class _Writers:
             self.token_log.write_table(tokens.select(self.schema.names))
         if self.outputs.target is not None:
             self._write_withheld(chunk)
+
+    def write_rows(self, chunk: Chunk, texts: Texts) -> None:
+        """Write the rows that are kept, with other texts and without spans: these count characters
+        of the source.
+        """
+        if chunk.spans is not None:
+            texts = [[*row, None] for row in texts]
+        self._writer(chunk.file).write(chunk, texts, chunk.is_selected)
 
     def _writer(self, file: str) -> Writer:
         if file not in self.opened:

@@ -31,10 +31,12 @@ from lexveil.formats.chunks import TEXT_LIMIT, Chunk, ParsedRow, gather, is_text
 from lexveil.formats.messages import name, names, require_distinct
 from lexveil.formats.values import exact_values, plain_value, text_value
 from lexveil.privatization.engine.batch import token_log_schema
+from lexveil.privatization.engine.counts import RewrittenChunk
+from lexveil.privatization.engine.worker import Processes
 from lexveil.privatization.release.charge import ChargeOptions, ledger_of, open_charge
 from lexveil.privatization.release.outputs import Outputs
 from lexveil.privatization.release.preconditions import Checked, check
-from lexveil.privatization.release.run import TwoPassRun
+from lexveil.privatization.release.run import RowSource, Run
 from lexveil.request import OnExhausted, Request
 from lexveil.runtime.stage import Watch
 
@@ -104,7 +106,7 @@ def privatize(
         spans: what a detector found in each text, of the same length: a list of objects with start,
             end and type, as JSON or not. Of a table also the name of a column, which comes out
             empty: it counts characters of the texts.
-        watch: see ``TwoPassRun``.
+        watch: see ``Run``.
 
     Raises:
         RequestError: if the request cannot be served, or a value is no text; nothing is spent then.
@@ -179,32 +181,39 @@ def privatize_texts(
     if workers is None:
         size = sum(len(text) for chunk in chunks for (text,) in chunk.texts if text is not None)
         workers = 1 if size < SMALL else model.configuration.machine.workers
-    run = TwoPassRun(checked, lambda _: iter(chunks), ("text",), workers, watch)
-    run.other_columns = texts.others
-    rewritten: list[str | None] = []
-    token_logs = [token_log_schema(1, settings).empty_table()]
+    others = None if texts.others is None else tuple(texts.others)
+    source = RowSource(lambda _: iter(chunks), ("text",), others)
     ledger = ledger_of(model.project, on_exhausted)
+    sink = _Column([], [token_log_schema(1, settings).empty_table()])
     outputs = Outputs(None)
     has_subjects = texts.subjects is not None
-    with (
-        open_charge(
+    with Processes(workers) as processes:
+        run = Run(checked.engine, source, processes, watch)
+        with open_charge(
             ledger, settings.mode, has_subjects, run.about(), outputs, (), charge_options
-        ) as payment,
-        run.working(),
-    ):
-        run.count(payment)
-        for chunk, done in run.rewrite(payment):
-            rewritten += [
-                row[0] if keep else None
-                for row, keep in zip(done.texts, chunk.is_selected, strict=True)
-            ]
-            token_logs.append(done.tokens)
-        record = run.record(payment)
-        operator = run.operator_report(payment)
-        payment.publish(outputs)
+        ) as charge:
+            run.count(charge)
+            run.rewrite(charge, sink)
+            record = run.record(checked, charge)
+            operator = run.operator_report(checked, charge)
+            charge.publish(outputs)
     # In one piece, so that its bytes do not depend on the chunks.
-    token_log = pa.concat_tables(token_logs).combine_chunks()
-    return Privatized(rewritten, token_log, record, operator, run.measurement(payment))
+    token_log = pa.concat_tables(sink.token_logs).combine_chunks()
+    return Privatized(sink.texts, token_log, record, operator, run.measurement(charge))
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """The sink of a column in memory; a row that is withheld has no text."""
+
+    texts: list[str | None]
+    token_logs: list[pa.Table]
+
+    def write(self, chunk: Chunk, rewritten: RewrittenChunk) -> None:
+        """Add the rows of a chunk."""
+        rows = zip(rewritten.texts, chunk.is_selected, strict=True)
+        self.texts.extend(row[0] if keep else None for row, keep in rows)
+        self.token_logs.append(rewritten.tokens)
 
 
 def whole_chunks(source: Texts) -> Iterator[Chunk]:

@@ -19,8 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lexveil import paths
-from lexveil.accounting.budgets import SEGMENTATION_OF, Action, Policy
-from lexveil.accounting.measurements import unchanged
+from lexveil.accounting.budgets import SEGMENTATION_OF, Action, PerDocument, Policy
 from lexveil.accounting.operator_report import RunCounts
 from lexveil.accounting.record import PrivacyRecord
 from lexveil.artifacts.calibrations import epsilon_of
@@ -31,17 +30,16 @@ from lexveil.artifacts.text_rows import FIELDS
 from lexveil.errors import LexveilError
 from lexveil.formats.arrow_tables import ArrowRows
 from lexveil.levels import Level
-from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.mechanisms.variants import base_of
 from lexveil.privatization.engine.batch import TOKEN_LOG as ENGINE_LOG
 from lexveil.privatization.engine.batch import Batch
 from lexveil.privatization.engine.counts import RewrittenChunk, Tally, merge_chunks
-from lexveil.privatization.engine.engine import Engine
+from lexveil.privatization.engine.engine import WordEngine
 from lexveil.privatization.engine.worker import BatchWorker, paired
 from lexveil.privatization.release.preconditions import require_public_purposes
+from lexveil.privatization.release.record import record_of
 from lexveil.privatization.settings import UNCHANGED, Settings
 from lexveil.runtime.effort import foresee
-from lexveil.runtime.hashes import version
 from lexveil.runtime.pool import ordered_map
 from lexveil.runtime.stage import Progress
 from lexveil.runtime.tables import PARQUET, atomic_directory, read_table, require, write_json
@@ -107,21 +105,17 @@ class StageRun:
             policy = Policy.of(strategy, chosen.stopwords, chosen.punctuation, chosen.oov)
             base = epsilon_of(mechanism, strategy, epsilon)
             model = model.of_variant(mechanism)
-            settings = Settings(
-                base_of(mechanism),
-                strategy,
-                base,
-                budget=None,
-                seed=model.params.seed,
-                policy=policy,
-                keep_layout=False,
+            spending = PerDocument(
+                base_epsilon=base,
                 average_words="data",
+                max_token_epsilon=base if isinstance(epsilon, Level) else None,
             )
-            self.settings = replace(
-                settings, max_token_epsilon=base if isinstance(epsilon, Level) else None
+            seed = model.params.seed
+            self.settings = Settings(
+                base_of(mechanism), strategy, spending, seed, policy, keep_layout=False
             )
             require_public_purposes(self.settings, model)
-            self.engine = Engine(self.settings, model)
+            self.engine = WordEngine(self.settings, model)
             # The record says what the stage measured, or no run repeats it.
             require(model.path(paths.structure(SEGMENTATION_OF[strategy])), "measure_structure")
             self.plan = BudgetPlan.load(mechanism, strategy, epsilon)
@@ -192,19 +186,12 @@ class StageRun:
         made = dict[str, Any]()
         if engine is not None:
             made = {
-                "parameters": engine.prepared.parameters,
-                "no_proof": engine.prepared.mechanism.no_guarantee,
                 "made_with": engine.made_with(),
                 "model": engine.model.reference(self.settings.strategy),
+                "guarantee": engine.guarantee(engine.measurement()),
             }
-        return PrivacyRecord.of(
-            **self.settings.described(),
-            **made,
-            lexveil=version(),
-            document_budget=self.plan.budgets,
-            guarantee=engine.guarantee(engine.measurement()) if engine else unchanged(),
-            counts=counts.public(n_rows=counts.n_documents),
-        )
+        public = counts.public(n_rows=counts.n_documents)
+        return record_of(self.settings, engine, public, document_budget=self.plan.budgets, **made)
 
 
 def token_log(documents: pa.Table, rewritten: RewrittenChunk) -> pa.Table:
@@ -254,9 +241,7 @@ def privatize_documents(mechanism: str, strategy: str, epsilon: float, out: Path
     run = StageRun(mechanism, strategy, epsilon, Model.load(Path(), OWN))
     documents = load_documents()
     if run.engine is not None:
-        searched = (
-            run.engine.vocabulary.vectors.size if MECHANISMS[base_of(mechanism)].rank_remap else 0
-        )
+        searched = run.engine.prepared.mechanism.searched
         n = run.plan.n_perturbed
         work = {"tokens rewritten": n, "distances searched": n * searched}
         what = f"privatize {mechanism} {strategy} {epsilon}: {n:,} tokens"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -14,6 +15,7 @@ from lexveil.accounting.record import Guarantee
 from lexveil.accounting.shares import ShareClasses
 from lexveil.accounting.structure import StructureFigures
 from lexveil.accounting.vocabulary import Vocabulary
+from lexveil.artifacts.mechanisms import Prepared
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.neighborhoods import key_of
 from lexveil.artifacts.screened_words import is_screened, replacements, screened_words
@@ -24,63 +26,41 @@ from lexveil.privatization.engine.batch import token_log_schema
 from lexveil.privatization.engine.counts import BatchCounts
 from lexveil.privatization.engine.worker import BatchWorker, Components, allocate
 from lexveil.privatization.settings import Settings, progress_of
+from lexveil.recovery.linkage import DisclosedTexts
 from lexveil.recovery.stored_curve import StoredCurve
+from lexveil.text.encode import Lexicon
 from lexveil.types import Floats, Ids
 
 LOG = logger(__name__)
 
 
-class Engine:
-    """Rewrites batches with the artifacts of a model; it reads neither a file of parameters nor the
-    current folder.
+class Engine(ABC):
+    """Rewrites batches with the artifacts of a model; it reads neither params.yaml nor the current
+    folder. ``WordEngine`` replaces words, ``SentenceEngine`` whole texts or sentences.
 
-    Raises:
-        MissingArtifactError: if no run has made them.
-        ParameterError: if a parameter does not suit the mechanism or the words.
+    Attributes:
+        lexicon: the words and collocations in which texts are looked up.
+        prepared: the mechanism, with the words that go into it and come out of it.
+        shares: the class of each word that decides its share of the budget; None if all have the
+            same.
     """
 
-    def __init__(self, settings: Settings, model: Model) -> None:
-        if settings.sentences is not None:
-            raise RequestError(
-                f"strategy {settings.strategy} writes sentences and has no words to look at here; "
-                "rewrite by `lexveil privatize` or lexveil.privatize"
-            )
-        self.settings = settings
-        self.model = model
-        self.lexicon = model.lexicon(settings.strategy)
-        self.prepared = model.mechanism(settings.mechanism, settings.strategy, settings.policy)
-        self.shares: ShareClasses | None = None
-        if settings.shares is not None:
-            self.shares = settings.shares.over(self.lexicon.tokens, self.lexicon.function_words)
-            rows = self.vocabulary.rows
-            functional = self.lexicon.function_words
-            if settings.policy.stopwords != "perturb":  # these have no share then
-                rows = rows[[self.lexicon.tokens[row] not in functional for row in rows.tolist()]]
-            settings.shares.require_several(self.shares, rows)
+    settings: Settings
+    model: Model
+    lexicon: Lexicon
+    prepared: Prepared
+    shares: ShareClasses | None = None
 
     @property
     def vocabulary(self) -> Vocabulary:
         """The words that go into the mechanism and come out of it."""
         return self.prepared.vocabulary
 
-    @property
-    def instead(self) -> Ids | None:
-        """(W,) the word that is written where each is drawn; None if it is always that word."""
-        if not self.settings.screens or self.model.language != "en":
-            return None
-        return self.prepared.once("instead", self._instead)
-
-    def _instead(self) -> Ids | None:
-        vectors = self.vocabulary.vectors
-        rows = self.vocabulary.rows.tolist()
-        screened = is_screened([self.lexicon.tokens[row] for row in rows], screened_words().words)
-        return replacements(vectors, screened, self.prepared.key or key_of(vectors))
-
     def made_with(self) -> dict[str, str]:
         """The sha256 of the artifacts that decide what comes out, by the names that a record gives
         them.
         """
-        return self.model.hashes(self.settings.strategy) | self.prepared.hashes()
+        return self.model.hashes(self.settings.of_words) | self.prepared.hashes()
 
     def spends(self, counted: BatchCounts, budget: DocumentBudget) -> Floats:
         """(n_documents,) the epsilon that each document will spend, exactly."""
@@ -95,23 +75,131 @@ class Engine:
         *,
         withholds: bool = False,
     ) -> Measurement:
-        """Return the measurement of the engine: which mechanism runs, and what is proven of it. The
-        arguments are those of ``measurement_of``.
+        """Return the measurement of a run: which mechanism runs, and what is proven of it.
+
+        Args:
+            budget: the budget that each document may spend; None where there are several.
+            n_columns: text columns of a document; None where a column may find several texts.
+            withholds: rows are left out where the ledger has nothing left for their subject.
         """
-        return measurement_of(
-            self.settings, self.prepared.mechanism, budget, n_columns, withholds=withholds
-        )
+        text = self._proven(self.settings, budget, n_columns)
+        return measurements.with_rows_withheld(text) if withholds else text
 
     def guarantee(self, measurement: Measurement, n_columns: int | None = 1) -> Guarantee:
-        """The statement of a record."""
-        structure = self.model.structure(self.settings.strategy, self.settings.policy)
-        return guarantee_of(
-            measurement, self.settings, self.prepared.mechanism, structure, n_columns
-        )
+        """The statement of a record; of an experiment, with that of a release with the same
+        settings.
+
+        There the noise would be the system's, and the budget a public number.
+        """
+        structure = self._structure()
+        stated = measurement.guarantee(structure)
+        settings = self.settings
+        if settings.mode != "experiment":
+            return stated
+        spending = settings.spending and settings.spending.in_release()
+        in_release = replace(settings, seed=None, spending=spending)
+        release = self._proven(in_release, None, n_columns)
+        return stated.model_copy(update={"in_release": release.guarantee(structure)})
+
+    @abstractmethod
+    def _proven(
+        self, settings: Settings, budget: DocumentBudget | None, n_columns: int | None
+    ) -> Measurement:
+        """What is proven of the mechanism with some settings."""
+
+    def _structure(self) -> StructureFigures | None:
+        """Public figures of how often a text keeps its structure; None where nothing of it is
+        disclosed.
+        """
+        return None
 
     def described(self) -> dict[str, object]:
         """Further fields of a record than those that settings say."""
         return {}
+
+    def recovery_curve(self) -> StoredCurve | None:
+        """The expected recovery by epsilon; None where it is not known."""
+        return None
+
+    def meaning(self, least: float, most: float) -> Meaning | None:  # noqa: ARG002
+        """Return the meaning of the epsilons of tokens; None where it is not worked out.
+
+        Args:
+            least, most: the least and the largest epsilon of a token.
+        """
+        return None
+
+    @abstractmethod
+    def disclosed(self, texts: Sequence[str]) -> DisclosedTexts:
+        """The structure that outputs of some texts would disclose. What detectors would find is not
+        looked for: it makes texts more different, not less.
+        """
+
+    @abstractmethod
+    def worker(self, columns: Sequence[str] = ("text",)) -> BatchWorker:
+        """Return the worker that counts and rewrites documents with these text columns."""
+
+
+def column_keys(columns: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """The keys that each column adds to the key of a document. The first column adds nothing, so
+    that a file of one column is its own experiment by any name.
+    """
+    return ((), *((name,) for name in columns[1:]))
+
+
+class WordEngine(Engine):
+    """Replaces words and collocations.
+
+    Raises:
+        MissingArtifactError: if no run has made the artifacts.
+        ParameterError: if a parameter does not suit the mechanism or the words.
+    """
+
+    def __init__(self, settings: Settings, model: Model) -> None:
+        if settings.sentences is not None:
+            raise RequestError(
+                f"strategy {settings.strategy} writes sentences and has no words to look at here; "
+                "rewrite by `lexveil privatize` or lexveil.privatize"
+            )
+        self.settings = settings
+        self.model = model
+        self.lexicon = model.lexicon(settings.strategy)
+        self.prepared = model.mechanism(settings.mechanism, settings.strategy, settings.policy)
+        if settings.shares is not None:
+            self.shares = settings.shares.over(self.lexicon.tokens, self.lexicon.function_words)
+            rows = self.vocabulary.rows
+            functional = self.lexicon.function_words
+            if settings.policy.stopwords != "perturb":  # these have no share then
+                rows = rows[[self.lexicon.tokens[row] not in functional for row in rows.tolist()]]
+            settings.shares.require_several(self.shares, rows)
+
+    @property
+    def instead(self) -> Ids | None:
+        """(W,) the word that is written where each is drawn; None if it is always that word."""
+        if not self.settings.screens or self.model.language != "en":
+            return None
+        return self.prepared.once("instead", self._instead)
+
+    def _instead(self) -> Ids | None:
+        vectors = self.vocabulary.vectors
+        rows = self.vocabulary.rows.tolist()
+        screened = is_screened([self.lexicon.tokens[row] for row in rows], screened_words().words)
+        return replacements(vectors, screened, self.prepared.key or key_of(vectors))
+
+    def _proven(
+        self, settings: Settings, budget: DocumentBudget | None, n_columns: int | None
+    ) -> Measurement:
+        return measurement_of(settings, self.prepared.mechanism, budget, n_columns)
+
+    def _structure(self) -> StructureFigures | None:
+        return self.model.structure(self.settings.strategy, self.settings.policy)
+
+    def disclosed(self, texts: Sequence[str]) -> DisclosedTexts:
+        """The structure that outputs of some texts would disclose. What detectors would find is not
+        looked for: it makes texts more different, not less.
+        """
+        number = self.vocabulary.number
+        return DisclosedTexts.cut(texts, self.lexicon, number, self.settings.policy)
 
     def recovery_curve(self) -> StoredCurve:
         """The expected recovery of these settings by epsilon, from a sample of the words."""
@@ -140,14 +228,13 @@ class Engine:
 
     def worker(self, columns: Sequence[str] = ("text",)) -> BatchWorker:
         """Return the worker that counts and rewrites documents with these text columns."""
-        # The first column adds nothing to a key, so that a file of one column is its own experiment
-        # by any name.
-        column_keys = ((), *((name,) for name in columns[1:]))
         components = Components(
             self.lexicon, self.vocabulary, self.prepared.mechanism, self.instead
         )
         log = tuple(token_log_schema(len(columns), self.settings).names)
-        return BatchWorker(self.settings, components, tuple(columns), column_keys, self.shares, log)
+        return BatchWorker(
+            self.settings, components, tuple(columns), column_keys(columns), self.shares, log
+        )
 
 
 def measurement_of(
@@ -155,16 +242,8 @@ def measurement_of(
     mechanism: Mechanism,
     budget: DocumentBudget | None = None,
     n_columns: int | None = 1,
-    *,
-    withholds: bool = False,
 ) -> Measurement:
-    """Return the measurement of settings: which mechanism runs, and what is proven of it.
-
-    Args:
-        budget: the budget that each document may spend; None where there are several.
-        n_columns: text columns of a document; None where a column may find several texts.
-        withholds: rows are left out where the ledger has nothing left for their subject.
-    """
+    """Return the measurement of settings that replace words; arguments as of ``Engine``."""
     token = measurements.of_token(mechanism)
     text = measurements.over_tokens(token, settings.policy, seed_is_known=settings.seed is not None)
     text = measurements.over_columns(text, n_columns)
@@ -182,26 +261,4 @@ def measurement_of(
         text = measurements.with_detectors(
             text, detection.sources, detection.actions, DEFAULT_FOUND
         )
-    text = measurements.under_strategy(text, settings.strategy, settings.budget_source, budget)
-    return measurements.with_rows_withheld(text) if withholds else text
-
-
-def guarantee_of(
-    measurement: Measurement,
-    settings: Settings,
-    mechanism: Mechanism,
-    structure: StructureFigures | None,
-    n_columns: int | None = 1,
-) -> Guarantee:
-    """The statement of a record; of an experiment, with that of a release with the same settings.
-
-    There the noise would be the system's, and the budget a public number.
-    """
-    stated = measurement.guarantee(structure)
-    if settings.mode != "experiment":
-        return stated
-    average = None if settings.average_words == "data" else settings.average_words
-    cap = None if settings.max_token_epsilon == "none" else settings.max_token_epsilon
-    in_release = replace(settings, seed=None, average_words=average, max_token_epsilon=cap)
-    release = measurement_of(in_release, mechanism, n_columns=n_columns)
-    return stated.model_copy(update={"in_release": release.guarantee(structure)})
+    return measurements.under_strategy(text, settings.strategy, settings.budget_source, budget)

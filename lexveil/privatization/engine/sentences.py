@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from lexveil.accounting import measurements
 from lexveil.accounting.budgets import Action, DocumentBudget
-from lexveil.accounting.expected_recovery import Meaning
+from lexveil.accounting.changes import Fate, TextChanges
 from lexveil.accounting.measurements import Measurement, SentenceMeasurement
-from lexveil.accounting.record import Guarantee, SentencesRecord
+from lexveil.accounting.record import SentencesRecord
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts.mechanisms import Prepared
 from lexveil.artifacts.model import Model
@@ -29,13 +29,14 @@ from lexveil.embeddings.sentences import SentenceSpace, Units
 from lexveil.errors import RequestError, option
 from lexveil.mechanisms.sentence_draws import SentenceDraws
 from lexveil.privatization.engine.batch import Batch, Rewritten, token_log_schema
-from lexveil.privatization.engine.engine import Engine
+from lexveil.privatization.engine.engine import Engine, WordEngine, column_keys
 from lexveil.privatization.engine.plan import TokenPlan, count_planned
 from lexveil.privatization.engine.worker import BatchWorker, allocate
 from lexveil.privatization.settings import Sentences, Settings, document_budget
+from lexveil.recovery.linkage import DisclosedTexts
 from lexveil.text.encode import Encoded, Lexicon, TokenClass, encode
 from lexveil.text.strings import Strings
-from lexveil.types import Floats, Ids, Int64, Words
+from lexveil.types import Floats, Ids, Int32, Int64, Words
 
 LONGEST = 60  # words of a sentence of a text; a longer one is cut, as where nobody wrote full stops
 
@@ -52,7 +53,6 @@ class SentenceEngine(Engine):
         assert settings.sentences is not None
         self.settings = settings
         self.model = model
-        self.shares = None
         self.wanted: Sentences = settings.sentences
         self.lexicon = model.lexicon(settings.of_words)
         named = self.wanted.bank
@@ -74,30 +74,6 @@ class SentenceEngine(Engine):
             files={f"bank/{CARD}": self.bank.folder / CARD},
         )
 
-    @property
-    def instead(self) -> None:
-        """None, because a bank is built without sentences that have a screened word."""
-        return
-
-    def made_with(self) -> dict[str, str]:
-        """The sha256 of the artifacts that decide what comes out."""
-        return self.model.hashes(self.settings.of_words) | self.prepared.hashes()
-
-    def measurement(
-        self,
-        budget: DocumentBudget | None = None,
-        n_columns: int | None = 1,
-        *,
-        withholds: bool = False,
-    ) -> Measurement:
-        """Return the measurement of the engine: which mechanism runs, and what is proven of it. The
-        arguments are those of ``measurement_of``.
-        """
-        text = self._over_columns(budget or document_budget(self.settings, self.model), n_columns)
-        if self.settings.seed is not None:
-            text = measurements.with_known_seed(text)
-        return measurements.with_rows_withheld(text) if withholds else text
-
     def _measured(self, budget: DocumentBudget, n_columns: int = 1) -> SentenceMeasurement:
         return measurements.of_sentences(
             measurements.of_token(self.prepared.mechanism),
@@ -108,21 +84,16 @@ class SentenceEngine(Engine):
             longest=LONGEST,
         )
 
-    def _over_columns(self, budget: DocumentBudget, n_columns: int | None) -> Measurement:
+    def _proven(
+        self, settings: Settings, budget: DocumentBudget | None, n_columns: int | None
+    ) -> Measurement:
         assert n_columns is not None  # a column that finds several texts is refused
+        budget = budget or document_budget(settings, self.model, n_columns=n_columns)
         text: Measurement = self._measured(budget, n_columns)
-        if self.settings.empties_scripts:
+        if settings.empties_scripts:
             text = measurements.with_scripts_emptied(text)
-        return measurements.over_columns(text, n_columns)
-
-    def guarantee(self, measurement: Measurement, n_columns: int | None = 1) -> Guarantee:
-        """The statement of a record; of an experiment, with that of a release."""
-        stated = measurement.guarantee()
-        if self.settings.mode != "experiment":
-            return stated
-        budget = document_budget(self.settings, self.model, n_columns=n_columns or 1)
-        release = self._over_columns(budget, n_columns)
-        return stated.model_copy(update={"in_release": release.guarantee()})
+        text = measurements.over_columns(text, n_columns)
+        return text if settings.seed is None else measurements.with_known_seed(text)
 
     def described(self) -> dict[str, object]:
         """The fields of a record that say which sentences are written."""
@@ -140,10 +111,14 @@ class SentenceEngine(Engine):
             )
         }
 
-    def meaning(self, least: float, most: float) -> Meaning | None:
-        """Return None: it is not worked out what a reader names."""
-        del least, most
-        return None
+    def disclosed(self, texts: Sequence[str]) -> DisclosedTexts:
+        """The structure that outputs of some texts would disclose: the number of their sentences,
+        where each is replaced; else nothing.
+        """
+        _, text_of, _ = cut(encode(texts, self.lexicon), self.wanted.per_text)
+        drawn = np.bincount(text_of, minlength=len(texts))
+        starts = np.concatenate([[0], np.cumsum(drawn)])
+        return DisclosedTexts(starts, [b"%d" % n for n in drawn], np.full(len(text_of), -1))
 
     def worker(self, columns: Sequence[str] = ("text",)) -> BatchWorker:
         """Return the worker that counts and rewrites documents with these text columns."""
@@ -151,7 +126,7 @@ class SentenceEngine(Engine):
             settings=self.settings,
             components=None,
             columns=tuple(columns),
-            column_keys=((), *((name,) for name in columns[1:])),
+            column_keys=column_keys(columns),
             log=tuple(token_log_schema(len(columns), self.settings).names),
             sentences=SentenceComponents.of(self.lexicon, self.bank, self.prepared.mechanism),
         )
@@ -189,10 +164,11 @@ class SentenceWorker(BatchWorker):
 
     def plan(self, batch: Batch) -> tuple[Encoded, TokenPlan]:
         """The draws for a batch, as tokens of its texts that are all perturbed."""
-        encoded, plan, _ = self._planned(batch)
+        _, _, encoded, plan = self._planned(batch)
         return encoded, plan
 
-    def _planned(self, batch: Batch) -> tuple[Encoded, TokenPlan, Units]:
+    def _planned(self, batch: Batch) -> tuple[Encoded, Units, Encoded, TokenPlan]:
+        """The words of a batch, their units, and the draws for these as tokens with their plan."""
         assert self.sentences is not None
         assert self.settings.sentences is not None
         source = encode(batch.texts, self.sentences.lexicon)
@@ -211,22 +187,31 @@ class SentenceWorker(BatchWorker):
             first_word=np.zeros(n, dtype=np.int64),
         )
         action = np.full(n, Action.PERTURBED.value, dtype=np.int8)
-        return encoded, TokenPlan(known=draws, action=action, leader=None), units
+        return source, units, encoded, TokenPlan(known=draws, action=action, leader=None)
 
     def draw(self, batch: Batch, budget: DocumentBudget | None = None) -> Rewritten:
         """Rewrite the texts of a batch, without accounting."""
         assert self.sentences is not None
         assert budget is not None
-        encoded, plan, units = self._planned(batch)
+        source, units, encoded, plan = self._planned(batch)
         counts = count_planned(encoded, plan, batch.document, len(batch))
         epsilon = allocate(self.settings.strategy, budget, counts)[batch.document][encoded.text_of]
         mechanism = self.sentences.mechanism
         queries = self.sentences.space.embed(units)
         noise = self._noise(batch, budget, encoded, epsilon)
         rows = mechanism.replace_queries(queries, plan.known, epsilon, noise)
-        texts = _joined(self.sentences.texts, rows, encoded)
-        n_words = self.sentences.n_words[rows].astype(np.int8)
-        return Rewritten(encoded, plan, texts, epsilon, rows, n_words)
+        drawn = Strings(self.sentences.texts.array.take(pa.array(rows)))
+        return RewrittenSentences(
+            encoded=encoded,
+            plan=plan,
+            texts=_joined(drawn, encoded),
+            token_epsilon=epsilon,
+            rows=rows,
+            out_words=self.sentences.n_words[rows].astype(np.int8),
+            source=source,
+            units=units,
+            drawn=drawn,
+        )
 
     def _noise(
         self, batch: Batch, budget: DocumentBudget, encoded: Encoded, epsilon: Floats
@@ -242,6 +227,51 @@ class SentenceWorker(BatchWorker):
             for text, (start, stop) in enumerate(pairwise(encoded.offsets().tolist()))
         ]
         return np.concatenate([mechanism.noise(epsilon[:0], np.random.default_rng(0)), *keys])
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class RewrittenSentences(Rewritten):
+    """A batch whose tokens are sentences that were drawn.
+
+    Attributes:
+        source: the words of the texts.
+        units: the units that are replaced.
+        drawn: (n,) the sentence of each draw.
+    """
+
+    source: Encoded
+    units: Units
+    drawn: Strings
+
+    def changes(self, texts: Sequence[str], lexicon: Lexicon) -> list[TextChanges]:
+        """Return the changes of each text: each unit is replaced by its sentences."""
+        del lexicon
+        drawn = self.plan.known
+        is_first = np.append(True, np.diff(drawn) > 0)[: len(drawn)]
+        source_spans = np.where(is_first[:, None], self._unit_spans()[drawn], np.int32(-1))
+        lengths = np.array([len(sentence) for sentence in self.drawn], dtype=np.int32)
+        found = list[TextChanges]()
+        for text, (start, stop) in enumerate(pairwise(self.encoded.offsets().tolist())):
+            ends = np.cumsum(lengths[start:stop] + 1, dtype=np.int32) - 1  # a space between two
+            spans = np.stack([ends - lengths[start:stop], ends], axis=1)
+            fates = [Fate.REPLACED] * (stop - start)
+            source = source_spans[start:stop]
+            found.append(TextChanges(texts[text], self.texts[text], fates, source, spans))
+        return found
+
+    def _unit_spans(self) -> Int32:
+        """(n_units, 2) the characters of each unit in its text, from its first word to its last;
+        (0, 0) of a text without words.
+        """
+        source = self.source
+        starts = self.units.starts
+        spans = np.zeros((len(self.units), 2), dtype=np.int32)
+        has_words = np.diff(starts) > 0
+        last = starts[1:][has_words] - 1
+        last_word = source.first_word[last] + source.n_words[last] - 1
+        spans[has_words, 0] = source.spans[source.first_word[starts[:-1][has_words]], 0]
+        spans[has_words, 1] = source.spans[last_word, 1]
+        return spans
 
 
 def cut(source: Encoded, per_text: int | None) -> tuple[Units, Ids, Ids]:
@@ -270,10 +300,11 @@ def _totals(values: Ids, starts: Int64) -> Int64:
     return totals
 
 
-def _joined(sentences: Strings, rows: Ids, encoded: Encoded) -> Strings:
+def _joined(drawn: Strings, encoded: Encoded) -> Strings:
     """The texts of drawn sentences, one after the other with spaces between."""
-    drawn = sentences.array.take(pa.array(rows)).to_pylist()
-    texts = [" ".join(drawn[start:stop]) for start, stop in pairwise(encoded.offsets().tolist())]
+    sentences = drawn.array.to_pylist()
+    bounds = pairwise(encoded.offsets().tolist())
+    texts = [" ".join(sentences[start:stop]) for start, stop in bounds]
     return Strings(pa.array(texts, pa.large_string()))
 
 
@@ -288,4 +319,4 @@ def engine_of(settings: Settings, model: Model) -> Engine:
     """Return the engine of words or of sentences that rewrites texts by these settings."""
     if settings.sentences is not None:
         return SentenceEngine(settings, model)
-    return Engine(settings, model)
+    return WordEngine(settings, model)

@@ -6,11 +6,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -19,11 +18,10 @@ from lexveil.accounting.budgets import Action, DocumentBudget, epsilon_per_part
 from lexveil.accounting.measurements import check_spent
 from lexveil.accounting.shares import ShareClasses
 from lexveil.accounting.vocabulary import Vocabulary
-from lexveil.mechanisms.noise.keystream import KEY_WORDS, draw_words
+from lexveil.mechanisms.base import Generators, TextTokens
 from lexveil.mechanisms.noise.streams import release_generator, stream
 from lexveil.mechanisms.registry import Mechanism
 from lexveil.mechanisms.rejection import DRAWN, FOLLOWS, KEPT, SKIPPED
-from lexveil.mechanisms.tem_context import TemContext, TextTokens
 from lexveil.privatization.engine.batch import (
     TOKEN_LOG,
     Batch,
@@ -48,7 +46,7 @@ from lexveil.privatization.engine.plan import (
     write_found,
 )
 from lexveil.privatization.settings import Settings
-from lexveil.runtime.pool import Workers, process_map
+from lexveil.runtime.pool import Workers
 from lexveil.runtime.stage import Progress
 from lexveil.text.encode import Encoded, Lexicon, encode
 from lexveil.text.languages.scripts import first_without_spaces
@@ -56,19 +54,11 @@ from lexveil.text.render import NOTHING, render_in_layout
 from lexveil.text.strings import Strings
 from lexveil.types import Floats, Ids
 
-# A text's noise is drawn this many tokens at a time, which bounds memory for a text of any length.
-# It is part of what a seed means: another value gives other experiments.
-DRAW = 4096
 MOST_WORDS = 127  # that are counted of what is written in the place of a token
-MOST_NOISE = 10_000_000  # bytes of noise drawn before words are searched for; changes no result
 
 A = TypeVar("A")
 R = TypeVar("R")
 T = TypeVar("T")
-
-# Of all texts of a batch, in a release; or gives that of a text, in an experiment, so that batches
-# change no result.
-Generators = np.random.Generator | Callable[[int], np.random.Generator]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +101,10 @@ class BatchWorker:
     log: tuple[str, ...] = tuple(TOKEN_LOG.names)
     budget_name: str | None = None
 
-    def __call__(self, work: tuple[Batch, DocumentBudget | None]) -> Any:
-        """The ``BatchCounts`` of a batch, or with a budget of each document its
-        ``RewrittenChunk``.
-        """
-        batch, budget = work
-        return self.count(batch) if budget is None else self.rewrite(batch, budget)
+    @property
+    def is_slow(self) -> bool:
+        """Whether a token takes so long that a batch is to be cut into smaller ones."""
+        return self.components is None or self.components.mechanism.searched > 0
 
     def plan(self, batch: Batch) -> tuple[Encoded, TokenPlan]:
         """The tokens of a batch, and what is to happen to each."""
@@ -305,112 +293,107 @@ def _draw(
     """(n,) the word of the mechanism that each token becomes; -1 of those that are neither
     perturbed nor sampled.
 
+    A mechanism may weigh each replacement by what is written before it, which is public.
+
     Args:
         spent: (n,) epsilon of each.
     """
-    if isinstance(components.mechanism, TemContext):
-        return _draw_in_context(planned, spent, components, components.mechanism, generator)
-    vocabulary = components.vocabulary
-    mechanism = components.mechanism
     encoded, plan = planned
-    known = plan.known
     action = plan.action
-    pays = plan.pays
-    own = (
-        np.ones(len(action), dtype=bool)
-        if plan.leader is None
-        else plan.leader == np.arange(len(action))
-    )
-    sampled = (action == Action.SAMPLED.value) & own
-    numbers = np.full(len(action), -1, dtype=np.int64)
-    offsets = encoded.offsets()
-    # tokens whose noise is drawn and whose replacement is not yet searched
-    waiting: list[tuple[Ids, Floats]] = []
-
-    def search() -> None:
-        if waiting:
-            pending = np.concatenate([positions for positions, _ in waiting])
-            noise = np.concatenate([drawn for _, drawn in waiting])
-            numbers[pending] = mechanism.replace(known[pending], spent[pending], noise)
-            waiting.clear()
-
-    size = 0
-    shared = isinstance(generator, np.random.Generator)
-    for i, (start, stop) in enumerate([(0, len(action))] if shared else pairwise(offsets.tolist())):
-        to_perturb = start + np.flatnonzero(pays[start:stop])
-        to_sample = start + np.flatnonzero(sampled[start:stop])
-        if not len(to_perturb) and not len(to_sample):
-            continue
-        rng = generator if isinstance(generator, np.random.Generator) else generator(i)
-        numbers[to_sample] = rng.integers(len(vocabulary.rows), size=len(to_sample))
-        for first in range(0, len(to_perturb), DRAW):
-            drawn_for = to_perturb[first : first + DRAW]
-            waiting.append((drawn_for, mechanism.noise(spent[drawn_for], rng)))
-            size += waiting[-1][1].nbytes
-            if size >= MOST_NOISE:
-                search()
-                size = 0
-    search()
-    return numbers if plan.leader is None else numbers[plan.leader]
-
-
-def _draw_in_context(
-    planned: tuple[Encoded, TokenPlan],
-    spent: Floats,
-    components: Components,
-    mechanism: TemContext,
-    generator: Generators,
-) -> Ids:
-    """Draw as ``_draw`` does, but one token after the other: each token is drawn after the word
-    that is written for the token before it, which is public.
-    """
-    encoded, plan = planned
-    action, n = plan.action, len(plan.action)
+    n = len(action)
     leader = np.arange(n) if plan.leader is None else plan.leader
     replaced = (action == Action.PERTURBED.value) | (action == Action.SAMPLED.value)
     drawn = replaced & (leader == np.arange(n))
+    # Of what a detector found nothing may be read: it is KEPT by kind, and by its action something
+    # else.
     kind = np.full(n, KEPT)
     about = np.where(action == Action.KEPT.value, encoded.rows, -1)
     kind[action == Action.DROPPED.value] = SKIPPED
     about[replaced] = leader[replaced]
     kind[replaced] = FOLLOWS
-    kind[drawn], about[drawn] = DRAWN, np.arange(int(drawn.sum()))
+    kind[drawn] = DRAWN
+    about[drawn] = np.arange(int(drawn.sum()))
     is_first = np.append(True, np.diff(encoded.text_of) > 0)[:n]
-    if isinstance(generator, np.random.Generator):
-        noise = draw_words(int(drawn.sum()), KEY_WORDS, generator)
-    else:
-        each = [
-            int(drawn[start:stop].sum()) for start, stop in pairwise(encoded.offsets().tolist())
-        ]
-        keys = [draw_words(m, KEY_WORDS, generator(text)) for text, m in enumerate(each) if m]
-        noise = np.concatenate(keys) if keys else np.empty((0, KEY_WORDS), dtype=np.uint64)
+    unlisted = np.flatnonzero((action == Action.KEPT.value) & (about < 0))
+    form = encoded.word[encoded.first_word[unlisted]]
+    is_kept = np.zeros(len(encoded.forms), dtype=bool)
+    is_kept[form] = True
+    about[unlisted] = -1 - np.cumsum(is_kept)[form]
+    mechanism = components.mechanism
     instead = np.arange(mechanism.size) if components.instead is None else components.instead
     ids = np.where(action[drawn] == Action.PERTURBED.value, plan.known[drawn], -1)
-    # Of what a detector found nothing may be read here: it is KEPT by kind, and by its action
-    # something else.
-    texts = TextTokens(is_first, kind, about)
-    unlisted = np.flatnonzero((action == Action.KEPT.value) & (about < 0))
-    about[unlisted] = -2 - np.arange(len(unlisted))
-    kept = [encoded.words[word] for word in encoded.first_word[unlisted].tolist()]
+    if not isinstance(generator, np.random.Generator):
+        generator = _of_filled_texts(generator, encoded)
     return mechanism.replace_texts(
-        texts, ids, spent[drawn], noise, components.vocabulary.rows[instead], kept
+        TextTokens(is_first, kind, about),
+        ids,
+        spent[drawn],
+        generator,
+        components.vocabulary.rows[instead],
+        [encoded.forms[number] for number in np.flatnonzero(is_kept).tolist()],
     )
+
+
+def _of_filled_texts(
+    generator: Callable[[int], np.random.Generator], encoded: Encoded
+) -> Callable[[int], np.random.Generator]:
+    """The generators of the texts that have a token, which alone are numbered then."""
+    filled = np.flatnonzero(np.diff(encoded.offsets())).tolist()
+    return lambda number: generator(filled[number])
+
+
+class Processes:
+    """The processes of a run: those that count its batches also rewrite them, since each takes a
+    second to begin. Another worker takes others.
+
+    Args:
+        number: how many there may be; 1 is this process.
+    """
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self._opened = ExitStack()
+        self._started: tuple[BatchWorker, Workers[Any, Any]] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: Any) -> None:
+        self._opened.__exit__(*failure)
+
+    def close(self) -> None:
+        """End the processes; the next map starts others."""
+        self._started = None
+        self._opened.close()
+
+    def map(
+        self, worker: BatchWorker, function: Callable[[BatchWorker, A], R], items: Iterable[A]
+    ) -> Generator[R, None, None]:
+        """Yield ``function(worker, item)`` for each item, in order."""
+        if self._number <= 1:
+            yield from (function(worker, item) for item in items)
+            return
+        if self._started is None or self._started[0] is not worker:
+            self.close()
+            workers = Workers(partial(_apply, worker), self._number)
+            self._started = worker, self._opened.enter_context(workers)
+        yield from self._started[1].map((function, item) for item in items)
+
+
+def _apply(worker: BatchWorker, work: tuple[Callable[[BatchWorker, A], R], A]) -> R:
+    """Return what a function makes of a worker and an item."""
+    function, item = work
+    return function(worker, item)
 
 
 def count_batches(
     worker: BatchWorker,
     batches: Iterable[tuple[T, Batch]],
-    processes: Workers[Any, Any] | None,
+    processes: Processes,
     progress: Progress,
 ) -> Iterator[tuple[T, BatchCounts]]:
-    """Count batches, in order.
-
-    Args:
-        processes: the processes that have the worker; None is this process.
-    """
-    for companion, counted in paired(
-        _map(worker, processes), ((item, (batch, None)) for item, batch in batches)
-    ):
+    """Count batches, in order."""
+    for companion, counted in paired(partial(processes.map, worker, BatchWorker.count), batches):
         progress.advance(counted.counts.shape[1], int(counted.counts[1].sum()))
         yield companion, counted
 
@@ -419,31 +402,22 @@ def rewrite_batches(
     worker: BatchWorker,
     batches: Iterable[tuple[T, Batch]],
     budget: DocumentBudget,
-    processes: Workers[Any, Any] | None,
+    processes: Processes,
     progress: Progress,
 ) -> Iterator[tuple[T, RewrittenChunk]]:
-    """Rewrite batches, in order, each document at the same budget; ``processes`` as of
-    ``count_batches``.
-    """
+    """Rewrite batches, in order, each document at the same budget."""
+    rewrite_one = partial(BatchWorker.rewrite, budget=budget)
 
     def rewritten(given: Iterable[tuple[R, Batch]]) -> Iterator[tuple[R, RewrittenChunk]]:
-        for companion, chunk in paired(
-            _map(worker, processes), ((item, (batch, budget)) for item, batch in given)
-        ):
+        for companion, chunk in paired(partial(processes.map, worker, rewrite_one), given):
             progress.advance(len(chunk.texts), len(chunk.tokens))
             yield companion, chunk
 
-    mechanism = worker.components and worker.components.mechanism
-    if getattr(mechanism, "on_lists", False) or getattr(mechanism, "on_neighbors", False):
-        yield from rewritten(batches)
-    else:  # the slow ones, by smaller batches, so that workers end together
+    if worker.is_slow:
+        # by smaller batches, so that workers end together
         yield from merge_chunks(rewritten(split_batches(batches)))
-
-
-def _map(
-    worker: BatchWorker, processes: Workers[Any, Any] | None
-) -> Callable[[Iterable[Any]], Generator[Any, None, None]]:
-    return partial(process_map, worker, workers=1) if processes is None else processes.map
+    else:
+        yield from rewritten(batches)
 
 
 def paired(

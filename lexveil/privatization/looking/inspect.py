@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter as Frequencies
-from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -25,13 +25,13 @@ from lexveil.artifacts.model import Model
 from lexveil.errors import RequestError
 from lexveil.formats.chunks import Chunk
 from lexveil.formats.messages import NoColumnError, names
+from lexveil.formats.readers import Reader
 from lexveil.ledger.caps import TIMES
 from lexveil.privatization.adapters.inputs import find_readers, tell_columns, workers_for
 from lexveil.privatization.adapters.memory import Texts, whole_chunks
 from lexveil.privatization.engine.batch import batch_of, selected_texts
 from lexveil.privatization.engine.counts import (
     BatchCounts,
-    InputTotals,
     Tally,
     class_counts,
     coverage,
@@ -39,15 +39,15 @@ from lexveil.privatization.engine.counts import (
     unprotected_share,
 )
 from lexveil.privatization.engine.engine import Engine
-from lexveil.privatization.engine.worker import count_batches, rewrite_batches
+from lexveil.privatization.engine.sentences import engine_of
+from lexveil.privatization.engine.worker import Processes
 from lexveil.privatization.linkage import linkage_of
-from lexveil.privatization.release.preconditions import LanguageCheck, tell_unmatched
-from lexveil.privatization.settings import beyond_light, document_budget, resolve_settings
-from lexveil.recovery.linkage import DisclosedTexts, n_unique
+from lexveil.privatization.release.preconditions import settings_for, tell_unmatched
+from lexveil.privatization.release.run import RowSource, Run
+from lexveil.privatization.settings import beyond_light, document_budget
+from lexveil.recovery.linkage import n_unique
 from lexveil.request import FileRequest
 from lexveil.runtime.checkpoints import size
-from lexveil.runtime.pool import Workers
-from lexveil.runtime.stage import Progress
 from lexveil.text.encode import TokenClass
 
 TRIED = 50_000  # tokens that are rewritten, and forgotten, to say what would come out
@@ -194,50 +194,47 @@ def inspect(
     using = Model.load(project, model)
     if request.mechanism == "none":
         raise RequestError("mechanism none leaves texts as they are; there is nothing to inspect")
+    spool = using.path(using.configuration.machine.temp_directory)
     try:
-        with find_readers(
-            source, request, using.path(using.configuration.machine.temp_directory)
-        ) as readers:
+        with find_readers(source, request, spool) as readers:
             for reader in readers:
                 reader.check()
             # which may work figures out, so not for a wrong column
-            settings = resolve_settings(request, using)
+            engine = engine_of(settings_for(request, using), using)
             tell_columns(readers, request)
             n_bytes = sum(reader.size for reader in readers)
-            columns = readers[0].text_columns
-            workers = workers_for(request, n_bytes, using)
-            using.require_checks(settings.of_words)
-            engine = Engine(settings, using)
-            language = LanguageCheck(
-                using, engine.lexicon, columns, empties=settings.empties_scripts
-            )
-            chunks = (chunk for reader in readers for chunk in reader.chunks(for_writing=False))
-            survey = _survey(engine, chunks, workers, language)
-            tell_unmatched(request, survey.totals.found)
+            rows = RowSource(partial(_chunks_of, readers), tuple(readers[0].text_columns))
+            with Processes(workers_for(request, n_bytes, using)) as processes:
+                run = Run(engine, rows, processes)
+                survey = _survey(run)
+                tell_unmatched(request, run.survey.found)
+                preview = _preview(run, survey)
     except NoColumnError as error:
         raise (
             RequestError(f"{error.message}: {names(error.columns)}") if show_examples else error
         ) from None
-    examples = _examples(engine, [chunk for chunk, _ in survey.first]) if show_examples else None
-    has_paths = any(chunk.widths is not None for chunk, _ in survey.first)
-    preview = _preview(engine, survey, None if has_paths else len(columns))
+    language = run.language
     per_token = preview.budget.epsilon_per_token
+    has_subjects = request.subject_column is not None
+    n_subjects = {"subjects": min(len(survey.subjects), MOST_SUBJECTS)} if has_subjects else {}
+    has_detector = engine.settings.detection is not None
     return Inspection(
         **dict(preview),  # what is not set is not in the JSON form
         files=len(readers),
         bytes=n_bytes,
-        documents=survey.totals.documents,
-        **(
-            {}
-            if request.subject_column is None
-            else {"subjects": min(len(survey.subjects), MOST_SUBJECTS)}
-        ),
+        documents=run.survey.documents,
+        **n_subjects,
         language=language.finding(),
         **({} if language.n_emptied is None else {"emptied": language.n_emptied}),
-        **({} if settings.detection is None else {"found": found_counts(survey.totals.found)}),
+        **({"found": found_counts(run.survey.found)} if has_detector else {}),
         meaning=engine.meaning(per_token.least or 0.0, per_token.most or 0.0),
-        examples=examples,
+        examples=_examples(run, survey) if show_examples else None,
     )
+
+
+def _chunks_of(readers: Sequence[Reader], for_writing: bool) -> Iterator[Chunk]:
+    for reader in readers:
+        yield from reader.chunks(for_writing)
 
 
 def inspect_texts(texts: Sequence[str | None], engine: Engine) -> TextsInspection:
@@ -247,11 +244,11 @@ def inspect_texts(texts: Sequence[str | None], engine: Engine) -> TextsInspectio
     Raises:
         RequestError: as ``privatize_texts``.
     """
-    empties = engine.settings.empties_scripts
-    language = LanguageCheck(engine.model, engine.lexicon, ("text",), empties=empties)
-    survey = _survey(engine, whole_chunks(Texts(texts)), 1, language)
-    language.tell()
-    return _preview(engine, survey, 1)
+    rows = RowSource(lambda _: whole_chunks(Texts(texts)), ("text",))
+    run = Run(engine, rows, Processes(1))
+    survey = _survey(run)
+    run.language.tell()
+    return _preview(run, survey)
 
 
 def draws_in_words(
@@ -279,13 +276,14 @@ def texts_in_words(budget: BudgetPreview, tried: Trial, unit: str = "text") -> l
     return lines_of("privatization.looking", "texts.txt.j2", **shown)
 
 
-def _preview(engine: Engine, survey: _Survey, n_columns: int | None) -> TextsInspection:
+def _preview(run: Run, survey: _Survey) -> TextsInspection:
     """Return the inspection that follows from the counts and from a trial."""
+    engine = run.engine
     settings = engine.settings
-    totals = survey.totals
-    budget = document_budget(settings, engine.model, totals.average_words)
+    totals = run.survey
+    n_columns = run.outcome.n_columns
     withholds = settings.mode == "release" and engine.model.configuration.ledger.cap != "unlimited"
-    measurement = engine.measurement(budget, n_columns, withholds=withholds)
+    measurement = engine.measurement(run.budget, n_columns, withholds=withholds)
     refusals = "; ".join(measurement.refusals) or None
     return TextsInspection(
         secrecy=SECRECY,
@@ -296,11 +294,11 @@ def _preview(engine: Engine, survey: _Survey, n_columns: int | None) -> TextsIns
         unprotected_share=unprotected_share(totals.by_class),
         by_class=class_counts(totals.by_class),
         budget=_budget(
-            engine, survey, budget, refusals, one_epsilon=settings.protection is not None
+            engine, survey, run.budget, refusals, one_epsilon=settings.protection is not None
         ),
         guarantee=engine.guarantee(measurement, n_columns),
         linkage=linkage_of(settings, engine.model),
-        tried=_try(engine, survey.first, budget),
+        tried=_try(run, survey.first),
     )
 
 
@@ -330,14 +328,14 @@ def _budget(
         capped_documents=0 if one_epsilon else capped_documents,
         capped_tokens=0 if one_epsilon else capped_tokens,
         median_words=survey.median_words(),
-        average_words=budget.average_words if settings.average_words is None else None,
+        average_words=None if settings.names_average_words else budget.average_words,
         epsilon_per_token=per_token,
     )
 
 
 @dataclass(slots=True)
 class _Survey:
-    """The counts of an input.
+    """The counts of an input that only an inspection takes.
 
     Attributes:
         first: the first chunks of the input, counted.
@@ -346,7 +344,6 @@ class _Survey:
         subjects: the keys of those whom rows are about.
     """
 
-    totals: InputTotals = field(default_factory=InputTotals)
     first: list[tuple[Chunk, BatchCounts]] = field(default_factory=list)
     parts: Frequencies[tuple[int, int]] = field(default_factory=Frequencies)
     words: Frequencies[int] = field(default_factory=Frequencies)
@@ -354,7 +351,6 @@ class _Survey:
 
     def add(self, counted: BatchCounts, strategy: str) -> None:
         """Add a batch, and the parts of the budget of each document that spends anything."""
-        self.totals.add(counted)
         paid = counted.counts[2]
         divisor = divisors(strategy, counted.counts[2], counted.counts[3])
         self.parts.update(zip(paid[paid > 0].tolist(), divisor[paid > 0].tolist(), strict=True))
@@ -390,30 +386,22 @@ class _Survey:
         )
 
 
-def _survey(
-    engine: Engine, chunks: Iterable[Chunk], workers: int, language: LanguageCheck
-) -> _Survey:
+def _survey(run: Run) -> _Survey:
+    """Take the first pass of a run, and keep its first chunks for a trial."""
     survey = _Survey()
     n_first = 0
-    worker = engine.worker()
-    batches = ((chunk, batch_of(chunk)) for chunk in language.supported(chunks))
-    progress = Progress("inspect", 0, "rows")
-    with Workers(worker, workers) if workers > 1 else nullcontext() as processes:
-        for chunk, counted in count_batches(worker, batches, processes, progress):
-            language.add(chunk, counted)
-            if len(survey.subjects) < MOST_SUBJECTS:
-                survey.subjects.update(map(subject_key, chunk.subjects or ()))
-            if n_first < TRIED:
-                survey.first.append((chunk, counted))
-                n_first += int(counted.counts[1].sum())
-            survey.add(counted, engine.settings.strategy)
+    for chunk, counted in run.counting("inspect"):
+        if len(survey.subjects) < MOST_SUBJECTS:
+            survey.subjects.update(map(subject_key, chunk.subjects or ()))
+        if n_first < TRIED:
+            survey.first.append((chunk, counted))
+            n_first += int(counted.counts[1].sum())
+        survey.add(counted, run.settings.strategy)
     return survey
 
 
-def _try(
-    engine: Engine, chunks: Sequence[tuple[Chunk, BatchCounts]], budget: DocumentBudget
-) -> Trial:
-    """Rewrite some rows and discard them: how much would change."""
+def _try(run: Run, chunks: Sequence[tuple[Chunk, BatchCounts]]) -> Trial:
+    """Rewrite the first rows into a sink that keeps nothing: how much would change."""
     tally = Tally()
     n_before = 0
     some = list[Chunk]()
@@ -421,30 +409,15 @@ def _try(
         n_tokens = counted.counts[1]
         some.append(replace(chunk, selection=n_before + np.cumsum(n_tokens) - n_tokens < TRIED))
         n_before += int(n_tokens.sum())
-    worker = engine.worker([str(number) for number in range(len(some[0].texts[0]))])
     # Rows behind the first tokens are not tried, but they come back with the others.
-    progress = Progress("try", sum(map(len, some)), "rows")
-    for _, rewritten in rewrite_batches(
-        worker, ((chunk, batch_of(chunk)) for chunk in some), budget, None, progress
-    ):
+    for _, rewritten in run.drawing(some, "try", sum(map(len, some))):
         tally.merge(rewritten.tally)
-    n_texts, n_unique_structures = _unique_structures(engine, some)
-    return _trial(tally).model_copy(
-        update={"texts": n_texts, "unique_structures": n_unique_structures}
-    )
-
-
-def _unique_structures(engine: Engine, chunks: Sequence[Chunk]) -> tuple[int, int]:
-    """Number of texts, and of those whose structure no other of them has.
-
-    What detectors would find is not looked for: it makes texts more different, not less.
-    """
-    rows = (row for chunk in chunks for row in selected_texts(chunk))
+    rows = (row for chunk in some for row in selected_texts(chunk))
     texts = [text for row in rows for text in row if text]
-    disclosed = DisclosedTexts.cut(
-        texts, engine.lexicon, engine.vocabulary.number, engine.settings.policy
+    n_unique_structures = n_unique(run.engine.disclosed(texts))
+    return _trial(tally).model_copy(
+        update={"texts": len(texts), "unique_structures": n_unique_structures}
     )
-    return len(texts), n_unique(disclosed)
 
 
 def _trial(tally: Tally) -> Trial:
@@ -457,13 +430,13 @@ def _trial(tally: Tally) -> Trial:
     )
 
 
-def _examples(engine: Engine, chunks: Sequence[Chunk]) -> dict[str, list[tuple[str, int]]]:
+def _examples(run: Run, survey: _Survey) -> dict[str, list[tuple[str, int]]]:
     """The most frequent words that would stay unprotected, and those that are unknown, of the first
     rows.
     """
     examples: dict[str, Frequencies[str]] = {"unprotected": Frequencies(), "unknown": Frequencies()}
-    for chunk in chunks:
-        encoded, plan = engine.worker().plan(batch_of(chunk))
+    for chunk, _ in survey.first:
+        encoded, plan = run.worker.plan(batch_of(chunk))
         is_kept = plan.action == Action.KEPT.value
         is_unknown = (plan.known < 0) & (encoded.kind == TokenClass.OOV.value)
         for name, chosen in (("unprotected", is_kept), ("unknown", is_unknown)):

@@ -6,6 +6,7 @@ that is what was asked for; no log may have it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,10 +16,13 @@ from lexveil.accounting.changes import TextChanges
 from lexveil.accounting.operator_report import SECRECY
 from lexveil.artifacts.model import Model
 from lexveil.errors import RequestError, option
+from lexveil.formats.chunks import Chunk
 from lexveil.privatization.adapters.inputs import find_readers, is_a_folder, name_in
-from lexveil.privatization.engine.batch import batch_of, supported
-from lexveil.privatization.engine.engine import Engine
-from lexveil.privatization.settings import document_budget, resolve_settings
+from lexveil.privatization.engine.batch import batch_of
+from lexveil.privatization.engine.sentences import engine_of
+from lexveil.privatization.engine.worker import Processes
+from lexveil.privatization.release.preconditions import settings_for
+from lexveil.privatization.release.run import RowSource, Run
 from lexveil.request import FileRequest
 
 
@@ -78,44 +82,47 @@ def preview(
     Raises:
         RequestError: as ``privatize_file``.
     """
-    if request.mechanism == "none":
-        raise RequestError("mechanism none leaves texts as they are; there is nothing to preview")
     using = Model.load(project, model)
-    settings = resolve_settings(request, using)
+    settings = settings_for(request, using)
     if not settings.has_public_budget:
         raise RequestError(
             f"{option('average_words')} data takes all rows, and a preview reads the first; "
             "give a number of words"
         )
     assert settings.seed is not None
-    is_folder = is_a_folder(source)
+    spool = using.path(using.configuration.machine.temp_directory)
+    with find_readers(source, request, spool) as readers:
+        named = readers if is_a_folder(source) else []
+        names = {id(reader): name_in(source, reader.source.path) for reader in named}
+
+        def chunks(for_writing: bool) -> Iterator[Chunk]:
+            for reader in readers:
+                for chunk in reader.chunks(for_writing):
+                    yield replace(chunk, file=names.get(id(reader), ""))
+
+        columns = tuple(readers[0].text_columns)
+        run = Run(engine_of(settings, using), RowSource(chunks, columns), Processes(1))
+        rows = _first_rows(run, n_rows)
+    return Preview(settings.mechanism, settings.strategy, settings.seed, run.budget.total, rows)
+
+
+def _first_rows(run: Run, n_rows: int) -> list[PreviewRow]:
+    """Draw for the first rows; no more chunks are read than those that have them."""
     rows: list[PreviewRow] = []
-    with find_readers(
-        source, request, using.path(using.configuration.machine.temp_directory)
-    ) as readers:
-        using.require_checks(settings.of_words)
-        engine = Engine(settings, using)
-        budget = document_budget(settings, using)
-        worker = engine.worker(readers[0].text_columns)
-        # No more chunks are read than those with the first rows.
-        for reader in readers:
-            for read in reader.chunks(for_writing=False):
-                chunk = supported(read)[0] if settings.empties_scripts else read
-                first = min(n_rows - len(rows), len(chunk))
-                file = name_in(source, reader.source.path) if is_folder else ""
-                batch = batch_of(replace(chunk, file=file, selection=np.arange(len(chunk)) < first))
-                changes = worker.draw(batch, budget).changes(batch.texts, engine.lexicon)
-                texts = [dict[str, TextChanges]() for _ in range(first)]
-                places = zip(batch.document, batch.column, batch.place, changes, strict=True)
-                for row, column, place, of_text in places:
-                    which = f" no. {place + 1}" if place else ""
-                    texts[row][f"{worker.columns[column]}{which}"] = of_text
-                rows += [
-                    PreviewRow(file or None, chunk.first + row, of_row)
-                    for row, of_row in enumerate(texts)
-                ]
-                if len(rows) == n_rows:
-                    return Preview(
-                        settings.mechanism, settings.strategy, settings.seed, budget.total, rows
-                    )
-    return Preview(settings.mechanism, settings.strategy, settings.seed, budget.total, rows)
+    read = run.source.chunks(False)  # noqa: FBT003 - a function of one value
+    for chunk in run.language.supported(read):
+        first = min(n_rows - len(rows), len(chunk))
+        batch = batch_of(replace(chunk, selection=np.arange(len(chunk)) < first))
+        changes = run.worker.draw(batch, run.budget).changes(batch.texts, run.engine.lexicon)
+        texts = [dict[str, TextChanges]() for _ in range(first)]
+        places = zip(batch.document, batch.column, batch.place, changes, strict=True)
+        for row, column, place, of_text in places:
+            which = f" no. {place + 1}" if place else ""
+            texts[row][f"{run.source.columns[column]}{which}"] = of_text
+        rows += [
+            PreviewRow(chunk.file or None, chunk.first + row, of_row)
+            for row, of_row in enumerate(texts)
+        ]
+        if len(rows) == n_rows:
+            break
+    return rows

@@ -70,12 +70,9 @@ class ChargeOptions:
 STAYS_SPENT = "noise had been drawn, so the epsilon stays spent"
 
 
-class Payment:
-    """The steps of paying for an output, in this order; this one pays nothing, as of an experiment
-    or a copy.
-
-    Who leaves before ``spend`` aborts the charge; who leaves after it without ``publish`` has spent
-    it for nothing.
+class Charge:
+    """The charge of a run, step by step, as the picture of ``Transaction`` shows; this one charges
+    nothing, as for an experiment.
     """
 
     def request(
@@ -114,8 +111,8 @@ class Payment:
 
 
 @dataclass(slots=True)
-class LedgerCharge(Payment):
-    """A release, charged to the ledger."""
+class LedgerCharge(Charge):
+    """The charge of a release: each step is one of its transaction in the ledger."""
 
     release: Transaction
     params: LedgerParams
@@ -302,7 +299,7 @@ def open_charge(
     outputs: Outputs,
     finals: Sequence[Path],
     options: ChargeOptions | None = None,
-) -> Iterator[Payment]:
+) -> Iterator[Charge]:
     """Open the ledger if anything is released.
 
     Args:
@@ -314,7 +311,7 @@ def open_charge(
         RequestError: if the ledger cannot be used.
     """
     if mode != "release":
-        yield Payment()
+        yield Charge()
         return
     require_named_subjects(params, has_subjects)
     if is_of_user(params.folder):

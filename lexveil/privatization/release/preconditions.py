@@ -90,10 +90,7 @@ def check(request: Request | Settings, model: Model) -> Checked:
             nothing is proven of it, if it would give back more words than ``release.max_recovery``,
             or if the last audit of the mechanism found a violation.
     """
-    settings = request if isinstance(request, Settings) else resolve_settings(request, model)
-    if settings.mechanism == "none":
-        raise RequestError("mechanism none leaves texts as they are; there is nothing to do")
-    model.require_checks(settings.of_words)
+    settings = settings_for(request, model)
     require_public_purposes(settings, model)
     engine = engine_of(settings, model)
     refusals = engine.measurement().refusals
@@ -108,6 +105,20 @@ def check(request: Request | Settings, model: Model) -> Checked:
     reference = model.reference(settings.of_words)
     audit, why = find_valid_audit(engine, budget, reference, made_with)
     return Checked(engine, budget, refusals, reference, made_with, audit, why)
+
+
+def settings_for(request: Request | Settings, model: Model) -> Settings:
+    """The settings of a request whose texts are rewritten, or looked at, with a checked model.
+
+    Raises:
+        MissingArtifactError: if what an earlier stage makes is not there, or not as it must be.
+        RequestError: if the request cannot be completed, or leaves texts as they are.
+    """
+    settings = request if isinstance(request, Settings) else resolve_settings(request, model)
+    if settings.mechanism == "none":
+        raise RequestError("mechanism none leaves texts as they are; there is nothing to do")
+    model.require_checks(settings.of_words)
+    return settings
 
 
 def require_public_purposes(settings: Settings, model: Model) -> None:
@@ -149,17 +160,17 @@ def _require_little_recovery(settings: Settings, engine: Engine, budget: Documen
     limits = engine.model.configuration.release
     if settings.mode != "release" or limits.max_recovery is None:
         return
-    if settings.sentences is not None:
-        raise RequestError(
-            "nothing is released: what a reader is expected to name is not known of sentences; "
-            "take lexveil.toml: release.max_recovery out, or rewrite words (strategy S1 to S4)"
-        )
-    require_uniform_shares(settings, "lexveil.toml: release.max_recovery")
+    require_uniform_shares(settings, "params.yaml: release.max_recovery")
     largest = min(budget.cap, budget.total)
     band = limits.max_recovery_band
     if not largest:
         return
     curve = engine.recovery_curve()
+    if curve is None:
+        raise RequestError(
+            "nothing is released: what a reader is expected to name is not known of sentences; "
+            "take params.yaml: release.max_recovery out, or rewrite words (strategy S1 to S4)"
+        )
     expected = curve.at(largest)
     if given_back(expected, band) <= limits.max_recovery:
         return

@@ -1,112 +1,133 @@
-"""One run in two passes over its input: count, charge, rewrite, record."""
+"""One run over an input: source, plan, charge, draw, sink.
+
+    source ──▶ count ──▶ charge.reserve ──▶ charge.spend ──▶ draw ──▶ sink
+    rows       epsilon of each document                      noise    texts and token log
+
+Files, databases and tables in memory are sources and sinks of a run (``adapters``). `lexveil
+inspect` and previews are runs whose sink keeps nothing (``looking``). On a cluster each worker
+counts and draws its own partition, and the driver charges (``lexveil.distributed``).
+"""
 
 from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from lexveil.accounting.budgets import DocumentBudget
 from lexveil.accounting.measurements import Measurement
-from lexveil.accounting.operator_report import SECRECY, OperatorReport
+from lexveil.accounting.operator_report import LedgerCosts, OperatorReport
 from lexveil.accounting.record import PrivacyRecord
 from lexveil.accounting.shares import WHOLE
-from lexveil.embeddings.neighborhoods import NearTable
 from lexveil.errors import LexveilError, RequestError, option
 from lexveil.formats.chunks import Chunk
-from lexveil.logs import logger
-from lexveil.privatization.engine.batch import Batch, arrow_rows, batch_of
+from lexveil.privatization.engine.batch import arrow_rows, batch_of
 from lexveil.privatization.engine.counts import (
+    BatchCounts,
     ExactSum,
     InputTotals,
     RewrittenChunk,
     SpendHistogram,
-    Tally,
-    coverage,
 )
-from lexveil.privatization.engine.worker import count_batches, rewrite_batches
-from lexveil.privatization.linkage import linkage_of
-from lexveil.privatization.release.charge import Payment
+from lexveil.privatization.engine.engine import Engine
+from lexveil.privatization.engine.worker import Processes, count_batches, rewrite_batches
+from lexveil.privatization.release.charge import Charge
+from lexveil.privatization.release.outputs import Outputs
 from lexveil.privatization.release.preconditions import Checked, LanguageCheck
+from lexveil.privatization.release.record import Outcome, operator_report, release_record
 from lexveil.privatization.settings import document_budget
-from lexveil.runtime.hashes import code_hash, version
-from lexveil.runtime.pool import Workers
 from lexveil.runtime.stage import Progress, Watch
 from lexveil.text.strings import letters_of
 from lexveil.types import Floats
 
-LOG = logger(__name__)
 
+@dataclass(frozen=True, slots=True)
+class RowSource:
+    """Rows that are read twice.
 
-class TwoPassRun:
-    """Count, then rewrite, then record.
-
-    Args:
-        checked: the request that passed its checks.
+    Attributes:
         chunks: goes through the input from its first row, each time it is called; says whether to
             write it again.
         columns: the names of the text columns.
-        workers: processes; they change no result.
+        others: the columns that go out as they are; None where texts come without a table.
+    """
+
+    chunks: Callable[[bool], Iterator[Chunk]]
+    columns: tuple[str, ...]
+    others: tuple[str, ...] | None = None
+
+
+class RowSink(Protocol):
+    """The place where rewritten rows go."""
+
+    def write(self, chunk: Chunk, rewritten: RewrittenChunk) -> None:
+        """Write the rows of a chunk that are selected; the others are withheld."""
+
+
+class Judge:
+    """Judges a run at the three moments of its charge, and refuses it by raising an error; this one
+    lets every run pass.
+
+    Before the noise is drawn a judge may look at anything, and a refusal spends nothing. After the
+    noise is drawn a judge may look only at what an observer could compute: choosing among outputs
+    by anything private is another mechanism, and the epsilon of the outputs is spent.
+    """
+
+    def counted(self, totals: InputTotals) -> None:
+        """Judge the source by its counts, before anything is reserved."""
+
+    def reserved(self, costs: LedgerCosts | None) -> None:
+        """Judge what the ledger reserved, before any noise is drawn."""
+
+    def written(
+        self, outputs: Outputs, record: PrivacyRecord, operator: OperatorReport
+    ) -> tuple[PrivacyRecord, OperatorReport]:
+        """Judge the hidden outputs; return the record and the report that are written."""
+        del outputs
+        return record, operator
+
+
+class Run:
+    """One run of an engine over a source.
+
+    Args:
+        processes: they change no result.
         watch: is told how many rows are counted, then how many of them are rewritten.
     """
 
     def __init__(
-        self,
-        checked: Checked,
-        chunks: Callable[[bool], Iterator[Chunk]],
-        columns: Sequence[str],
-        workers: int,
-        watch: Watch | None = None,
+        self, engine: Engine, source: RowSource, processes: Processes, watch: Watch | None = None
     ) -> None:
-        self.settings = checked.engine.settings
-        self.engine = checked.engine
-        self.checked = checked
-        self.chunks, self.columns, self.workers, self.watch = chunks, tuple(columns), workers, watch
-        self.budget, self.survey, self.charged = checked.budget, InputTotals(), list[Floats]()
-        if self.settings.sentences is not None:
-            self.budget = document_budget(
-                self.settings, self.engine.model, n_columns=len(self.columns)
-            )
+        self.engine = engine
+        self.settings = engine.settings
+        self.source = source
+        self.processes = processes
+        self.watch = watch
+        self.worker = engine.worker(source.columns)
+        n_columns = len(source.columns)
+        budget = DocumentBudget(0.0, 0.0)  # until the texts say what follows from them
+        if self.settings.has_public_budget:
+            budget = document_budget(self.settings, engine.model, n_columns=n_columns)
+        self.outcome = Outcome(budget, source.columns, source.others, n_columns)
         self.language = LanguageCheck(
-            self.engine.model,
-            self.engine.lexicon,
-            self.columns,
-            empties=self.settings.empties_scripts,
+            engine.model, engine.lexicon, source.columns, empties=self.settings.empties_scripts
         )
-        self.fingerprint, self.tally, self.spent = _Fingerprint(), Tally(), SpendHistogram(0.0)
-        self.n_columns: int | None = len(self.columns)  # None: a column may find several texts
+        self.survey = InputTotals()
         self.cost = ExactSum()  # of all rows, before any cap
-        # that go out as they are; None where texts come without a table
-        self.other_columns: Sequence[str] | None = None
-        self._processes: ExitStack | None = None
-        self._started: tuple[Workers[Any, Any], NearTable | None] | None = None
+        self._fingerprint = _Fingerprint()
+        self._charged = list[
+            Floats
+        ]()  # epsilon of the rows of each chunk, if detectors find tokens
 
-    @contextmanager
-    def working(self) -> Iterator[None]:
-        """Keep the processes that count in this block for rewriting too: each process takes a
-        second to begin. The processes end with the rows.
-        """
-        with ExitStack() as stack:
-            self._processes = stack if self.workers > 1 else None
-            yield
-
-    def _workers(self) -> Workers[Any, Any] | None:
-        """The processes of this block; others where lists of near words were made since they
-        began.
-        """
-        if self._processes is None:
-            return None
-        lists = self.engine.prepared.lists
-        if self._started is None or self._started[1] is not lists:
-            self._processes.close()
-            started = Workers(self.engine.worker(self.columns), self.workers)
-            self._started = self._processes.enter_context(started), lists
-        return self._started[0]
+    @property
+    def budget(self) -> DocumentBudget:
+        """The budget of each document."""
+        return self.outcome.budget
 
     def about(self) -> dict[str, str]:
         """Return the facts about the run that the ledger's chain states."""
@@ -119,84 +140,80 @@ class TwoPassRun:
         }
         return said | prepared.base_measure()
 
-    def measurement(self, payment: Payment) -> Measurement:
-        """Return the measurement of the run: which mechanism ran, and what is proven of it."""
-        entry = payment.entry()
-        withholds = entry is not None and entry.cap is not None
-        return self.engine.measurement(self.budget, self.n_columns, withholds=withholds)
-
-    def count(self, payment: Payment, judge: Callable[[InputTotals], None] | None = None) -> None:
-        """First pass: count the tokens, and reserve what the rows cost their subjects.
-
-        Args:
-            judge: looks at the counts before anything is reserved; what it raises ends the run.
-        """
+    def count(self, charge: Charge, judge: Judge | None = None) -> None:
+        """First pass: count the tokens, and reserve what the rows cost their subjects."""
         settings = self.settings
-        progress = Progress("count", 0, "rows", watch=self.watch)
-        batches = (
-            (chunk, batch_of(chunk, for_ledger=settings.mode == "release"))
-            for chunk in self.language.supported(self.chunks(False))  # noqa: FBT003 - a function of one value
-        )
-        for chunk, counted in count_batches(
-            self.engine.worker(self.columns), batches, self._workers(), progress
-        ):
-            self.n_columns = self.n_columns if chunk.widths is None else None
-            if self.n_columns is None and settings.sentences is not None:
-                raise RequestError(
-                    f"{option('text_column')}: strategy {settings.strategy} writes sentences for "
-                    "one text of each column; name columns that hold a text, without []"
-                )
-            self.language.add(chunk, counted)
-            self.survey.add(counted)
-            self.fingerprint.add(chunk)
+        for chunk, counted in self.counting("count"):
             # Where the budget is not known yet, this is an experiment, for which nothing is
             # charged.
             epsilon = self.engine.spends(counted, self.budget)
-            payment.request(chunk, epsilon, counted.keys)
+            charge.request(chunk, epsilon, counted.keys)
             self.cost.add(epsilon)
             if settings.detection is not None and settings.has_public_budget:
-                self.charged.append(epsilon)
+                self._charged.append(epsilon)
         self.language.tell()
-        self.budget = document_budget(
-            settings, self.engine.model, self.survey.average_words, len(self.columns)
-        )
-        self.spent = SpendHistogram(self.budget.total)
         if judge is not None:
-            judge(self.survey)
-        payment.reserve(self.budget)
+            judge.counted(self.survey)
+        charge.reserve(self.budget)
+        if judge is not None:
+            judge.reserved(charge.costs())
 
-    def rewrite(self, payment: Payment) -> Iterator[tuple[Chunk, RewrittenChunk]]:
+    def counting(self, label: str) -> Iterator[tuple[Chunk, BatchCounts]]:
+        """Yield the chunks of the source with their counts; at the end the budget is known.
+
+        Args:
+            label: what the progress is called.
+        """
+        settings = self.settings
+        progress = Progress(label, 0, "rows", watch=self.watch)
+        batches = (
+            (chunk, batch_of(chunk, for_ledger=settings.mode == "release"))
+            for chunk in self.language.supported(self.source.chunks(False))  # noqa: FBT003 - a function of one value
+        )
+        for chunk, counted in count_batches(self.worker, batches, self.processes, progress):
+            self._check_columns(chunk)
+            self.language.add(chunk, counted)
+            self.survey.add(counted)
+            self._fingerprint.add(chunk)
+            yield chunk, counted
+        outcome = self.outcome
+        outcome.budget = document_budget(
+            settings, self.engine.model, self.survey.average_words, len(self.source.columns)
+        )
+        outcome.spent = SpendHistogram(outcome.budget.total)
+        outcome.n_rows = self.survey.rows
+
+    def _check_columns(self, chunk: Chunk) -> None:
+        if chunk.widths is None:
+            return
+        self.outcome.n_columns = None
+        if self.settings.sentences is not None:
+            raise RequestError(
+                f"{option('text_column')}: strategy {self.settings.strategy} writes sentences for "
+                "one text of each column; name columns that hold a text, without []"
+            )
+
+    def drawing(
+        self, chunks: Iterable[Chunk], label: str, n_rows: int
+    ) -> Iterator[tuple[Chunk, RewrittenChunk]]:
+        """Draw noise for chunks, and yield them with what came of their selected rows."""
+        batches = ((chunk, batch_of(chunk)) for chunk in chunks)
+        progress = Progress(label, n_rows, "rows", watch=self.watch)
+        yield from rewrite_batches(self.worker, batches, self.budget, self.processes, progress)
+
+    def rewrite(self, charge: Charge, sink: RowSink) -> None:
         """Second pass: spend what was reserved, then rewrite the rows that were charged.
 
         Raises:
-            LexveilError: if the input is not what was counted; chunks before the change were given
-                already.
+            LexveilError: if the input is not what was counted; chunks before the change were
+                written already.
         """
-        payment.spend()
-        n_paid = int(self.survey.totals[2]) // (1 if self.engine.shares is None else WHOLE)
-        if not self.engine.model.cache_only:
-            self.engine.prepared.keep_lists(
-                self.budget.total * self.survey.documents / max(n_paid, 1), n_paid
-            )
+        charge.spend()
+        self._keep_lists()
         again = _Fingerprint()
-
-        def charged_rows() -> Iterator[tuple[Chunk, Batch]]:
-            done = 0
-            for chunk in self.language.supported(self.chunks(True)):  # noqa: FBT003 - a function of one value
-                again.add(chunk)
-                if not again.follows(self.fingerprint):
-                    raise _changed()  # before any noise is drawn for what nobody has paid for
-                stop = done + len(chunk)
-                selected = replace(chunk, selection=~payment.withheld(done, stop))
-                yield selected, batch_of(selected)
-                done = stop
-
-        worker = self.engine.worker(self.columns)
-        charged = iter(self.charged)
-        progress = Progress("privatize", self.survey.rows, "rows", watch=self.watch)
-        for chunk, rewritten in rewrite_batches(
-            worker, charged_rows(), self.budget, self._workers(), progress
-        ):
+        charged = iter(self._charged)
+        selected = self._charged_rows(charge, again)
+        for chunk, rewritten in self.drawing(selected, "privatize", self.survey.rows):
             # A detector that does not find the same twice, for whatever reason, would spend what
             # nobody has paid for.
             expected = next(charged, rewritten.spent)
@@ -207,68 +224,50 @@ class TwoPassRun:
                     "released. Use one that "
                     "finds the same in the same text"
                 )
-            self.spent.add(rewritten.spent[is_selected], rewritten.per_token[is_selected])
-            self.tally.merge(rewritten.tally)
-            yield chunk, rewritten
-        if self._processes is not None:
-            self._processes.close()
-        if again.chunks != self.fingerprint.chunks:
+            spent = rewritten.spent[is_selected]
+            self.outcome.spent.add(spent, rewritten.per_token[is_selected])
+            self.outcome.tally.merge(rewritten.tally)
+            sink.write(chunk, rewritten)
+        self.processes.close()
+        if again.chunks != self._fingerprint.chunks:
             raise _changed()
 
-    def record(self, payment: Payment, **formulas: int | None) -> PrivacyRecord:
-        """The privacy record of what was rewritten.
+    def _keep_lists(self) -> None:
+        """Make the lists of near words that pay off; a worker with more of them needs others."""
+        if self.engine.model.cache_only:
+            return
+        prepared = self.engine.prepared
+        lists = prepared.lists
+        n_paid = int(self.survey.totals[2]) // (1 if self.engine.shares is None else WHOLE)
+        prepared.keep_lists(self.budget.total * self.survey.documents / max(n_paid, 1), n_paid)
+        if prepared.lists is not lists:
+            self.worker = self.engine.worker(self.source.columns)
 
-        Args:
-            formulas: counts of the fields that a spreadsheet would compute.
-        """
-        settings = self.settings
-        engine = self.engine
-        checked = self.checked
-        if checked.audit is None and settings.mode == "release":
-            LOG.info(f"the record relies on no audit: {checked.why_no_audit}")
-        guarantee = engine.guarantee(self.measurement(payment), self.n_columns)
-        return PrivacyRecord.of(
-            **settings.described(),
-            **engine.described(),
-            **(
-                {"without_guarantee": True}
-                if settings.mode == "release" and not guarantee.holds
-                else {}
-            ),
-            lexveil=version(),
-            code=code_hash(),
-            parameters=engine.prepared.parameters,
-            no_proof=engine.prepared.mechanism.no_guarantee,
-            average_words=self.budget.average_words,
-            document_budget={"input": self.budget.total},
-            guarantee=guarantee,
-            linkage=linkage_of(settings, engine.model),
-            meaning=engine.meaning(self.spent.least_of_token, self.spent.most_of_token),
-            counts=self.tally.counts().public(n_rows=self.spent.n, **formulas),
-            spent=self.spent.summary(),
-            columns=list(self.columns),
-            other_columns=None if self.other_columns is None else list(self.other_columns),
-            release=payment.entry(),
-            audit=checked.audit,
-            model=checked.model,
-            made_with=checked.made_with,
-        )
+    def _charged_rows(self, charge: Charge, again: _Fingerprint) -> Iterator[Chunk]:
+        """Read the source again, and select the rows that are paid for."""
+        done = 0
+        for chunk in self.language.supported(self.source.chunks(True)):  # noqa: FBT003 - a function of one value
+            again.add(chunk)
+            if not again.follows(self._fingerprint):
+                raise _changed()  # before any noise is drawn for what nobody has paid for
+            stop = done + len(chunk)
+            yield replace(chunk, selection=~charge.withheld(done, stop))
+            done = stop
 
-    def operator_report(self, payment: Payment) -> OperatorReport:
+    def measurement(self, charge: Charge) -> Measurement:
+        """Return the measurement of the run: which mechanism ran, and what is proven of it."""
+        entry = charge.entry()
+        withholds = entry is not None and entry.cap is not None
+        return self.engine.measurement(self.budget, self.outcome.n_columns, withholds=withholds)
+
+    def record(self, checked: Checked, charge: Charge, **formulas: int | None) -> PrivacyRecord:
+        """The privacy record of what was rewritten; arguments as of ``release_record``."""
+        measurement = self.measurement(charge)
+        return release_record(checked, self.outcome, measurement, charge, **formulas)
+
+    def operator_report(self, checked: Checked, charge: Charge) -> OperatorReport:
         """Return the report on the rewritten texts that only the operator may see."""
-        return OperatorReport(
-            schema_version=2,
-            secrecy=SECRECY,
-            lexveil=version(),
-            model=self.checked.model,
-            rows_read=self.survey.rows,
-            counts=self.tally.counts(),
-            coverage=coverage(self.tally.actions),
-            documents=self.tally.document_shares(),
-            language=self.language.finding(),
-            **({} if self.language.n_emptied is None else {"emptied": self.language.n_emptied}),
-            ledger=payment.costs(),
-        )
+        return operator_report(checked, self.outcome, self.language, charge)
 
 
 def _changed() -> LexveilError:

@@ -26,7 +26,7 @@ from lexveil.mechanisms.registry import Mechanism
 from lexveil.privatization.adapters.memory import Texts, whole_chunks
 from lexveil.privatization.engine.batch import Batch, Rewritten, batch_of
 from lexveil.privatization.engine.counts import BatchCounts, Tally
-from lexveil.privatization.engine.engine import Engine, measurement_of
+from lexveil.privatization.engine.engine import WordEngine, measurement_of
 from lexveil.privatization.looking.inspect import draws_in_words
 from lexveil.privatization.release import preconditions
 from lexveil.privatization.release.preconditions import LanguageCheck
@@ -89,7 +89,7 @@ class Drawing:
 
     form: Form
     settings: Settings
-    engine: Engine
+    engine: WordEngine
     budget: DocumentBudget
     tokens: Sequence[Token]
     rest: str
@@ -247,7 +247,7 @@ class ExploreSession:
         model = self.model(form.model)
         settings = form.settings(model.project, found)
         model.require_checks(settings.of_words)
-        engine = Engine(settings, model)
+        engine = WordEngine(settings, model)
         budget = document_budget(settings, model)
         counted, language = _counted(engine, row or Row(form.text))
         batch = Batch([[form.text]] * form.draws, [(str(number),) for number in range(form.draws)])
@@ -302,7 +302,7 @@ def load_kernels(model: str | None = None) -> None:
     session.draw(Form.of(text=f"{text}\n" * MANY, mechanism="madlib", epsilon="5"))
 
 
-def _counted(engine: Engine, row: Row) -> tuple[BatchCounts, str | None]:
+def _counted(engine: WordEngine, row: Row) -> tuple[BatchCounts, str | None]:
     """Return the counts of a text, and the sentence that speaks against the model's language, in
     the words that the operator of a release is told; None if nothing does.
 
@@ -318,7 +318,7 @@ def _counted(engine: Engine, row: Row) -> tuple[BatchCounts, str | None]:
     return counted, None if found is None else found.sentence
 
 
-def _tokens(done: Rewritten, changes: TextChanges, engine: Engine) -> list[Token]:
+def _tokens(done: Rewritten, changes: TextChanges, engine: WordEngine) -> list[Token]:
     """The tokens of the first text."""
     encoded = done.encoded
     labels = Action.labels(with_found=True)

@@ -201,7 +201,7 @@ class Pages:
         budget = {
             **NO_BUDGET,
             "epsilon": settings.base_epsilon,
-            "max_token_epsilon": settings.max_token_epsilon,
+            "max_token_epsilon": settings.spending and settings.spending.max_token_epsilon,
         }
         asked = form.request.model_copy(update={**budget, "mode": "release", "seed": None})
         refused = await self.readers.take(
