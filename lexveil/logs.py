@@ -48,19 +48,18 @@ def messages_on_stderr() -> Iterator[None]:
     Lexveil's own.
     """
     library = logging.getLogger("lexveil")
-    if any(isinstance(handler, _StandardError) for handler in library.handlers):
-        yield  # they are shown already
-        return
     handler = _StandardError()
     before = (library.level, library.propagate)
-    library.addHandler(handler)
+    if not any(isinstance(known, _StandardError) for known in library.handlers):
+        library.addHandler(handler)
     library.setLevel(logging.INFO)
     library.propagate = False
     try:
         yield
     finally:
         library.removeHandler(handler)
-        library.level, library.propagate = before
+        library.setLevel(before[0])
+        library.propagate = before[1]
 
 
 def _is_logged(record: logging.LogRecord) -> bool:
@@ -75,5 +74,8 @@ class _StandardError(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one message as a line."""
-        sys.stderr.write(f"{self.format(record)}\n")
-        sys.stderr.flush()
+        try:
+            sys.stderr.write(f"{self.format(record)}\n")
+            sys.stderr.flush()
+        except OSError:
+            self.handleError(record)

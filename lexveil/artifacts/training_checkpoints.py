@@ -1,13 +1,10 @@
-"""Files of a long training: checkpoints, a sample of sentences of the corpus, and progress
-messages.
-"""
+"""Files of a long training: checkpoints, and a sample of sentences of the corpus."""
 
 from __future__ import annotations
 
 import json
 import re
 import shutil
-import time
 import zlib
 from pathlib import Path
 
@@ -18,6 +15,7 @@ from lexveil.embeddings.base import Base
 from lexveil.embeddings.training import Trained, TrainingState, Word2VecSettings, train_word2vec
 from lexveil.logs import logger
 from lexveil.runtime.effort import foresee
+from lexveil.runtime.stage import Progress
 from lexveil.runtime.tables import atomic_directory
 
 LOG = logger(__name__)
@@ -97,37 +95,6 @@ def some_sentences(corpus: Path, n: int) -> list[list[str]]:
     return [line.decode("utf-8").split() for line in lines.values()]
 
 
-class TrainingProgress:
-    """Reports the progress of a training at the end of an epoch, at most every few seconds."""
-
-    def __init__(self, label: str, epochs: int, every: float = 5.0) -> None:
-        self.label = label
-        self.epochs = epochs
-        self.every = every
-        self.n_tokens = self.first = 0
-        self.start = self.reported = time.monotonic()
-
-    def begin(self, n_tokens: int, finished: int) -> None:
-        """Begin with a known vocabulary; ``finished`` epochs were done earlier."""
-        self.n_tokens, self.first, self.start = n_tokens, finished, time.monotonic()
-
-    def epoch_ends(self, finished: int, losses: list[float | None]) -> None:
-        """Report the end of an epoch."""
-        now = time.monotonic()
-        if now - self.reported < self.every and finished < self.epochs:
-            return
-        self.reported, per_epoch = now, max(now - self.start, 1e-9) / (finished - self.first)
-        line = (
-            f"{self.label}: {finished} of {self.epochs} epochs, "
-            f"{self.n_tokens / per_epoch:,.0f} tokens/s"
-        )
-        if losses[-1] is not None:
-            line += f", loss {losses[-1]:.3f}"
-        if finished < self.epochs:
-            line += f", about {per_epoch * (self.epochs - finished):.0f} s left"
-        LOG.info(line)
-
-
 def resumed_training(
     segmentation: str,
     corpus: Path,
@@ -153,7 +120,8 @@ def resumed_training(
         LOG.info(
             f"going on with an interrupted training: {state.epoch} of {epochs} epochs are done"
         )
-    progress = TrainingProgress(f"train {segmentation}", epochs)
+    progress = Progress(f"train {segmentation}", epochs, "epochs")
+    progress.advance(state.epoch if state else 0)
 
     def on_start(n_tokens: int, n_words: int) -> None:
         finished = state.epoch if state else 0
@@ -162,13 +130,13 @@ def resumed_training(
         held = n_words * settings.dimensions
         work = {"token dimensions trained": read, "vector dimensions trained": held}
         foresee(what, work, "Lower embeddings.epochs or sample.max_documents", machine, workers)
-        progress.begin(n_tokens, finished)
 
     def on_epoch(state: TrainingState) -> None:
         checkpoints.save(state)
-        progress.epoch_ends(state.epoch, state.losses)
+        loss = state.losses[-1]
+        progress.advance(1, note="" if loss is None else f"loss {loss:.3f}")
 
-    return train_word2vec(
+    trained = train_word2vec(
         str(corpus),
         settings,
         base=base,
@@ -177,3 +145,5 @@ def resumed_training(
         on_start=on_start,
         on_epoch=on_epoch,
     )
+    progress.finish()
+    return trained

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -13,6 +12,9 @@ from cyclopts import Parameter
 
 from lexveil.cli.options import Count, Files, Json, Stream, actions, exclusive
 from lexveil.cli.output import anywhere, show
+from lexveil.logs import logger
+
+LOG = logger(__name__)
 
 if TYPE_CHECKING:
     from lexveil.config import LedgerParams
@@ -115,7 +117,7 @@ def export(output: Annotated[Stream, Parameter(name="OUT")], /) -> None:
 
     with _opened() as (balances, _):
         n_subjects = statement.export(balances, target)
-    print(f"{n_subjects:,} subjects written", file=sys.stderr)
+    LOG.info(f"{n_subjects:,} subjects written")
 
 
 @ledger.command
@@ -143,7 +145,7 @@ def accept(*, because: Reason) -> None:
     with opened as balances:
         n_wrong = balances.accept(because)
         _say_recovered(balances)
-    print(f"accepted and recorded; {n_wrong:,} balances corrected", file=sys.stderr)
+    LOG.info(f"accepted and recorded; {n_wrong:,} balances corrected")
 
 
 @ledger.command
@@ -166,7 +168,7 @@ def cap(value: Annotated[str, Parameter(name="N")], /, *, because: Reason) -> No
     with _opened(make=True) as (balances, params):
         balances.set_cap(number, because)
     if params.cap is not None:
-        print(f"lexveil.toml: ledger.cap is {params.cap} and takes precedence", file=sys.stderr)
+        LOG.info(f"lexveil.toml: ledger.cap is {params.cap} and takes precedence")
 
 
 def _ledger() -> LedgerParams:
@@ -180,7 +182,7 @@ def _ledger() -> LedgerParams:
     place = Project.find()
     params = ledger_of(place)
     if not place.is_project:
-        print(f"in no project: your own ledger, {params.folder}", file=sys.stderr)
+        LOG.info(f"in no project: your own ledger, {params.folder}")
     return params
 
 
@@ -213,4 +215,4 @@ def _say_recovered(balances: Ledger) -> None:
         *statement.recovered_as_text(balances.recovered),
         *([balances.refusal] if balances.refusal else []),
     ]:
-        print(line, file=sys.stderr)
+        LOG.info(line)

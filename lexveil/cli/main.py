@@ -20,12 +20,14 @@ from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
 from lexveil.absent import take_process
 from lexveil.cli.options import option_name
-from lexveil.cli.streams import drop_output, end_streams, prepare_streams
+from lexveil.cli.streams import drop, end_messages, end_streams, prepare_streams
 from lexveil.errors import LexveilError, advised
-from lexveil.logs import messages_on_stderr
+from lexveil.logs import logger, messages_on_stderr
 from lexveil.runtime.crash import hide_messages
 from lexveil.runtime.graph_libraries import lacking
 from lexveil.runtime.telemetry import turn_telemetry_off
+
+LOG = logger("lexveil.cli")
 
 ABOUT = """\
 Rewrites text under metric differential privacy, word by word or collocation by collocation, with a
@@ -84,10 +86,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             code = _answer(argv)
             if why := end_streams():
-                print(
+                LOG.error(
                     f"{verb}: what was asked for is done, but standard output cannot be written "
-                    f"({why})",
-                    file=sys.stderr,
+                    f"({why})"
                 )
             return code or int(bool(why))
         except LexveilError as error:
@@ -97,17 +98,19 @@ def main(argv: Sequence[str] | None = None) -> int:
                 return fail(verb, missing)
             raise
         except KeyboardInterrupt:
-            print(f"{verb}: interrupted", file=sys.stderr)
+            LOG.error(f"{verb}: interrupted")
             return 130
         except BrokenPipeError:  # `lexveil ... | head`
-            drop_output()
+            drop(sys.stdout)
             return 141
         except OSError as error:
             message = str(error)
             if advised(message) == message:  # not about a disk: a bug, so let the traceback through
                 raise
-            print(f"{verb}: {advised(message)}", file=sys.stderr)
+            LOG.error(f"{verb}: {advised(message)}")
             return 1
+        finally:
+            end_messages()
 
 
 @contextlib.contextmanager
@@ -156,13 +159,13 @@ def parse(argv: Sequence[str]) -> tuple[Callable[..., Any], inspect.BoundArgumen
 
 def _refuse(chain: Sequence[str], message: str) -> NoReturn:
     program = " ".join(("lexveil", *chain))
-    print(f"{program}: {' '.join(message.split())}; see `{program} --help`", file=sys.stderr)
+    LOG.error(f"{program}: {' '.join(message.split())}; see `{program} --help`")
     raise SystemExit(2)
 
 
 def fail(verb: str, error: LexveilError) -> int:
     """Print an error as one line and return its exit code."""
-    print(f"{verb}: {' '.join(error.told(option_name).split())}", file=sys.stderr, flush=True)
+    LOG.error(f"{verb}: {' '.join(error.told(option_name).split())}")
     return error.exit_code
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 import time
 from dataclasses import asdict, dataclass
 from importlib import import_module
@@ -20,9 +19,12 @@ from lexveil.cli.main import fail
 from lexveil.cli.options import Count, Json, Port, Share, Stream, Wait, exclusive
 from lexveil.cli.output import anywhere, in_project, show
 from lexveil.errors import LexveilError, RequestError
+from lexveil.logs import logger
 from lexveil.request import BandName
 from lexveil.runtime.graph_libraries import require
 from lexveil.runtime.project import build_lock, find_root
+
+LOG = logger(__name__)
 
 
 def init(
@@ -203,9 +205,8 @@ def report(*, json: bool = False, open: bool = False) -> int:
     # earlier run.
     checks = ("corpus", "collocations", "coverage", "outputs")
     if failed := ", ".join(name for name in checks if not (paths.CHECKS / f"{name}.json").exists()):
-        print(
-            f"lexveil report: of an earlier run; since then {failed} did not pass its check",
-            file=sys.stderr,
+        LOG.warning(
+            f"lexveil report: of an earlier run; since then {failed} did not pass its check"
         )
     if json:
         from lexveil.runtime.tables import read_json

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -20,9 +19,12 @@ from lexveil.cli.options import (
 )
 from lexveil.cli.output import anywhere, show
 from lexveil.errors import RequestError
+from lexveil.logs import logger
 from lexveil.protection import DEFAULT as DEFAULT_LEVEL
 from lexveil.request import BUDGETS, Request
 from lexveil.service.terms import Terms, fixed_settings
+
+LOG = logger(__name__)
 
 if TYPE_CHECKING:
 
@@ -102,11 +104,11 @@ def serve(
     # A worker that is started later answers with the same model, whatever was built meanwhile.
     base, plus, purposes = (words.name or "").partition("+")
     if base:
-        print(f"using the {model.described}", file=sys.stderr)
+        LOG.info(f"using the {model.described}")
     pinned = f"{base or model.base_name}{plus}{purposes}"
     check_start(terms, model)
     if (caution := caution_of_terms(terms, model)) is not None:
-        print(caution, file=sys.stderr)
+        LOG.info(caution)
     return server.serve(terms.model_copy(update={"model": pinned}))
 
 
@@ -141,7 +143,7 @@ def add(
     from lexveil.service.keys import add_key
 
     secret = add_key(keys, name, role)
-    print("keep it now: it is not shown again", file=sys.stderr)
+    LOG.info("keep it now: it is not shown again")
     print(secret)
 
 

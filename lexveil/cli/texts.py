@@ -37,7 +37,10 @@ from lexveil.cli.output import anywhere, located, show
 from lexveil.cli.streams import say
 from lexveil.errors import RequestError
 from lexveil.formats.text_columns import SeveralTextColumnsError
+from lexveil.logs import logger
 from lexveil.request import BandName, FileRequest
+
+LOG = logger(__name__)
 
 if TYPE_CHECKING:
     from lexveil.accounting.operator_report import OperatorReport
@@ -160,12 +163,11 @@ def _exit_code(operator: OperatorReport | None) -> int:
     costs = None if operator is None else operator.ledger
     if costs is None or costs.documents_charged or not costs.documents_requested:
         return 0
-    print(
+    LOG.warning(
         "lexveil privatize: all rows are withheld, because the budgets of their subjects are "
         "exhausted; nothing was "
         "charged, and the output has no text. `lexveil ledger show` names balances, `lexveil "
-        "ledger cap` sets the cap",
-        file=sys.stderr,
+        "ledger cap` sets the cap"
     )
     return 1
 

@@ -23,7 +23,6 @@ from multiprocessing.connection import Connection
 from typing import Any, NoReturn
 
 from lexveil.absent import take_process
-from lexveil.errors import LexveilError
 from lexveil.runtime.crash import hide_messages
 
 
@@ -82,18 +81,12 @@ def _answer(
 ) -> None:
     """Send whether the function returned, and its result or its exception."""
     try:
-        answer = (True, opened()(item))
+        answer = pickle.dumps((True, opened()(item)))
     except Exception as error:
         frames = "".join(traceback.format_tb(error.__traceback__))
         error.add_note(f"in a worker process:\n{frames}")
-        answer = (False, error)
-    try:
-        connection.send(answer)
-    except OSError:
-        raise
-    except Exception as error:
-        kind = type(error).__name__
-        connection.send((False, LexveilError(f"the answer of a worker cannot be sent ({kind})")))
+        answer = pickle.dumps((False, error))
+    connection.send_bytes(answer)
 
 
 def open_shared(descriptor: int, pickled: bytes, bounds: list[tuple[int, int]]) -> Any:
