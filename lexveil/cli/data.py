@@ -108,23 +108,17 @@ def use(
     from lexveil.data import data_store
     from lexveil.data.corpus_sampling import SampleRequest
 
+    request = data_store.DataRequest(
+        corpus=sources,
+        documents=document_files,
+        text_column=text_column,
+        wanted=SampleRequest(**asdict(part)),
+        model=model,
+        pairs=pairs,
+        named=named,
+    )
     with build_lock(wait):
-        request = SampleRequest(**asdict(part))
-        show(
-            asdict(
-                data_store.use(
-                    sources,
-                    document_files,
-                    text_column,
-                    root,
-                    request,
-                    model=model,
-                    pairs=pairs,
-                    named=named,
-                )
-            ),
-            json,
-        )
+        show(asdict(data_store.use(request, root)), json)
 
 
 @data.command

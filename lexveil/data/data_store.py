@@ -14,9 +14,8 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -131,105 +130,117 @@ def _write_default(folder: Path) -> None:
     write_default_documents(folder / "documents")
 
 
-def use(
-    corpus: Path | str | Mapping[str, Path | str] | None,
-    documents: Sequence[Path],
-    text_column: str,
-    root: Path,
-    wanted: SampleRequest = SampleRequest(),  # noqa: B008
-    *,
-    model: str | None = None,
-    pairs: str = "both",
-    named: Mapping[str, Path] = MappingProxyType({}),
-) -> DataReport:
+@dataclass(frozen=True, slots=True)
+class DataRequest:
+    """Request for data of the user's own.
+
+    Attributes:
+        corpus: a file or folder, or an address (a string) that is streamed; or several, each a
+            source of the corpus by its name; or None.
+        documents: files or folders; each file becomes a document set with its name. May be empty.
+        text_column: name of the column with the text, in all of these files (a .txt file has no
+            columns).
+        wanted: how much of the addresses is taken.
+        model: a packaged model that takes the place of a corpus, which is then one of no document;
+            params.yaml names it as embeddings.base.
+        pairs: which texts of a pair (columns text and text_b) are rewritten: both, or the first.
+        named: files that become document sets of these names, beside ``documents``.
+    """
+
+    corpus: Path | str | Mapping[str, Path | str] | None
+    documents: Sequence[Path] = ()
+    text_column: str = "text"
+    wanted: SampleRequest = field(default_factory=SampleRequest)
+    model: str | None = None
+    pairs: str = "both"
+    named: Mapping[str, Path] = field(default_factory=dict)
+
+    @property
+    def sources(self) -> dict[str, Path | str]:
+        """The sources of the corpus by name; a single one has the name ""."""
+        if isinstance(self.corpus, Mapping):
+            return dict(self.corpus)
+        return {"": self.corpus} if self.corpus else {}
+
+    def check(self) -> None:
+        """Check that the parts of the request agree.
+
+        Raises:
+            RequestError: if they do not, or nothing is requested.
+        """
+        sources = self.sources
+        if not (sources or self.documents or self.named or self.model is not None):
+            raise RequestError(
+                f"nothing to use; give {option('corpus')} PATH, {option('documents')} PATH or both"
+            )
+        if sources and self.model is not None:
+            raise RequestError(
+                f"{option('model')} {self.model} replaces {option('corpus')}; give one of the two"
+            )
+        if not self.text_column:
+            raise RequestError(
+                f"{option('text_column')}: the name is empty; give that of the column of texts"
+            )
+        for name in filter(None, sources):
+            if not re.fullmatch(NAME, name):
+                raise RequestError(
+                    f"{option('corpus')} {shown(name)}=…: a source's name is of a-z, 0-9, _ and -"
+                )
+        has_address = any(isinstance(source, str) for source in sources.values())
+        if self.wanted != SampleRequest() and not has_address:
+            raise RequestError(
+                f"{option('max_documents')}, {option('share')} and {option('shards')} need an "
+                "address"
+            )
+
+
+def use(request: DataRequest, root: Path) -> DataReport:
     """Replace the project's corpus, its documents, or both by files of the user, for `lexveil data
     use`.
 
     The side that is not given stays unchanged; if it does not exist, the embedded default is used.
 
     Args:
-        corpus: a file or folder, or an address (a string) that is streamed; or several, each a
-            source of the corpus by its name; or None.
-        documents: files or folders; each file becomes a document set with its name. May be empty.
-        text_column: name of the column with the text, in all of these files (a .txt file has no
-            columns).
         root: folder of the project; its params.yaml gives seed and sample.max_documents for
             addresses.
-        wanted: how much of the addresses is taken.
-        model: a packaged model that takes the place of a corpus, which is then one of no document;
-            params.yaml names it as embeddings.base.
-        pairs: which texts of a pair (columns text and text_b) are rewritten: both, or the first.
-        named: files that become document sets of these names, beside ``documents``.
 
     Raises:
         RequestError: with file and row of the first fault; data/ is then unchanged.
         LexveilError: if an address cannot be read; data/ is then unchanged, and the same call
             resumes from there.
     """
-    sources = dict(corpus) if isinstance(corpus, Mapping) else {"": corpus} if corpus else {}
-    _check_request(sources, [*documents, *named.values()], text_column, wanted, model)
+    request.check()
     check_project(root)
-    corpus_files = {
-        name: find_sources([path]) for name, path in sources.items() if isinstance(path, Path)
-    }
-    document_files = find_sources(documents)
+    sources = request.sources
+    files = {name: find_sources([path]) for name, path in sources.items() if isinstance(path, Path)}
+    document_files = find_sources(request.documents)
     addresses = {name: address for name, address in sources.items() if isinstance(address, str)}
-    plans = plan_samples(addresses, wanted, text_column, root)
+    plans = plan_samples(addresses, request.wanted, request.text_column, root)
     notes = list[str]()
     written = dict[str, CorpusReport]()
     sets = None
-    if model is not None and set_base(root, base := _base(model)):
+    if request.model is not None and set_base(root, base := _base(request.model)):
         notes.append(f"params.yaml: embeddings.base is now {base}")
     with tracked_replacement(root) as partial:
         # Documents first: they are few, and a fault in them should not wait for a large corpus.
-        if documents or named:
+        if request.documents or request.named:
             folder = partial / "documents"
-            sets = write_documents(document_files, folder, text_column, pairs, named)
+            sets = write_documents(
+                document_files, folder, request.text_column, request.pairs, request.named
+            )
         for name in sources:
             folder = partial / "corpus" / name
             if name in plans:
                 written[name] = stream_corpus(plans[name], folder, root)
             else:
-                written[name] = write_corpus(corpus_files[name], folder, text_column)
-        if model is not None:
+                written[name] = write_corpus(files[name], folder, request.text_column)
+        if request.model is not None:
             write_no_corpus(partial / "corpus")
         notes += complete(root, partial)
     if plans:
         forget(root)
     notes += [*_notes(sets or {}, written), *_note_on_samples(root, bool(sets))]
     return DataReport(written.get("", written) if sources else None, sets, notes)
-
-
-def _check_request(
-    sources: Mapping[str, Path | str],
-    documents: Sequence[Path],
-    text_column: str,
-    wanted: SampleRequest,
-    model: str | None,
-) -> None:
-    if not sources and not documents and model is None:
-        raise RequestError(
-            f"nothing to use; give {option('corpus')} PATH, {option('documents')} PATH or both"
-        )
-    if sources and model is not None:
-        raise RequestError(
-            f"{option('model')} {model} replaces {option('corpus')}; give one of the two"
-        )
-    if not text_column:
-        raise RequestError(
-            f"{option('text_column')}: the name is empty; give that of the column of texts"
-        )
-    for name in filter(None, sources):
-        if not re.fullmatch(NAME, name):
-            raise RequestError(
-                f"{option('corpus')} {shown(name)}=…: a source's name is of a-z, 0-9, _ and -"
-            )
-    if wanted != SampleRequest() and not any(
-        isinstance(source, str) for source in sources.values()
-    ):
-        raise RequestError(
-            f"{option('max_documents')}, {option('share')} and {option('shards')} need an address"
-        )
 
 
 def _base(model: str) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -141,47 +140,74 @@ def write_documents(
             "the files"
         )
     folder.mkdir(parents=True)
-    schema = SCHEMA.append(pa.field(CONTEXT, pa.string())) if pairs == "first" else SCHEMA
-    progress = Progress("documents", 0, "documents")
-    places: dict[str, tuple[Source, int]] = {}
-    reports: dict[str, DocumentSetReport] = {}
-    contexts = Counter[str]()
-
-    def rows(dataset: str, source: Source, table: InputTable) -> Iterator[dict[str, str | None]]:
-        seen = dict.fromkeys(table.columns)
-        before = len(places)
-        for row in table.rows:
-            seen |= dict.fromkeys(row.values)
-            taken = normalised(table, row, text_column, dataset)
-            doc_id = str(taken["doc_id"])
-            if doc_id in places:
-                other, line = places[doc_id]
-                both = f"{other.location(line)} and {source.location(row.line)}"
-                raise RequestError(f"{both} have the same doc_id; make ids unique over all files")
-            places[doc_id] = (source, row.line)
-            progress.advance(1)
-            if pairs == "first" and taken["text_b"] is not None:
-                taken = _without_second(taken, source.location(row.line))
-                contexts[dataset] += 1
-            yield taken
-        dropped = [column for column in seen if column != text_column and column not in OTHERS]
-        unsplit = "split" not in seen and ("label" in seen or "attribute" in seen)
-        reports[dataset] = DocumentSetReport(
-            rows=len(places) - before,
-            contexts=contexts[dataset],
-            made_ids="doc_id" not in table.columns,
-            unsplit=unsplit,
-            dropped_columns=dropped,
-        )
-
+    writer = _SetWriter(folder, text_column, pairs)
     for dataset, source in _named_sets(sources, named).items():
-        with open_table(source, text_column, OTHERS, tell=tell_dialect) as table:
-            write_set(rows(dataset, source, table), folder / f"{dataset}.parquet", schema)
-    if pairs == "first" and not contexts:
+        writer.write(dataset, source)
+    if pairs == "first" and not any(report.contexts for report in writer.reports.values()):
         raise RequestError(
             f"{option('pairs')} first: no row of the documents has a second text (column `text_b`)"
         )
-    return reports
+    return writer.reports
+
+
+class _SetWriter:
+    """Writer of document sets whose ids are unique over all of them.
+
+    Attributes:
+        reports: report about each set that was written.
+    """
+
+    def __init__(self, folder: Path, text_column: str, pairs: str) -> None:
+        self.reports: dict[str, DocumentSetReport] = {}
+        self._folder = folder
+        self._text_column = text_column
+        self._takes_first = pairs == "first"
+        self._places: dict[str, tuple[Source, int]] = {}
+        self._progress = Progress("documents", 0, "documents")
+
+    def write(self, dataset: str, source: Source) -> None:
+        """Write one set, and report about it."""
+        schema = SCHEMA.append(pa.field(CONTEXT, pa.string())) if self._takes_first else SCHEMA
+        with open_table(source, self._text_column, OTHERS, tell=tell_dialect) as table:
+            rows = self._rows(dataset, source, table)
+            write_set(rows, self._folder / f"{dataset}.parquet", schema)
+
+    def _rows(
+        self, dataset: str, source: Source, table: InputTable
+    ) -> Iterator[dict[str, str | None]]:
+        seen = dict.fromkeys(table.columns)
+        n_rows = 0
+        n_contexts = 0
+        for row in table.rows:
+            seen |= dict.fromkeys(row.values)
+            taken = normalised(table, row, self._text_column, dataset)
+            self._note_id(str(taken["doc_id"]), source, row.line)
+            self._progress.advance(1)
+            n_rows += 1
+            if self._takes_first and taken["text_b"] is not None:
+                taken = _without_second(taken, source.location(row.line))
+                n_contexts += 1
+            yield taken
+        known = (self._text_column, *OTHERS)
+        self.reports[dataset] = DocumentSetReport(
+            rows=n_rows,
+            contexts=n_contexts,
+            made_ids="doc_id" not in table.columns,
+            unsplit="split" not in seen and ("label" in seen or "attribute" in seen),
+            dropped_columns=[column for column in seen if column not in known],
+        )
+
+    def _note_id(self, doc_id: str, source: Source, line: int) -> None:
+        """Note the place of an id.
+
+        Raises:
+            RequestError: if another row has it.
+        """
+        if doc_id in self._places:
+            other, other_line = self._places[doc_id]
+            both = f"{other.location(other_line)} and {source.location(line)}"
+            raise RequestError(f"{both} have the same doc_id; make ids unique over all files")
+        self._places[doc_id] = (source, line)
 
 
 def _named_sets(sources: Iterable[Source], named: Mapping[str, Path]) -> dict[str, Source]:

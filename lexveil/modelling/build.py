@@ -66,7 +66,7 @@ def prepare_project(
         say("the texts are those of the last time")
         return
     try:
-        data_store.use(_by_source(corpus, sources, work / SPLIT), [], "text", work)
+        data_store.use(data_store.DataRequest(_by_source(corpus, sources, work / SPLIT)), work)
     finally:
         shutil.rmtree(work / SPLIT, ignore_errors=True)
     write_json(wanted, taken)

@@ -50,7 +50,7 @@ def test_default_use_status_and_a_killed_use(real: Path, tmp_path: Path) -> None
     digest = hashlib.md5(new.read_bytes()).hexdigest()
     web = write(tmp_path / "web.csv", [{"text": "a b"}, {"text": "c"}, {"text": ""}])
     tickets = write(tmp_path / "tickets.jsonl", [{"text": "d"}])
-    summary = data_store.use({"web": web, "tickets": tickets}, [], "text", real)
+    summary = data_store.use(data_store.DataRequest({"web": web, "tickets": tickets}), real)
     assert (real / ".dvc/cache/files/md5" / digest[:2] / digest[2:]).exists()
     assert {name: facts.documents for name, facts in summary.corpus.items()} == {
         "web": 2,
@@ -63,7 +63,7 @@ def test_default_use_status_and_a_killed_use(real: Path, tmp_path: Path) -> None
         list((real / ".lexveil").iterdir()) == [] and (real / ".gitignore").read_bytes() == ignored
     )
     with pytest.raises(RequestError, match=r"corpus \.\./x=…: a source's name"):
-        data_store.use({"../x": web}, [], "text", real)
+        data_store.use(data_store.DataRequest({"../x": web}), real)
 
     next((real / "data/corpus/web").iterdir()).unlink()
     assert data_store.status(real).tracked == "changed"

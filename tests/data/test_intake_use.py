@@ -47,7 +47,7 @@ def test_every_form_gives_the_same_documents_and_corpus(
     root: Path, tmp_path: Path, ending: str
 ) -> None:
     file = write(tmp_path / f"set.{ending}", ROWS)
-    data_store.use(file, [file], "text", root)
+    data_store.use(data_store.DataRequest(file, [file]), root)
     assert shards(root) == [{"text": text, "timestamp": None, "url": None} for text in TEXTS]
     empty = {"split": "all", "text_b": None, "label": None, "attribute": None}
     rows = [
@@ -62,7 +62,7 @@ def test_how_a_file_is_read_is_said_where_its_name_does_not(
 ) -> None:
     file = tmp_path / "set.csv"
     file.write_bytes(f"text;label\n{SECRET} here;1\n".encode("utf-16"))
-    data_store.use(file, [file], "text", root)
+    data_store.use(data_store.DataRequest(file, [file]), root)
     said = [line for line in capsys.readouterr().err.splitlines() if "read" in line]
     assert said == [f"{file}: read with a semicolon between fields and as UTF-16"] * 2
     assert document_set(root, "set")[0]["label"] == "1"
@@ -90,7 +90,9 @@ def test_users_ids_labels_and_splits_are_kept(root: Path, tmp_path: Path, ending
             "stars": 1,
         },
     ]
-    summary = data_store.use(None, [write(tmp_path / f"x.{ending}", rows)], "text", root)
+    summary = data_store.use(
+        data_store.DataRequest(None, [write(tmp_path / f"x.{ending}", rows)]), root
+    )
     assert document_set(root, "x") == [
         {"doc_id": "7", "split": "dev", "text": "a", "text_b": "b", "label": "1", "attribute": "f"},
         {
@@ -104,7 +106,10 @@ def test_users_ids_labels_and_splits_are_kept(root: Path, tmp_path: Path, ending
     ]
     assert "documents/x: columns dropped: `stars`" in summary.notes
     summary = data_store.use(
-        None, [write(tmp_path / f"y.{ending}", [{"text": "a", "label": 1}])], "text", root
+        data_store.DataRequest(
+            None, [write(tmp_path / f"y.{ending}", [{"text": "a", "label": 1}])]
+        ),
+        root,
     )
     assert any(
         "documents/y: utility and attack are not evaluated" in note for note in summary.notes
@@ -134,7 +139,7 @@ def test_another_text_column(root: Path, tmp_path: Path) -> None:
         {"review": "good", "text": SECRET, "url": "http://x", "timestamp": "2001-01-01T00:00:00Z"}
     ]
     file = write(tmp_path / "r.jsonl", rows)
-    data_store.use(file, [file], "review", root)
+    data_store.use(data_store.DataRequest(file, [file], "review"), root)
     assert shards(root) == [
         {"text": "good", "timestamp": "2001-01-01T00:00:00Z", "url": "http://x"}
     ]
@@ -150,7 +155,7 @@ def test_blank_rows_of_a_corpus_are_skipped_and_counted(root: Path, tmp_path: Pa
         {"other": 1},
         {"text": "b"},
     ]
-    summary = data_store.use(write(tmp_path / "c.jsonl", rows), [], "text", root)
+    summary = data_store.use(data_store.DataRequest(write(tmp_path / "c.jsonl", rows)), root)
     assert [row["text"] for row in shards(root)] == ["a", "b"] and summary.corpus.skipped_blank == 4
     assert "corpus: 4 rows without text were skipped" in summary.notes
 
@@ -164,7 +169,9 @@ def test_a_corpus_is_cut_into_shards_and_the_same_bytes_come_twice(
     monkeypatch.setattr(corpus, "write_shards", partial(corpus.write_shards, shard_bytes=20_000))
     trees = []
     for _ in range(2):
-        assert data_store.use(tmp_path / "in", [], "text", root).corpus.shards == 7  # 130 kB
+        assert (
+            data_store.use(data_store.DataRequest(tmp_path / "in"), root).corpus.shards == 7
+        )  # 130 kB
         trees.append(tree(root / "data/corpus"))
     assert trees[0] == trees[1]
     assert [one["text"] for one in shards(root)] == [
@@ -173,11 +180,13 @@ def test_a_corpus_is_cut_into_shards_and_the_same_bytes_come_twice(
 
 
 def test_the_other_side_stays_or_is_the_default(root: Path, tmp_path: Path) -> None:
-    summary = data_store.use(None, [write(tmp_path / "a.jsonl", ROWS)], "text", root)
+    summary = data_store.use(
+        data_store.DataRequest(None, [write(tmp_path / "a.jsonl", ROWS)]), root
+    )
     assert any(note.startswith("corpus: none was given") for note in summary.notes)
     assert len(shards(root)) == 350
     kept = tree(root / "data/documents")
-    summary = data_store.use(write(tmp_path / "c.jsonl", ROWS), [], "text", root)
+    summary = data_store.use(data_store.DataRequest(write(tmp_path / "c.jsonl", ROWS)), root)
     assert tree(root / "data/documents") == kept
     assert len(shards(root)) == 3
     assert not any("none" in note for note in summary.notes)
@@ -195,7 +204,9 @@ def test_it_says_how_many_of_new_texts_the_report_will_show(
     (root / "params.yaml").write_text(
         params.replace("samples: null", f"samples: {samples}"), encoding="utf-8"
     )
-    summary = data_store.use(None, [write(tmp_path / "a.jsonl", ROWS)], "text", root)
+    summary = data_store.use(
+        data_store.DataRequest(None, [write(tmp_path / "a.jsonl", ROWS)]), root
+    )
     assert any("report.samples of params.yaml is 4" in note for note in summary.notes) == (
         samples == "4"
     )
@@ -261,7 +272,7 @@ def test_what_is_wrong_is_said_in_one_line_and_nothing_is_touched(
     (tmp_path / "in" / name).write_bytes(content)
     corpus, sets = (tmp_path / "in", []) if given == "corpus" else (None, [tmp_path / "in"])
     with pytest.raises(RequestError) as error:
-        data_store.use(corpus, sets, "text", root)
+        data_store.use(data_store.DataRequest(corpus, sets), root)
     message = str(error.value)
     assert error.value.exit_code == 2 and "\n" not in message and SECRET not in message
     assert all(part in message for part in (name, *said))
@@ -274,13 +285,13 @@ def test_a_duplicate_id_across_files_names_both(root: Path, tmp_path: Path) -> N
     with pytest.raises(
         RequestError, match=r"a\.csv, line 3 and .*b\.parquet, row 2 have the same doc_id"
     ):
-        data_store.use(None, [tmp_path / "in"], "text", root)
+        data_store.use(data_store.DataRequest(None, [tmp_path / "in"]), root)
 
 
 def test_data_that_dvc_has_not_saved_is_not_replaced(root: Path, tmp_path: Path) -> None:
     file = write(tmp_path / "a.jsonl", ROWS)
     kept = write(root / "data/corpus/mine.json.gz", ROWS)
-    for replace in (partial(data_store.use, file, [], "text"), data_store.use_default):
+    for replace in (partial(data_store.use, data_store.DataRequest(file)), data_store.use_default):
         with pytest.raises(RequestError, match="dvc add data"):
             replace(root)
     assert kept.exists()
@@ -298,7 +309,7 @@ def test_when_dvc_fails_the_old_data_comes_back(
 
     monkeypatch.setattr(dvc_graph, "track", failing)
     with pytest.raises(LexveilError, match="the lock is taken"):
-        data_store.use(write(tmp_path / "a.jsonl", ROWS), [], "text", root)
+        data_store.use(data_store.DataRequest(write(tmp_path / "a.jsonl", ROWS)), root)
     assert tree(root / "data") == before
     assert (root / "data.dvc").read_text() == "old\n"
     assert list((root / ".lexveil").iterdir()) == []
@@ -317,7 +328,7 @@ def test_a_killed_use_can_be_repeated(root: Path, tmp_path: Path, moment: str) -
         (root / data_store.PARTIAL).rename(root / "data")
         write(root / "data/documents/new.parquet", ROWS)
         kept = tree(root / "data/documents")
-    data_store.use(write(tmp_path / "a.jsonl", ROWS), [], "text", root)
+    data_store.use(data_store.DataRequest(write(tmp_path / "a.jsonl", ROWS)), root)
     assert len(shards(root)) == 3
     assert tree(root / "data/documents") == kept
     assert list((root / ".lexveil").iterdir()) == []
@@ -332,7 +343,7 @@ def test_files_that_are_kept_are_links_and_never_written(root: Path, tmp_path: P
     cache.hardlink_to(old)
     cache.chmod(0o444)
     content = cache.read_bytes()
-    data_store.use(write(tmp_path / "a.jsonl", ROWS), [], "text", root)
+    data_store.use(data_store.DataRequest(write(tmp_path / "a.jsonl", ROWS)), root)
     assert old.stat().st_ino == cache.stat().st_ino
     data_store.use_default(root)
     assert cache.read_bytes() == content
@@ -349,11 +360,11 @@ def test_a_model_takes_the_place_of_a_corpus(
     (root / "params.yaml").write_text(text, encoding="utf-8")
     file = write(tmp_path / "a.jsonl", ROWS)
     with pytest.raises(RequestError, match="model toy replaces"):
-        data_store.use(file, [], "text", root, model="toy")
+        data_store.use(data_store.DataRequest(file, model="toy"), root)
     with pytest.raises(RequestError, match="there is no model other"):
-        data_store.use(None, [file], "text", root, model="other")
+        data_store.use(data_store.DataRequest(None, [file], model="other"), root)
     assert not (root / "data").exists()
-    summary = data_store.use(None, [file], "text", root, model="toy")
+    summary = data_store.use(data_store.DataRequest(None, [file], model="toy"), root)
     assert summary.notes[0] == f"params.yaml: embeddings.base is now toy@{packaged.hash[:12]}"
     assert summary.corpus is None and shards(root) == []
     found = data_store.status(root).corpus

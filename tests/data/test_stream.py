@@ -64,7 +64,7 @@ def root(root: Path) -> Path:
 def use(
     root: Path, address: str = "far://c4/en", wanted: SampleRequest = ALL
 ) -> data_store.DataReport:
-    return data_store.use(address, [], "text", root, wanted)
+    return data_store.use(data_store.DataRequest(address, wanted=wanted), root)
 
 
 def corpus(root: Path) -> dict[str, list[str]]:
@@ -424,7 +424,8 @@ def test_files_and_addresses_side_by_side(root: Path, tmp_path: Path) -> None:
     put("c4/en", *SHARDS)
     (tmp_path / "t.txt").write_text("ticket\n")
     summary = data_store.use(
-        {"web": "far://c4/en", "tickets": tmp_path / "t.txt"}, [], "text", root, ALL
+        data_store.DataRequest({"web": "far://c4/en", "tickets": tmp_path / "t.txt"}, wanted=ALL),
+        root,
     )
     assert (
         set(summary.corpus) == {"web", "tickets"}
@@ -433,7 +434,7 @@ def test_files_and_addresses_side_by_side(root: Path, tmp_path: Path) -> None:
     # The other side's documents can change without the corpus, and it stays with where it came
     # from.
     kept = tree(root / "data/corpus")
-    data_store.use(None, [tmp_path / "t.txt"], "text", root)
+    data_store.use(data_store.DataRequest(None, [tmp_path / "t.txt"]), root)
     assert tree(root / "data/corpus") == kept
     drawn = sample(root / "data/corpus", tmp_path / "s.parquet", PARAMS, MachineParams())
     assert drawn == {"tickets": 1, "web": 600}
@@ -447,7 +448,7 @@ def test_requests_that_make_no_sense(
     with pytest.raises(RequestError, match="has 4 shards, from 0"):
         use(root, wanted=SampleRequest(shards=(2, 4)))
     with pytest.raises(RequestError, match="need an address"):
-        data_store.use(tmp_path / "t.txt", [], "text", root, ALL)
+        data_store.use(data_store.DataRequest(tmp_path / "t.txt", wanted=ALL), root)
     monkeypatch.setattr(corpus_sampling.shutil, "disk_usage", lambda _: SimpleNamespace(free=100))
     with pytest.raises(RequestError, match=r"100 bytes are free\. Free some, or take less"):
         use(root)
