@@ -4,9 +4,8 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
@@ -29,6 +28,7 @@ from lexveil.paths import AUDITS
 from lexveil.privatization.settings import resolve_settings
 from lexveil.request import MechanismName, StrategyName
 from lexveil.runtime.project import find_root, prepare
+from lexveil.runtime.tables import read_object
 
 Epsilon = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Words = Annotated[int, Field(ge=2)]
@@ -101,6 +101,38 @@ def requested_audits(
     return list(dict.fromkeys(combinations))
 
 
+def _result_file(name: str) -> Path:
+    return AUDITS / f"{name}.json"
+
+
+@task(name="audit", task_run_name="{name}", cache_policy=NO_CACHE, persist_result=False, retries=0)
+def audit_one(name: str, command: list[str], until: float) -> State[Any]:
+    """Run one audit as a separate process, which can be ended."""
+    out = _result_file(name)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.unlink(missing_ok=True)
+    _, line = run_command(command, until)
+    if not out.exists():
+        return Failed(
+            message=line.removeprefix("lexveil audit: ") or "the audit ended without a result"
+        )
+    result = read_object(out)
+    if result["violation"]:
+        return Failed(name="Violated", message=f"the claimed ε of {result['epsilon']} is violated")
+    if result["no_guarantee"]:
+        return Completed(message="no claim")
+    return Completed(message=result.get("verdict", "no violation found"))
+
+
+def _rows(name: str) -> Iterator[dict[str, object]]:
+    """Yield the rows of the table about one audit; none if it ended without a result."""
+    result = read_object(_result_file(name))
+    for row in result.get("audits", ()):
+        run = {key: result[key] for key in ("mechanism", "strategy", "epsilon")}
+        columns = ("place", "method", "claimed", "audited", "verdict")
+        yield run | {column: row.get(column) for column in columns}
+
+
 @flow(
     name="audit", persist_result=False, retries=0, on_failure=[on_failure], on_crashed=[on_failure]
 )
@@ -131,43 +163,14 @@ def audit(
         load_params(), load_configuration(), mechanisms, strategies, epsilons
     )
     states: dict[str, State[Any]] = {}
-    rows: list[dict[str, object]] = []
-
-    @task(
-        name="audit", task_run_name="{name}", cache_policy=NO_CACHE, persist_result=False, retries=0
-    )
-    def audit_one(name: str, combination: Combination, until: float) -> State[Any]:
-        """Run one audit as a separate process, which can be ended."""
-        out = AUDITS / f"{name}.json"
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.unlink(missing_ok=True)
-        _, line = run_command(audit_command(combination, words, samples, out), until)
-        if not out.exists():
-            return Failed(
-                message=line.removeprefix("lexveil audit: ") or "the audit ended without a result"
-            )
-        result = json.loads(out.read_text(encoding="utf-8"))
-        run = {name: result[name] for name in ("mechanism", "strategy", "epsilon")}
-        columns = ("place", "method", "claimed", "audited", "verdict")
-        rows.extend(
-            run | {column: row.get(column) for column in columns} for row in result["audits"]
-        )
-        if result["violation"]:
-            return Failed(
-                name="Violated", message=f"the claimed ε of {result['epsilon']} is violated"
-            )
-        return Completed(
-            message="no claim"
-            if result["no_guarantee"]
-            else result.get("verdict", "no violation found")
-        )
-
     with exclusive() as until:
         for combination in requested:
             name = "-".join(map(str, combination))
-            state = states[name] = audit_one(name, combination, until, return_state=True)
+            command = audit_command(combination, words, samples, _result_file(name))
+            state = states[name] = audit_one(name, command, until, return_state=True)
             if not state.is_completed() and state.name != "Violated":
                 break
+    rows = [row for name in states for row in _rows(name)]
     show_table("lexveil-audit", rows, f"{len(states)} of {len(requested)} audits made")
     return _verdict(states)
 

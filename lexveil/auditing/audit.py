@@ -26,11 +26,12 @@ import numpy as np
 import numpy.typing as npt
 
 from lexveil import paths
-from lexveil.accounting.budgets import SEGMENTATION_OF
+from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
 from lexveil.artifacts.bigrams import load_bigrams
 from lexveil.artifacts.embeddings import read_words
 from lexveil.artifacts.mechanisms import Prepared
 from lexveil.artifacts.model import Model
+from lexveil.artifacts.project import Project
 from lexveil.auditing.distributions import IN_CONTEXT, ON_LISTS, AuditedSpace
 from lexveil.auditing.exact import bounds_audit, exact_audit, gumbel_bounds
 from lexveil.auditing.findings import AuditFinding, AuditResult
@@ -229,11 +230,15 @@ def audit(
     if out is not None and not out.parent.is_dir():
         raise RequestError(f"{option('out')} {out}: there is no such folder")
     using = Model.load(project, model)
-    if request.strategy == SENTENCES:
-        result = audit_sentences(request, using)
-        if out is not None:
-            write_json(result.as_dict(), out)
-        return result
+    is_of_sentences = request.strategy == SENTENCES
+    result = (audit_sentences if is_of_sentences else _audit_words)(request, using)
+    if out is not None:
+        write_json(result.as_dict(), out)
+    return result
+
+
+def _audit_words(request: AuditRequest, using: Model) -> AuditResult:
+    """Audit a mechanism that replaces words."""
     if request.bank is not None:
         raise RequestError(f"{option('bank')} is of sentences; add {option('strategy')} S5")
     params = using.params
@@ -263,28 +268,32 @@ def audit(
         )
     shared.embedding(made, space)
     if made.mechanism.no_guarantee is None:
-        with tempfile.TemporaryDirectory(prefix="lexveil-audit-") as folder:
-            shared.findings += audit_written_texts(
-                request,
-                using.project,
-                policy,
-                Path(folder, "written"),
-                shared.error,
-                shared.generator("texts"),
-            )
-            shared.findings += audit_releases(
-                request,
-                using.project,
-                policy,
-                Path(folder, "released"),
-                shared.epsilons,
-                shared.error,
-                shared.generator("documents"),
-            )
-    result = _result(shared, using, made, settings)
-    if out is not None:
-        write_json(result.as_dict(), out)
-    return result
+        _audit_toy_projects(shared, using.project, policy)
+    return _result(shared, using, made, settings)
+
+
+def _audit_toy_projects(shared: _Audit, project: Project, policy: Policy) -> None:
+    """Audit releases of two toy projects: what is written in texts of many words, and the charges
+    and records of releases of few words, whose distributions show as a whole.
+    """
+    with tempfile.TemporaryDirectory(prefix="lexveil-audit-") as folder:
+        shared.findings += audit_written_texts(
+            shared.request,
+            project,
+            policy,
+            Path(folder, "written"),
+            shared.error,
+            shared.generator("texts"),
+        )
+        shared.findings += audit_releases(
+            shared.request,
+            project,
+            policy,
+            Path(folder, "released"),
+            shared.epsilons,
+            shared.error,
+            shared.generator("documents"),
+        )
 
 
 def _result(shared: _Audit, using: Model, made: Prepared, settings: Settings) -> AuditResult:

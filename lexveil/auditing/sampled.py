@@ -9,6 +9,7 @@ losses that would have been detected.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -114,14 +115,7 @@ def sampled_audit(
     samples = min(map(len, draws))
     quarter = samples // 4
     half = samples - 2 * quarter
-    counts = [
-        [np.bincount(codes[start : start + quarter]) for codes in draws] for start in (0, quarter)
-    ]
-    width = max(len(row) for rows in counts for row in rows)
-    order, choose = (
-        np.array([np.pad(row, (0, width - len(row))) for row in rows], dtype=np.int64)
-        for rows in counts
-    )
+    order, choose = _counts(draws, quarter)
     comparisons = min(comparisons, int(_claimed(allowed).sum()))
     if not comparisons:
         power = dict.fromkeys(map(str, POWERED))
@@ -146,21 +140,30 @@ def sampled_audit(
         seen = (_seen(tested[a], event), _seen(tested[b], event))
         loss = loss_bound(seen[0], seen[1], half, half, error)
         bounds.append(Comparison((a, b), float(allowed[a, b]), loss, seen, int(event.sum())))
-
-    def ratio(bound: Comparison) -> float:
-        return (
-            bound.loss / bound.allowed
-            if bound.allowed > 0
-            else np.inf
-            if bound.loss > 0
-            else -np.inf
-        )
-
-    worst = max(bounds, key=ratio)
-    audited = max(0.0, epsilon * ratio(worst))
+    worst = max(bounds, key=_ratio)
+    audited = max(0.0, epsilon * _ratio(worst))
     violation = any(bound.loss > bound.allowed * (1 + RELATIVE) for bound in bounds)
     power = {str(share): power_at(1.0, share, half, comparisons, confidence) for share in POWERED}
     return SampledResult(epsilon, audited, confidence, comparisons, half, worst, violation, power)
+
+
+def _counts(draws: Sequence[Ids], quarter: int) -> tuple[Ids, Ids]:
+    """Return how often each output was drawn for each input, (k, W): in the first quarter of the
+    samples, and in the second one.
+    """
+    width = 1 + max(int(codes[: 2 * quarter].max()) for codes in draws)
+    first, second = (
+        [np.bincount(codes[start : start + quarter], minlength=width) for codes in draws]
+        for start in (0, quarter)
+    )
+    return np.array(first, dtype=np.int64), np.array(second, dtype=np.int64)
+
+
+def _ratio(bound: Comparison) -> float:
+    """Return the proven loss in proportion to the claim."""
+    if bound.allowed > 0:
+        return bound.loss / bound.allowed
+    return math.inf if bound.loss > 0 else -math.inf
 
 
 def _claimed(allowed: Floats) -> npt.NDArray[np.bool_]:

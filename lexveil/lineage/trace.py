@@ -190,21 +190,19 @@ def owner_of(known: History, artifact: Path) -> str:
     Raises:
         RequestError: if there is no such stage, or it has not run.
     """
-    inside = []
-    for stage in known.graph.stages.values():
-        for out in stage.outs:
-            if artifact == out or out in artifact.parents:
-                if any(known.outputs[output.as_posix()][1] is None for output in stage.outs):
-                    raise RequestError(
-                        f"{artifact} is made by stage {stage.name}, which has not run yet; "
-                        "`lexveil run` runs it"
-                    )
-                return stage.name
-            if artifact in out.parents:
-                inside.append(out)
-    if inside:
+    makers = {out: stage for stage in known.graph.stages.values() for out in stage.outs}
+    stage = next((makers[path] for path in (artifact, *artifact.parents) if path in makers), None)
+    if stage is not None:
+        if any(known.outputs[output.as_posix()][1] is None for output in stage.outs):
+            raise RequestError(
+                f"{artifact} is made by stage {stage.name}, which has not run yet; "
+                "`lexveil run` runs it"
+            )
+        return stage.name
+    inside = next((out for out in makers if artifact in out.parents), None)
+    if inside is not None:
         raise RequestError(
-            f"{artifact} is a folder with outputs of several stages; name one, such as {inside[0]}"
+            f"{artifact} is a folder with outputs of several stages; name one, such as {inside}"
         )
     raise RequestError(
         f"{artifact} is not made by any stage of dvc.yaml; outputs are listed by `dvc stage list`"

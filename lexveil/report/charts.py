@@ -236,32 +236,39 @@ class Chart:
         """The series in pixels. On a logarithmic axis, points of several series at one value stand
         side by side, so that no error bar hides another.
         """
-        x = self.x_scale
-        y = self.y_scale
-        drawn = []
-        for place, line in enumerate(self.series):
-            bars = any(point.y_ends for point in line.points) and self.x.is_log
-            shift = DODGE * (place - (len(self.series) - 1) / 2) * bars
-            marks = []
-            for number, point in enumerate(line.points, 1):
-                left = round(x(point.x) + shift, 1)
-                top = y(point.y)
-                path = f"M{left} {y(point.y_ends[0])}V{y(point.y_ends[1])}" if point.y_ends else ""
-                path += f"M{x(point.x_ends[0])} {top}H{x(point.x_ends[1])}" if point.x_ends else ""
-                size = round(0.6 + 0.7 * number / len(line.points), 2) if self.is_path else 1
-                ring = None if point.expected is None else y(point.expected)
-                marks.append(PlacedPoint(left, top, size, self.said_of(line, point), path, ring))
-            style = f"s{PLACES.get(line.label, place) % STYLES}"
-            drawn.append(
-                PlacedSeries(
-                    line.label, style, " ".join(f"{mark.x},{mark.y}" for mark in marks), marks
-                )
-            )
+        drawn = [self._placed(line, place) for place, line in enumerate(self.series)]
         if self.clean is not None:
-            title = f"{CLEAN_TEXTS}: {self.y.what} {self.y.show(self.clean[1])}"
-            mark = PlacedPoint(x(self.clean[0]), y(self.clean[1]), 1, title, "", None)
+            across, up = self.clean
+            title = f"{CLEAN_TEXTS}: {self.y.what} {self.y.show(up)}"
+            mark = PlacedPoint(self.x_scale(across), self.y_scale(up), 1, title, "", None)
             drawn.append(PlacedSeries(CLEAN_TEXTS, "star", "", [mark]))
         return drawn
+
+    def _placed(self, line: Series, place: int) -> PlacedSeries:
+        """Return one series in pixels; ``place`` is its number on the chart."""
+        has_bars = any(point.y_ends for point in line.points) and self.x.is_log
+        shift = DODGE * (place - (len(self.series) - 1) / 2) if has_bars else 0.0
+        marks = []
+        for number, point in enumerate(line.points, 1):
+            size = round(0.6 + 0.7 * number / len(line.points), 2) if self.is_path else 1
+            marks.append(self._mark(line, point, shift, size))
+        style = f"s{PLACES.get(line.label, place) % STYLES}"
+        polyline = " ".join(f"{mark.x},{mark.y}" for mark in marks)
+        return PlacedSeries(line.label, style, polyline, marks)
+
+    def _mark(self, line: Series, point: ChartPoint, shift: float, size: float) -> PlacedPoint:
+        """Return one point in pixels, with its error bars."""
+        x = self.x_scale
+        y = self.y_scale
+        left = round(x(point.x) + shift, 1)
+        top = y(point.y)
+        bars = ""
+        if point.y_ends:
+            bars += f"M{left} {y(point.y_ends[0])}V{y(point.y_ends[1])}"
+        if point.x_ends:
+            bars += f"M{x(point.x_ends[0])} {top}H{x(point.x_ends[1])}"
+        ring = None if point.expected is None else y(point.expected)
+        return PlacedPoint(left, top, size, self.said_of(line, point), bars, ring)
 
     def said_of(self, line: Series, point: ChartPoint) -> str:
         """Return the tooltip of a point."""
@@ -331,13 +338,9 @@ def lines(
 
 def middle(value: Known) -> float:
     """Return the value at which a point is drawn: the mean, the share, or the number itself."""
-    return (
-        value.mean
-        if isinstance(value, MeanSd)
-        else value.share
-        if isinstance(value, Interval)
-        else value
-    )
+    if isinstance(value, MeanSd):
+        return value.mean
+    return value.share if isinstance(value, Interval) else value
 
 
 def bar(value: Known) -> Ends | None:
