@@ -23,6 +23,7 @@ from lexveil.mechanisms import mechanism_names
 from lexveil.parameters import Documented, ListFile, OneOf, Section, refused, validated
 from lexveil.protection import DEFAULT as DEFAULT_LEVEL
 from lexveil.protection import LevelName
+from lexveil.screen_parts import NONE, chosen_parts
 
 # the ledger counts in units of the first; with less, noise overflows
 SMALLEST_EPSILON = 1e-9
@@ -43,7 +44,7 @@ OF_SENTENCES = ("bank", "unit", "sentences")
 OF_WORDS = (
     *("document_budget", "recovery", "average_words", "max_token_epsilon"),
     *("consistent", "keep_layout", "stopwords", "punctuation", "oov", "shares", "share_list"),
-    *("unscreened", "detector", "spacy_model", "protect", "allow", "types", "pseudonyms"),
+    *("detector", "spacy_model", "protect", "allow", "types", "pseudonyms"),
     "spans_column",
 )
 NUMBER = "NUMBER"  # what an option's value is called that is any number; N is a whole one
@@ -94,6 +95,18 @@ def _delimiter(value: str | None) -> str | None:
     return character
 
 
+def _listed(value: Any) -> Any:
+    """A list of names, as YAML, JSON and Python have it, as one text."""
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else value
+
+
+def _parts(value: str) -> str:
+    try:
+        return ",".join(chosen_parts(value)) or NONE
+    except ValueError as error:
+        raise refused(str(error)) from None
+
+
 def _encoding(value: str | None) -> str | None:
     if value is None:
         return None
@@ -112,6 +125,7 @@ Positive = Annotated[float, BeforeValidator(_float), Field(ge=SMALLEST_EPSILON, 
 Fraction = Annotated[float, BeforeValidator(_float), Field(gt=0, lt=1)]
 Share = Annotated[float, BeforeValidator(_float), Field(ge=0.01, le=10)]
 Count = Annotated[int, BeforeValidator(_int)]
+ScreenParts = Annotated[str, BeforeValidator(_listed), AfterValidator(_parts)]
 
 
 class Options(Documented):
@@ -205,10 +219,11 @@ class Request(Options):
     lexveil.toml)"""
     share_list: Annotated[ListFile | None, OptionHelp("tokens", "FILE@HASH")] = None
     """the public list of the class listed, one word per line (default: lexveil.toml)"""
-    unscreened: Annotated[bool, OptionHelp("tokens")] = False
-    """allow all words in the output, also vulgar and sexual ones, jargon of medicine and computing,
-    and words in no dictionary; by default the nearest other word replaces them, whatever the source
-    was"""
+    screen: Annotated[ScreenParts | None, OptionHelp("tokens", "PART,PART")] = None
+    """the parts of the public list of words that are never put out, whatever the source was: the
+    nearest other word is written. vulgar; jargon, of computing and words in no dictionary; health;
+    crime; religion; names, of persons; none: every word may come out. Of S5 the bank has to be
+    built without them (default: lexveil.toml: release.screen, else all parts)"""
     detector: Annotated[Literal["none", "presidio"] | None, OptionHelp("tokens")] = None
     """detector of names, numbers and the like; its matches are disclosed (default: lexveil.toml)"""
     spacy_model: Annotated[str | None, OptionHelp("tokens", "NAME")] = None

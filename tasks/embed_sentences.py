@@ -35,7 +35,7 @@ def run(params: Params, out: Path) -> int:
     corpus = BankSource(
         name=str(paths.SAMPLE), sha256=sha256(require(paths.SAMPLE, "sample_corpus"))
     )
-    about = choice_of(wanted, params.seed).described()
+    about = choice_of(wanted, params.seed).described(params.model.language)
     about |= {"public": wanted.public, "sources": [corpus]}
     sample = TextSample.of(first_texts(paths.SAMPLE, CANDIDATES))
     return make_bank(out, table, Model.load(Path(), OWN), about, sample).sentences

@@ -343,14 +343,13 @@ def under_strategy(
     )
 
 
-def with_screened_words(text: Measurement) -> Measurement:
-    """Add the screen, which writes the nearest unlisted word in place of a word on a public list:
-    post-processing of each draw.
+def with_screened_words(text: Measurement, parts: Sequence[str]) -> Measurement:
+    """Add the screen, which writes the nearest other word in place of a word of public parts of a
+    list: post-processing of each draw.
     """
     return text.adding(
-        "words of a public list do not come out: where one is drawn its nearest other word "
-        "is written, whatever stood "
-        "there"
+        f"where a word of public lists ({', '.join(parts)}) is drawn, its nearest word of none of "
+        "them is written, whatever stood there"
     )
 
 

@@ -95,6 +95,18 @@ class DetectionRecord(Result):
     other_types: FoundTreatment
 
 
+class ScreenRecord(Result):
+    """The screen: words of public parts of a list that are never put out.
+
+    Attributes:
+        parts: The parts of the list that were chosen.
+        sha256: Of the file of the list.
+    """
+
+    parts: list[str]
+    sha256: Sha256
+
+
 class SentencesRecord(Result):
     """Sentences of a public bank that stand in the place of texts.
 
@@ -299,8 +311,8 @@ class PrivacyRecord(Result):
         shares: Null where all tokens of a document got the same.
         detection: Null where nothing was looked for.
         sentences: Where S5 wrote sentences of a bank; null of words.
-        screen: The public list of words that do not come out: their nearest other word takes their
-            place; null without one.
+        screen: The public words that do not come out: the nearest other word takes their place, and
+            a bank has no sentence with them; null where every word may come out.
         on_unsupported: Whether texts in a script without spaces between words were taken for empty
             ones, and came out empty; null where such an input is refused.
         consistent: Whether equal tokens of a document were replaced alike.
@@ -338,7 +350,7 @@ class PrivacyRecord(Result):
     policy: PolicyRecord
     shares: SharesRecord | None = None
     detection: DetectionRecord | None = None
-    screen: Sha256 | None = None
+    screen: ScreenRecord | None = None
     on_unsupported: Literal["withhold"] | None = None
     sentences: SentencesRecord | None = None
     consistent: Literal["document"] | None

@@ -1,8 +1,9 @@
 """The public list of screened words, which are never put out, and their replacements.
 
-The list is lexveil/models/not_put_out.txt. The replacements of its words follow from a model's
-vectors and are kept in the user's cache, because the search among all words of a large model takes
-a second.
+The list is lexveil/models/not_put_out.txt; each of its parts stands under its name in brackets. A
+request chooses parts, and the words of all of them are screened. Their replacements follow from a
+model's vectors and are kept in the user's cache, because the search among all words of a large
+model takes a second.
 """
 
 from __future__ import annotations
@@ -16,34 +17,61 @@ from typing import NamedTuple
 import numpy as np
 
 from lexveil import paths
+from lexveil.accounting.record import ScreenRecord
 from lexveil.embeddings.exact_search import ExactSearch
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import atomic_file
+from lexveil.screen_parts import PARTS
 from lexveil.types import Flags, Ids, Vectors
 
+LANGUAGE = "en"  # of the words of the list
 
-class ScreenedWords(NamedTuple):
-    """Screened single words in normal form, and the sha256 of the list."""
 
-    words: frozenset[str]
+class ListedWords(NamedTuple):
+    """The words of each part of the list, single and in normal form, and the sha256 of its file."""
+
+    by_part: dict[str, frozenset[str]]
     sha256: str
 
 
 @cache
-def screened_words() -> ScreenedWords:
-    """Return the list of screened words of general English."""
+def listed_words() -> ListedWords:
+    """Return the list of words that are never put out. A word may belong to several parts."""
     file = paths.MODELS / "not_put_out.txt"
-    lines = file.read_text(encoding="utf-8").splitlines()
-    return ScreenedWords(
-        frozenset(line for line in lines if line and line[0] not in "#["), sha256(file)
-    )
+    words: dict[str, list[str]] = {part: [] for part in PARTS}
+    listed = list[str]()
+    for line in file.read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            listed = words[line[1:-1]]
+        elif line and not line.startswith("#"):
+            listed.append(line)
+    return ListedWords({part: frozenset(some) for part, some in words.items()}, sha256(file))
+
+
+@cache
+def screened_words(parts: tuple[str, ...]) -> frozenset[str]:
+    """Return the words of parts of the list."""
+    by_part = listed_words().by_part
+    return frozenset[str]().union(*(by_part[part] for part in parts))
+
+
+def screen_record(parts: Sequence[str]) -> ScreenRecord:
+    """Return the statement of a record: which parts do not come out, of which list."""
+    return ScreenRecord(parts=[*parts], sha256=listed_words().sha256)
 
 
 def is_screened(tokens: Sequence[str], words: frozenset[str]) -> Flags:
-    """Return whether each of n tokens is a screened word, or a collocation with one; (n,)."""
-    return np.fromiter(
-        (not words.isdisjoint(token.split("_")) for token in tokens), np.bool_, len(tokens)
-    )
+    """Return whether each of n tokens holds a screened word: is one, has one between hyphens, or is
+    a collocation with one; (n,). A possessive s makes no other word.
+    """
+    return np.fromiter((_holds(token, words) for token in tokens), np.bool_, len(tokens))
+
+
+def _holds(token: str, words: frozenset[str]) -> bool:
+    whole = token.split("_")
+    forms = {form for word in whole for form in (word, *word.split("-"))}
+    bare = {form.removesuffix("'s") for form in forms}
+    return not words.isdisjoint(forms | bare)
 
 
 def nearest_of_others(vectors: Vectors, screened: Flags) -> Ids | None:

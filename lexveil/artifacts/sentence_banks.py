@@ -29,6 +29,7 @@ import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from lexveil import paths
+from lexveil.accounting.record import ScreenRecord
 from lexveil.accounting.results import Number, Result, Sha256
 from lexveil.artifacts.embeddings import write_arrays
 from lexveil.artifacts.model import Model
@@ -84,7 +85,7 @@ class BankCard(Result):
         seed: By which sentences were chosen.
         least_words: Of a sentence, without punctuation.
         least_known: Share of the words of a sentence that the model knows, at least.
-        screen: Of the list of words that stand in no sentence.
+        screen: The parts of the public list whose words stand in no sentence.
         levels: The levels of protection; none of a bank of too few texts.
     """
 
@@ -100,7 +101,7 @@ class BankCard(Result):
     least_words: int
     most_words: int
     least_known: float
-    screen: Sha256
+    screen: ScreenRecord
     sources: list[BankSource]
     levels: list[BankLevel]
     files: dict[str, Sha256]

@@ -154,7 +154,7 @@ def _releases(
         run = f"{FEW}, {number}"
         made[run] = releasing.in_memory(*texts(8, 1), size * (1 + number / 100), run=run)
     blocks = min(n, LONG)
-    unscreened = replace(releasing, more={"unscreened": True})
+    unscreened = replace(releasing, more={"screen": "none"})
     made[UNSCREENED] = unscreened.in_memory(*texts(n // blocks, blocks), blocks * size, run="long")
     return made
 

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from lexveil.cli.options import CHOSEN, ChosenModel, Count, Json, ModelName, Rows, actions
 from lexveil.cli.output import show
+from lexveil.screen_parts import DEFAULT
 
 if TYPE_CHECKING:
     from lexveil.artifacts.sentence_banks import BankCard
@@ -37,12 +38,13 @@ def build(
     size: Count = 100_000,
     seed: Annotated[int, Parameter(metavar="N")] = 1,
     public: bool = False,
+    screen: Annotated[str, Parameter(metavar="PART,PART")] = DEFAULT,
     json: Json = False,
 ) -> None:
     """Make a bank of the sentences of public texts.
 
     Takes distinct sentences of 3 to 25 words, of which the model knows 95 % at least, without
-    numbers and addresses and words of the public list of words that do not come out; of more than
+    numbers, addresses and words of the public list of words that are never put out; of more than
     are wanted those of the smallest hash.
 
     Args:
@@ -51,6 +53,8 @@ def build(
         text_column: column of the texts
         size: sentences at most
         seed: of the choice of sentences
+        screen: the parts of the public list whose words stand in no sentence: vulgar, jargon,
+            health, crime, religion, names; or none
         public: declare that no private text is among the sources; without it, releases refuse the
             bank
     """
@@ -61,7 +65,12 @@ def build(
     if not sources:
         raise RequestError("the following arguments are required: PUBLIC, a file of public texts")
     options = BankOptions(
-        model=model, text_column=text_column, size=size, seed=seed, is_public=public
+        model=model,
+        text_column=text_column,
+        size=size,
+        seed=seed,
+        is_public=public,
+        screen=screen,
     )
     card = build_bank(sources, output, options)
     show(card.to_dict() if json else card, json, lambda made: _lines(made, output))
@@ -108,6 +117,7 @@ def _lines(card: object, folder: Path) -> list[str]:
         f"{folder}: {card.sentences:,} sentences of {card.least_words} to {card.most_words} words, "
         f"{said}",
         f"of {', '.join(source.name for source in card.sources)}",
+        f"no sentence has a word of these parts: {', '.join(card.screen.parts) or 'none'}",
         f"vectors of model {card.model} ({card.model_sha256[:12]}), {card.dimensions} dimensions",
         *_levels(card),
     ]

@@ -19,10 +19,12 @@ from lexveil.request import (
     MechanismName,
     OnExhausted,
     Request,
+    ScreenParts,
     Share,
     StrategyName,
     as_requested,
 )
+from lexveil.screen_parts import DEFAULT as DEFAULT_SCREEN
 
 SERVER = r"(?i)postgres(ql)?://(?!.*:.*@)(?!.*(passw(or)?d|pwd|secret)=).+"
 SCHEDULER = r"(tcp|tls)://([\w.-]+|\[[0-9a-fA-F:]+\]):\d{1,5}"
@@ -189,6 +191,9 @@ class ReleaseParams(Documented):
     """refuse releases whose source is found more often by whoever has it among 1,000 texts, or of
     which that was not measured; left out: no limit"""
     without_guarantee: bool = as_requested("without_guarantee", default=False)
+    screen: ScreenParts = DEFAULT_SCREEN
+    """parts of the public list of words that are never put out, with commas between them: vulgar,
+    jargon, health, crime, religion, names; or none"""
 
 
 class InboxParams(Documented):

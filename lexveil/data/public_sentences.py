@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from lexveil.accounting.linkage import CANDIDATES, PIECE
-from lexveil.artifacts.screened_words import screened_words
+from lexveil.artifacts.screened_words import is_screened, screened_words
 from lexveil.data.sentence_choice import Choice
 from lexveil.embeddings.sentences import Units
 from lexveil.runtime import duckdb_session
@@ -57,7 +57,8 @@ def choose(
         texts: the texts, some at a time.
         lexicon: the words that are known.
     """
-    batches = (candidates(some, lexicon) for some in texts)
+    screened = screened_words(choice.parts(lexicon.language))
+    batches = (candidates(some, lexicon, screened) for some in texts)
     con.register("candidates", pa.RecordBatchReader.from_batches(FOUND, batches))
     chosen = choice.limits() | {"seed": choice.seed, "size": choice.size}
     return con.sql(duckdb_session.text("sentences/bank"), params=chosen).to_arrow_table()
@@ -118,8 +119,12 @@ def _hash(text: str) -> str:
     return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
-def candidates(some: PublicTexts, lexicon: Lexicon) -> pa.RecordBatch:
-    """Return the sentences of some texts, as sql/sentences/bank.sql reads them."""
+def candidates(some: PublicTexts, lexicon: Lexicon, screened: frozenset[str]) -> pa.RecordBatch:
+    """Return the sentences of some texts, as sql/sentences/bank.sql reads them.
+
+    Args:
+        screened: words that may stand in none that a bank takes.
+    """
     texts = some.texts
     encoded = encode(texts, lexicon)
     starts = encoded.sentence_offsets
@@ -139,8 +144,7 @@ def candidates(some: PublicTexts, lexicon: Lexicon) -> pa.RecordBatch:
     sentence_of = encoded.sentence_of
     n_words = np.bincount(sentence_of, weights=words, minlength=n)
     n_known = np.bincount(sentence_of, weights=words * (encoded.rows >= 0), minlength=n)
-    listed = screened_words().words
-    on_list = np.array([form in listed for form in encoded.forms], dtype=bool)
+    on_list = is_screened(encoded.forms, screened)
     before = np.concatenate([[0], np.cumsum(on_list[encoded.word])])
     weights = np.asarray(some.weights, dtype=np.float64)
     columns = [

@@ -42,6 +42,7 @@ from lexveil.logs import logger
 from lexveil.recovery.bank_levels import Calibration
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.hashes import sha256
+from lexveil.screen_parts import DEFAULT, chosen_parts
 from lexveil.types import Vectors
 
 LOG = logger(__name__)
@@ -56,6 +57,7 @@ class BankOptions:
     Attributes:
         size: sentences at most.
         is_public: no private text has a part in the sources.
+        screen: parts of the public list whose words stand in no sentence.
     """
 
     model: str | None = None
@@ -63,6 +65,7 @@ class BankOptions:
     size: int = SIZE
     seed: int = SEED
     is_public: bool = False
+    screen: str = DEFAULT
 
 
 class Neighbour(Result):
@@ -76,14 +79,15 @@ def build(sources: Sequence[Path], output: Path, options: BankOptions) -> BankCa
     """Build a bank of the sentences of public texts.
 
     Raises:
-        RequestError: if a source cannot be read, the output exists, or too few sentences are fit;
-            nothing is written then.
+        RequestError: if a source cannot be read, the output exists, a part of the list is unknown,
+            or too few sentences are fit; nothing is written then.
     """
+    _check_parts(options.screen)
     if output.exists():
         raise RequestError(f"{shown(output)}: exists already; remove it or choose another output")
     model = Model.load(name=options.model)
     files = _files(sources)
-    choice = Choice(size=options.size, seed=options.seed)
+    choice = Choice(size=options.size, seed=options.seed, screen=options.screen)
     sample = TextSample()
     with duckdb_session.session(model.configuration.machine) as con:
         texts = sample.passing(_documents(files, options.text_column))
@@ -92,11 +96,12 @@ def build(sources: Sequence[Path], output: Path, options: BankOptions) -> BankCa
         raise RequestError(
             f"{len(table):,} sentences of the sources are fit for a bank, which needs "
             f"{FEWEST:,}: {LEAST_WORDS} to {MOST_WORDS} words, {LEAST_KNOWN:.0%} of them known to "
-            f"model {model.name}, no numbers and addresses. Give more texts, or a model of their "
-            f"language by {option('model')}"
+            f"model {model.name}, no numbers and addresses, no words of {options.screen}. "
+            f"Give more texts, fewer parts of {option('screen')}, or a model of their language by "
+            f"{option('model')}"
         )
     named = [BankSource(name=file.name, sha256=sha256(file)) for file in files]
-    about = choice.described() | {"public": options.is_public, "sources": named}
+    about = choice.described(model.language) | {"public": options.is_public, "sources": named}
     return make_bank(output, table, model, about, sample)
 
 
@@ -138,6 +143,14 @@ def neighbours(folder: Path, sentence: str, k: int, model: str | None) -> list[N
         Neighbour(distance=round(distance, 4), sentence=bank.texts[row])
         for row, distance in zip(rows[0].tolist(), distances[0].tolist(), strict=True)
     ]
+
+
+def _check_parts(screen: str) -> None:
+    """Refuse names of parts that there are not."""
+    try:
+        chosen_parts(screen)
+    except ValueError as error:
+        raise RequestError(f"{option('screen')} is {screen!r}; {error}") from None
 
 
 def _files(sources: Sequence[Path]) -> list[Path]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lexveil.artifacts.screened_words import screened_words
+from lexveil.artifacts.screened_words import LANGUAGE, screen_record
 from lexveil.config.corpus import SentenceParams
+from lexveil.screen_parts import DEFAULT, chosen_parts
 
 LEAST_WORDS = 3
 MOST_WORDS = 25
@@ -22,11 +23,17 @@ class Choice:
         most_words: words of a sentence, without punctuation, at most.
         size: sentences at most.
         seed: of the choice among more.
+        screen: parts of the public list whose words stand in no sentence.
     """
 
     most_words: int = MOST_WORDS
     size: int = SIZE
     seed: int = SEED
+    screen: str = DEFAULT
+
+    def parts(self, language: str) -> tuple[str, ...]:
+        """The parts whose words stand in no sentence of a language; the list is of one language."""
+        return chosen_parts(self.screen) if language == LANGUAGE else ()
 
     def limits(self) -> dict[str, int | float]:
         """The limits of a sentence, as the card of a bank and the query name them."""
@@ -36,11 +43,12 @@ class Choice:
             "least_known": LEAST_KNOWN,
         }
 
-    def described(self) -> dict[str, object]:
+    def described(self, language: str) -> dict[str, object]:
         """The fields of a card that say how the sentences of a bank were chosen."""
-        return {**self.limits(), "seed": self.seed, "screen": screened_words().sha256}
+        screen = screen_record(self.parts(language))
+        return {**self.limits(), "seed": self.seed, "screen": screen}
 
 
 def choice_of(wanted: SentenceParams, seed: int) -> Choice:
     """The choice that params.yaml asks for."""
-    return Choice(most_words=wanted.max_words, size=wanted.size, seed=seed)
+    return Choice(most_words=wanted.max_words, size=wanted.size, seed=seed, screen=wanted.screen)

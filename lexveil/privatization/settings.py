@@ -26,7 +26,7 @@ from lexveil.accounting.shares import CLASSES, WHOLE, BudgetShares, parts_of
 from lexveil.artifacts.measured_levels import measured_levels
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.project import Project
-from lexveil.artifacts.screened_words import screened_words
+from lexveil.artifacts.screened_words import LANGUAGE
 from lexveil.artifacts.sentence_banks import PER_TEXT, bank_of, open_bank
 from lexveil.artifacts.user_lists import load_phrases, load_pseudonyms, load_words
 from lexveil.config import DetectionParams, PolicyParams, ShareParams
@@ -45,6 +45,7 @@ from lexveil.recovery.calibration import recovered
 from lexveil.recovery.stored_curve import StoredCurve
 from lexveil.request import SENTENCES, Request
 from lexveil.runtime.hashes import sha256
+from lexveil.screen_parts import NONE, chosen_parts
 
 LOG = logger(__name__)
 
@@ -86,7 +87,8 @@ class Settings:
             the same.
         detection: the detection of tokens in texts, and what happens to them; None if there is
             none.
-        screens: words of a public list do not come out.
+        screen: the parts of the public list of words that do not come out; of sentences those that
+            the request names, and the bank says what was left out.
         empties_scripts: texts in a script without spaces between words come out empty; else the
             input is refused.
         protection: the level, which the epsilon is of; None where something else says the epsilon.
@@ -104,7 +106,7 @@ class Settings:
     shares: BudgetShares | None = None
     detection: Detection | None = None
     protection: Protection | None = None
-    screens: bool = False
+    screen: tuple[str, ...] = ()
     empties_scripts: bool = False
     sentences: Sentences | None = None
 
@@ -181,7 +183,6 @@ class Settings:
                 "other_types": DEFAULT_FOUND,
             },
             "protection": self.protection,
-            "screen": screened_words().sha256 if self.screens else None,
             "on_unsupported": "withhold" if self.empties_scripts else None,
         }
         return described | {name: value for name, value in further.items() if value is not None}
@@ -198,9 +199,10 @@ def resolve_settings(request: Request, model: Model) -> Settings:
     adversary is to name no more than was asked for.
 
     Raises:
-        RequestError: if a list or a detector cannot be used, or no epsilon gives the recovery.
+        RequestError: if a list or a detector cannot be used, the words that are asked for not to
+            come out are of another language than the model, or no epsilon gives the recovery.
     """
-    settings = settings_of(request, model.project)
+    settings = _screened_in_language(settings_of(request, model.project), request, model)
     if settings.sentences is not None:
         return (
             settings
@@ -227,6 +229,18 @@ def resolve_settings(request: Request, model: Model) -> Settings:
     return replace(
         settings, spending=replace(spending, base_epsilon=epsilon, max_token_epsilon=most)
     )
+
+
+def _screened_in_language(settings: Settings, request: Request, model: Model) -> Settings:
+    """The settings without a screen where the model is of another language than its list."""
+    if model.language == LANGUAGE or not settings.screen:
+        return settings
+    if request.screen is not None:
+        raise RequestError(
+            f"{option('screen')} {request.screen}: the list is of English words, and model "
+            f"{model.name} is of language {model.language}; leave {option('screen')} out"
+        )
+    return replace(settings, screen=())
 
 
 def document_budget(
@@ -453,7 +467,7 @@ def settings_of(request: Request, project: Project) -> Settings:
         without_guarantee=without_guarantee,
         shares=_shares(request, release.shares),
         detection=detection_of(request, project.configuration.detection),
-        screens=not request.unscreened,
+        screen=chosen_parts(request.screen or release.screen),
         empties_scripts=request.on_unsupported == "withhold",
     )
 
@@ -488,6 +502,7 @@ def _of_sentences(request: Request, project: Project, *, without_guarantee: bool
         keep_layout=False,
         empties_scripts=request.on_unsupported == "withhold",
         without_guarantee=without_guarantee,
+        screen=chosen_parts(request.screen or NONE),
         sentences=Sentences(request.bank, unit, per_text),
     )
 

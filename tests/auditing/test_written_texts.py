@@ -28,6 +28,7 @@ from lexveil.auditing.written_texts import (
     written_audit,
 )
 from lexveil.config import Configuration, parse_params
+from lexveil.screen_parts import DEFAULT, chosen_parts
 from lexveil.text.languages import language_of
 
 RUNS = 100
@@ -41,7 +42,7 @@ def test_the_audit_knows_what_is_screened(tmp_path: Path, strategy: str) -> None
     policy = Policy("perturb", "keep", "sample")
     project = Project(Path(), parse_params({"seed": 1}), Configuration(), is_project=True)
     toy = make(tmp_path, "tem", strategy, policy, project, epsilon=2.0, n_crowd=CROWD)
-    screened = is_screened(toy.tokens, screened_words().words)
+    screened = is_screened(toy.tokens, screened_words(chosen_parts(DEFAULT)))
     assert screened.sum() in (4, 5)
     assert ((toy.instead != np.arange(len(toy.tokens))) == screened).all()
     assert not screened[toy.instead].any()

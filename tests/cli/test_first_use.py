@@ -20,7 +20,7 @@ SHOWN = {
     "punctuation": "keep",
     "oov": "sample",
     "shares": {"stopwords": 0.5, "numbers": 2.0},
-    "unscreened": True,
+    "screen": "none",
     "detector": "presidio",
     "spacy_model": "en core",
     "protect": "my list.txt",

@@ -1009,9 +1009,9 @@ WRITTEN = [
         "collocations with a screened word come out",
         "written texts",
         swap(
-            "lexveil.artifacts.screened_words:is_screened",
-            'not words.isdisjoint(token.split("_"))',
-            "token in words",
+            "lexveil.artifacts.screened_words:_holds",
+            'token.split("_")',
+            "[token]",
         ),
         WRITTEN_TEM | S3,
     ),

@@ -97,7 +97,7 @@ def test_a_text_is_cut_and_drawn(client: TestClient) -> None:
 
 def test_the_page_says_of_its_draws_what_inspect_says_of_texts(client: TestClient) -> None:
     """The page omits the budget of short texts if a level gives each token its epsilon."""
-    text = "The police said the government was there."
+    text = "The minister said the government was there."
     fields = HOUSE | {"text": text, "budget": "epsilon", "epsilon": "200", "draws": "4"}
     shown = client.post("/api/draws", data=fields).text
     assert "of the content words of a draw 100% came out as they are (median)" in shown

@@ -18,8 +18,13 @@ from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts.mechanisms import Prepared
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.neighborhoods import key_of
-from lexveil.artifacts.screened_words import is_screened, replacements, screened_words
-from lexveil.errors import LexveilError, RequestError
+from lexveil.artifacts.screened_words import (
+    is_screened,
+    replacements,
+    screen_record,
+    screened_words,
+)
+from lexveil.errors import LexveilError, RequestError, option
 from lexveil.logs import logger
 from lexveil.mechanisms.registry import Mechanism
 from lexveil.privatization.engine.batch import token_log_schema
@@ -115,7 +120,7 @@ class Engine(ABC):
 
     def described(self) -> dict[str, object]:
         """Further fields of a record than those that settings say."""
-        return {}
+        return {"screen": screen_record(self.settings.screen)} if self.settings.screen else {}
 
     def recovery_curve(self) -> StoredCurve | None:
         """The expected recovery by epsilon; None where it is not known."""
@@ -176,14 +181,21 @@ class WordEngine(Engine):
     @property
     def instead(self) -> Ids | None:
         """(W,) the word that is written where each is drawn; None if it is always that word."""
-        if not self.settings.screens or self.model.language != "en":
+        if not self.settings.screen:
             return None
-        return self.prepared.once("instead", self._instead)
+        return self.prepared.once(f"instead of {self.settings.screen}", self._instead)
 
     def _instead(self) -> Ids | None:
         vectors = self.vocabulary.vectors
         rows = self.vocabulary.rows.tolist()
-        screened = is_screened([self.lexicon.tokens[row] for row in rows], screened_words().words)
+        words = screened_words(self.settings.screen)
+        screened = is_screened([self.lexicon.tokens[row] for row in rows], words)
+        if screened.all():
+            raise RequestError(
+                f"{option('screen')} {','.join(self.settings.screen)}: every word of model "
+                f"{self.model.name} is in these parts, so that nothing is left to come out; "
+                "choose fewer parts, or none"
+            )
         return replacements(vectors, screened, self.prepared.key or key_of(vectors))
 
     def _proven(
@@ -247,8 +259,8 @@ def measurement_of(
     token = measurements.of_token(mechanism)
     text = measurements.over_tokens(token, settings.policy, seed_is_known=settings.seed is not None)
     text = measurements.over_columns(text, n_columns)
-    if settings.screens:
-        text = measurements.with_screened_words(text)
+    if settings.screen:
+        text = measurements.with_screened_words(text, settings.screen)
     if settings.empties_scripts:
         text = measurements.with_scripts_emptied(text)
     if settings.consistent:

@@ -24,6 +24,7 @@ from lexveil.accounting.record import SentencesRecord
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts.mechanisms import Prepared
 from lexveil.artifacts.model import Model
+from lexveil.artifacts.screened_words import listed_words
 from lexveil.artifacts.sentence_banks import CARD, SentenceBank, bank_of, open_bank
 from lexveil.embeddings.sentences import SentenceSpace, Units
 from lexveil.errors import RequestError, option
@@ -64,6 +65,7 @@ class SentenceEngine(Engine):
                 "public ones by `lexveil sentences build --public`, or with params.yaml: "
                 f"sentences.public: true, or say {option('mode')} experiment"
             )
+        _require_screened(self.bank, settings.screen)
         beta = model.params.mechanisms.tem.beta
         space = self.bank.space
         mechanism = SentenceDraws(self.bank.vectors, space.radius, beta)
@@ -99,7 +101,9 @@ class SentenceEngine(Engine):
         """The fields of a record that say which sentences are written."""
         measured = self._measured(document_budget(self.settings, self.model))
         wanted = self.wanted
-        return {
+        screen = self.bank.card.screen
+        screened = {"screen": screen} if screen.parts else {}
+        return screened | {
             "sentences": SentencesRecord(
                 unit=wanted.unit,
                 per_text=wanted.per_text,
@@ -306,6 +310,25 @@ def _joined(drawn: Strings, encoded: Encoded) -> Strings:
     bounds = pairwise(encoded.offsets().tolist())
     texts = [" ".join(sentences[start:stop]) for start, stop in bounds]
     return Strings(pa.array(texts, pa.large_string()))
+
+
+def _require_screened(bank: SentenceBank, parts: Sequence[str]) -> None:
+    """Check that a bank was built without the words of parts of the list as it is now.
+
+    Raises:
+        RequestError: if some of its sentences may have such words.
+    """
+    card = bank.card
+    left = [part for part in parts if part not in card.screen.parts]
+    if parts and card.screen.sha256 != listed_words().sha256:
+        left = [*parts]
+    if left:
+        said = ",".join(dict.fromkeys([*card.screen.parts, *left]))
+        raise RequestError(
+            f"{option('screen')} {','.join(parts)}: the bank {bank.folder} may have sentences with "
+            f"words of {', '.join(left)}; build it anew by `lexveil sentences build --screen "
+            f"{said}`, or leave {option('screen')} out"
+        )
 
 
 def _no_words(lexicon: Lexicon, space: SentenceSpace) -> Vocabulary:

@@ -22,6 +22,7 @@ from lexveil.accounting.shares import WHOLE, ShareClasses
 from lexveil.accounting.statement import lines_of
 from lexveil.accounting.subject_keys import subject_key
 from lexveil.artifacts.model import Model
+from lexveil.artifacts.screened_words import is_screened, screened_words
 from lexveil.errors import RequestError
 from lexveil.formats.chunks import Chunk
 from lexveil.formats.messages import NoColumnError, names
@@ -38,7 +39,7 @@ from lexveil.privatization.engine.counts import (
     found_counts,
     unprotected_share,
 )
-from lexveil.privatization.engine.engine import Engine
+from lexveil.privatization.engine.engine import Engine, WordEngine
 from lexveil.privatization.engine.sentences import engine_of
 from lexveil.privatization.engine.worker import Processes
 from lexveil.privatization.linkage import linkage_of
@@ -52,6 +53,8 @@ from lexveil.text.encode import TokenClass
 
 TRIED = 50_000  # tokens that are rewritten, and forgotten, to say what would come out
 OTHER_LENGTH = 2.0  # texts that are so many times longer or shorter than is assumed get a caution
+# share of the replaced words in one part of the screen above which the part costs what texts say
+MUCH_SCREENED = 0.05
 MOST_SUBJECTS = 1_000_000  # that are counted: each takes memory
 EXAMPLES = 15  # words of each class, if they are asked for
 
@@ -107,6 +110,8 @@ class Trial(Result):
         documents: How much of each of them came out as it went in.
         texts: How many they were; null of draws of one text.
         unique_structures: Texts among them whose structure no other has; null as ``texts``.
+        screened: Share of their replaced words that are of each chosen part of the screen, none of
+            which comes out; null as ``texts``, and of sentences.
     """
 
     tokens: int
@@ -115,6 +120,7 @@ class Trial(Result):
     documents: DocumentShares | None
     texts: int | None = None
     unique_structures: int | None = None
+    screened: dict[str, float] | None = None
 
 
 class TextsInspection(Result):
@@ -272,7 +278,13 @@ def draws_in_words(
 
 def texts_in_words(budget: BudgetPreview, tried: Trial, unit: str = "text") -> list[str]:
     """Return the lines that tell people what would come of each text."""
-    shown = {"budget": budget, "tried": tried, "unit": unit, "other_length": OTHER_LENGTH}
+    shown = {
+        "budget": budget,
+        "tried": tried,
+        "unit": unit,
+        "other_length": OTHER_LENGTH,
+        "much_screened": MUCH_SCREENED,
+    }
     return lines_of("privatization.looking", "texts.txt.j2", **shown)
 
 
@@ -415,9 +427,29 @@ def _try(run: Run, chunks: Sequence[tuple[Chunk, BatchCounts]]) -> Trial:
     rows = (row for chunk in some for row in selected_texts(chunk))
     texts = [text for row in rows for text in row if text]
     n_unique_structures = n_unique(run.engine.disclosed(texts))
+    engine = run.engine
+    shares = {"screened": _screened_shares(engine, some)} if isinstance(engine, WordEngine) else {}
     return _trial(tally).model_copy(
-        update={"texts": len(texts), "unique_structures": n_unique_structures}
+        update={"texts": len(texts), "unique_structures": n_unique_structures} | shares
     )
+
+
+def _screened_shares(engine: WordEngine, chunks: Sequence[Chunk]) -> dict[str, float]:
+    """The share of the replaced words of texts that are of each chosen part of the screen."""
+    worker = engine.worker()
+    known = [
+        plan.known[plan.action == Action.PERTURBED.value]
+        for _, plan in (worker.plan(batch_of(chunk)) for chunk in chunks)
+    ]
+    replaced = np.concatenate(known)
+    rows = engine.vocabulary.rows.tolist()
+    tokens = [engine.lexicon.tokens[row] for row in rows]
+    if not len(replaced):
+        return {}
+    return {
+        part: float(is_screened(tokens, screened_words((part,)))[replaced].mean())
+        for part in engine.settings.screen
+    }
 
 
 def _trial(tally: Tally) -> Trial:
@@ -453,6 +485,7 @@ def as_text(result: Inspection) -> list[str]:
         "times": TIMES,
         "tried": result.tried,
         "other_length": OTHER_LENGTH,
+        "much_screened": MUCH_SCREENED,
     }
     more |= {"most_subjects": MOST_SUBJECTS}
     return lines_of(
