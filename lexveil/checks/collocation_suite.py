@@ -19,6 +19,62 @@ WIDEN = (
     "PATH`"
 )
 
+OF_ANY_LIMITS = (
+    gxe.ExpectColumnValuesToBeBetween(
+        column="n_unknown",
+        min_value=0,
+        max_value=0,
+        description="Every word of an n-gram has been counted",
+        meta={"fault": "{subject} have a word that artifacts/ngrams/words.parquet does not have"},
+    ),
+    gxe.ExpectColumnValuesToBeBetween(
+        column="n_barred",
+        min_value=0,
+        max_value=0,
+        description="No word of an n-gram is a connector or punctuation",
+        meta={"fault": "{subject} have a connector word or punctuation"},
+    ),
+    gxe.ExpectColumnValuesToBeBetween(
+        column="n_repeated",
+        min_value=0,
+        max_value=0,
+        description="Every n-gram is there once",
+        meta={"fault": "{subject} are there more than once"},
+    ),
+    gxe.ExpectColumnValuesToBeBetween(
+        column="n_overcounted",
+        min_value=0,
+        max_value=0,
+        description="No n-gram is more frequent than one of its words",
+        meta={"fault": "{subject} are more frequent than one of their words"},
+    ),
+    gxe.ExpectColumnValuesToBeBetween(
+        column="n_miscounted",
+        min_value=0,
+        max_value=0,
+        description="The frequency of an n-gram is the one that was counted",
+        meta={"fault": "{subject} have another count than in artifacts/ngrams"},
+    ),
+    gxe.ExpectColumnValuesToBeBetween(
+        column="n_strays",
+        min_value=0,
+        max_value=0,
+        description="What the base adds is what it has and the corpus lacks",
+        meta={
+            "fault": "{subject} and {n_of_base:,} of the base: some of these are missing, too "
+            "many or other than the base has them"
+        },
+    ),
+    gxe.ExpectColumnValuesToBeBetween(
+        column="pmi_difference_bits",
+        max_value=TOLERANCE,
+        description="PMI follows from the counts and the number of tokens",
+        meta={
+            "fault": "{subject} have a PMI that differs from the one that follows from the counts"
+        },
+    ),
+)
+
 
 def collocation_suite(min_count: int, min_pmi: float) -> gx.ExpectationSuite:
     """Suite for collocations: every n-gram reaches the limits of frequency and PMI, and the PMI
@@ -62,62 +118,6 @@ def collocation_suite(min_count: int, min_pmi: float) -> gx.ExpectationSuite:
                 "fault": f"{{subject}} have a PMI below {pmi}, smallest {{min_pmi_bits:.6g}} bits"
             },
         ),
-        gxe.ExpectColumnValuesToBeBetween(
-            column="n_unknown",
-            min_value=0,
-            max_value=0,
-            description="Every word of an n-gram has been counted",
-            meta={
-                "fault": "{subject} have a word that artifacts/ngrams/words.parquet does not have"
-            },
-        ),
-        gxe.ExpectColumnValuesToBeBetween(
-            column="n_barred",
-            min_value=0,
-            max_value=0,
-            description="No word of an n-gram is a connector or punctuation",
-            meta={"fault": "{subject} have a connector word or punctuation"},
-        ),
-        gxe.ExpectColumnValuesToBeBetween(
-            column="n_repeated",
-            min_value=0,
-            max_value=0,
-            description="Every n-gram is there once",
-            meta={"fault": "{subject} are there more than once"},
-        ),
-        gxe.ExpectColumnValuesToBeBetween(
-            column="n_overcounted",
-            min_value=0,
-            max_value=0,
-            description="No n-gram is more frequent than one of its words",
-            meta={"fault": "{subject} are more frequent than one of their words"},
-        ),
-        gxe.ExpectColumnValuesToBeBetween(
-            column="n_miscounted",
-            min_value=0,
-            max_value=0,
-            description="The frequency of an n-gram is the one that was counted",
-            meta={"fault": "{subject} have another count than in artifacts/ngrams"},
-        ),
-        gxe.ExpectColumnValuesToBeBetween(
-            column="n_strays",
-            min_value=0,
-            max_value=0,
-            description="What the base adds is what it has and the corpus lacks",
-            meta={
-                "fault": "{subject} and {n_of_base:,} of the base: some of these are missing, too "
-                "many or other "
-                "than the base has them"
-            },
-        ),
-        gxe.ExpectColumnValuesToBeBetween(
-            column="pmi_difference_bits",
-            max_value=TOLERANCE,
-            description="PMI follows from the counts and the number of tokens",
-            meta={
-                "fault": "{subject} have a PMI that differs from the one that follows from the "
-                "counts"
-            },
-        ),
+        *OF_ANY_LIMITS,
     ]
     return suite_of("collocations", "lengths", rules, REBUILD, "of {n_rows:,} {ngrams} some")
