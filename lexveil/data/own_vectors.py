@@ -19,7 +19,7 @@ WAY_OUT = (
 )
 
 
-class Vectors(Protocol):
+class KeyedVectors(Protocol):
     """The parts of gensim's ``KeyedVectors`` that are read."""
 
     index_to_key: list[str]
@@ -27,7 +27,7 @@ class Vectors(Protocol):
 
 
 def add_model(
-    vectors: Path | str | Vectors,
+    vectors: Path | str | KeyedVectors,
     *,
     name: str,
     license: str,
@@ -82,7 +82,7 @@ def add_model(
     return name
 
 
-def _table(vectors: Vectors) -> pa.Table:
+def _table(vectors: KeyedVectors) -> pa.Table:
     """Return the words, vectors and counts as ``lexveil.data.word_vectors`` reads them."""
     words, rows, counts = table_of(vectors, "vectors", WAY_OUT)
     return pa.table({"word": words, "vector": list(rows), "count": counts})

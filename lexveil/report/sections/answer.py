@@ -32,7 +32,7 @@ Kept = Mapping[Key, tuple[Interval, MeanSd]]  # share of named words and utility
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class TaskScores:
     """Macro F1 of one task, or of one attack.
 
     Attributes:
@@ -69,8 +69,8 @@ class Answer:
     """
 
     dataset: str
-    utility: Scores
-    attack: Scores | None
+    utility: TaskScores
+    attack: TaskScores | None
     kept: Kept
     chosen: Mapping[float, Key | None]
     found: Mapping[Key, tuple[int, float]]
@@ -90,7 +90,7 @@ class LabellessAnswer:
     """
 
     dataset: str
-    attack: Scores | None
+    attack: TaskScores | None
     near: Kept
     chosen: Mapping[float, Key | None]
     found: Mapping[Key, tuple[int, float]]
@@ -104,7 +104,7 @@ def best(kept: Kept, level: float) -> Key | None:
     return max(within, key=lambda key: (kept[key][1].mean, -kept[key][0].share), default=None)
 
 
-def taken(kept: Kept, utility: Scores) -> Key | None:
+def taken(kept: Kept, utility: TaskScores) -> Key | None:
     """Return the run with the smallest share of named words, among the runs that keep enough
     utility; the higher utility wins a tie. None if there is no such run.
     """
@@ -112,7 +112,7 @@ def taken(kept: Kept, utility: Scores) -> Key | None:
     return min(enough, key=lambda key: (kept[key][0].share, -utility.runs[key]), default=None)
 
 
-def scores(values: Values, score: Score) -> Scores | None:
+def scores(values: Values, score: Score) -> TaskScores | None:
     """Return a score of clean texts, of the majority, and of the runs; None if clean texts or the
     majority have no value, or clean texts are not above the majority.
     """
@@ -122,7 +122,7 @@ def scores(values: Values, score: Score) -> Scores | None:
     if clean is None or majority is None or clean.mean <= majority.mean:
         return None
     runs = {key: value.mean for key, value in known.items() if key not in (CLEAN, MAJORITY)}
-    return Scores(clean=clean.mean, majority=majority.mean, runs=runs)
+    return TaskScores(clean=clean.mean, majority=majority.mean, runs=runs)
 
 
 def found(runs: Sequence[RunRecovery], dataset: str) -> dict[Key, tuple[int, float]]:
