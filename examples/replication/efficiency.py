@@ -12,6 +12,7 @@ import time
 import tracemalloc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -20,7 +21,7 @@ from examples.replication.measured import Measured, MeasureKey
 from lexveil import paths
 from lexveil.accounting.budgets import Policy
 from lexveil.artifacts.embeddings import load_embedding
-from lexveil.artifacts.mechanisms import prepare
+from lexveil.artifacts.mechanisms import ModelSpace, prepare
 from lexveil.config import Params
 from lexveil.mechanisms.registry import Mechanism
 from lexveil.mechanisms.variants import base_of
@@ -64,7 +65,7 @@ def measure_efficiency(params: Params) -> list[Efficiency]:
     policy = Policy.of("S1", params.policy.stopwords, params.policy.punctuation, params.policy.oov)
     measured = []
     for base in dict.fromkeys(base_of(name) for name in params.grid.mechanisms):
-        own = prepare(base, "word", space, policy, params.mechanisms)
+        own = prepare(base, ModelSpace("word", space, policy, Path()), params.mechanisms)
         ids = np.random.default_rng(SEED).integers(own.mechanism.size, size=N_WORDS)
         tokens = _tokens_of_texts(space.tokens, own.vocabulary.number)
         measured.append(_measure(base, own.mechanism, ids, tokens))

@@ -18,7 +18,6 @@ from lexveil.mechanisms.rank_remap import RankRemap
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.mechanisms.truncated_gumbel import TruncatedGumbel
 from lexveil.mechanisms.vickrey import Vickrey
-from lexveil.privatization.engine.engine import guarantee_of
 from lexveil.privatization.settings import document_budget
 from lexveil.text.encode import encode
 from tests.accounting.toy_measurements import (
@@ -210,9 +209,8 @@ def test_conditions_name_what_is_not_protected(
 
 def test_an_experiment_says_what_a_release_would_state() -> None:
     how = OF_DATA | {"seed": 3, "max_token_epsilon": "none"}
-    stated = guarantee_of(
-        measured("madlib", **how), settings_of("madlib", **how), toy("madlib"), None
-    )
+    engine = toy_engine("madlib", "S3", **how)
+    stated = engine.guarantee(engine.measurement())
     assert not stated.holds and stated.in_release is not None and stated.in_release.holds
     assert stated.in_release == measured("madlib", base_epsilon=1.0, budget=None).guarantee()
 
@@ -261,7 +259,7 @@ def recorded(mechanism: str, n_kept: int = 3) -> PrivacyRecord:
     kernel = toy(mechanism)
     return PrivacyRecord.of(
         **settings.described(),
-        guarantee=guarantee_of(measured(mechanism), settings, kernel, None),
+        guarantee=measured(mechanism).guarantee(),
         document_budget={"input": 12.0},
         counts=Counts(
             n_texts=2, n_tokens=10, n_perturbed=6, n_sampled=1, n_dropped=0, n_kept=n_kept
