@@ -35,7 +35,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.table import markdown
 from lexveil.accounting.budgets import Action, DocumentBudget, PerDocument, Policy
-from lexveil.artifacts.measured_levels import measured_levels
+from lexveil.artifacts.measured_levels import level_of, measured_levels
 from lexveil.artifacts.mechanisms import CAUSAL_MODELS
 from lexveil.artifacts.model import Model
 from lexveil.evaluation.kneser_ney import train
@@ -44,7 +44,7 @@ from lexveil.evaluation.registry import READER_MODELS
 from lexveil.privatization.engine.batch import Batch, Rewritten
 from lexveil.privatization.engine.engine import WordEngine
 from lexveil.privatization.settings import Settings, resolve_settings
-from lexveil.protection import LEVELS, MeasuredLevel, Shares, level_of
+from lexveil.protection import LEVELS, MeasuredLevel, Shares
 from lexveil.recovery.bands import BANDS
 from lexveil.recovery.beams import contextual_adversary
 from lexveil.recovery.calibration import recovered

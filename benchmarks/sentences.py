@@ -40,7 +40,7 @@ from benchmarks.problems import PROBLEMS, Problem, Sizes
 from benchmarks.protection import Measuring
 from benchmarks.table import markdown
 from lexveil.accounting.budgets import PerToken
-from lexveil.artifacts.measured_levels import measured_levels
+from lexveil.artifacts.measured_levels import level_of, measured_levels
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.sentence_banks import open_bank
 from lexveil.data.sentence_banks import BankOptions, build
@@ -50,7 +50,7 @@ from lexveil.modelling.scales import build as build_scale
 from lexveil.privatization.engine.batch import Batch, Rewritten
 from lexveil.privatization.engine.sentences import SentenceEngine, cut
 from lexveil.privatization.settings import NOTHING_KEPT, Sentences, Settings, document_budget
-from lexveil.protection import LevelName, level_of
+from lexveil.protection import LevelName
 from lexveil.recovery.linkage import first_chance, like_length, naive_similarities, words_of
 from lexveil.recovery.sentences import Channel, named_words, posterior
 from lexveil.recovery.shares import Share

@@ -43,10 +43,10 @@ from benchmarks.protection import (
     write_levels,
 )
 from benchmarks.table import markdown
-from lexveil.artifacts.measured_levels import measured_levels
+from lexveil.artifacts.measured_levels import level_of, measured_levels
 from lexveil.artifacts.model import Model
 from lexveil.evaluation.language_model import NgramModel
-from lexveil.protection import LEVELS, MeasuredLevel, Shares, level_of
+from lexveil.protection import LEVELS, MeasuredLevel, Shares
 from lexveil.recovery.context import LIKELY, LOOKED_AT, ContextualAdversary
 from lexveil.recovery.public_words import NEVER
 from lexveil.recovery.seen_tokens import Symbols

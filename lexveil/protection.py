@@ -9,7 +9,6 @@ model without such figures it is calibrated when it is needed (lexveil.privatiza
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 LevelName = Literal["strong", "balanced", "light"]
@@ -41,14 +40,6 @@ class MeasuredLevel(NamedTuple):
     epsilon: float
     content: float
     rare: float
-
-
-def level_of(
-    measured: Sequence[MeasuredLevel], mechanism: str, strategy: str, level: str
-) -> MeasuredLevel | None:
-    """Return the figures of one mechanism, strategy and level; None if there are none."""
-    sought = (mechanism, strategy, level)
-    return next((one for one in measured if one[:3] == sought), None)
 
 
 class MeasuredLinkage(NamedTuple):

@@ -23,7 +23,7 @@ from lexveil.accounting.budgets import (
 from lexveil.accounting.expected_recovery import WORDS_ALONE
 from lexveil.accounting.record import Protection
 from lexveil.accounting.shares import CLASSES, WHOLE, BudgetShares, parts_of
-from lexveil.artifacts.measured_levels import measured_levels
+from lexveil.artifacts.measured_levels import level_of, measured_levels
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.project import Project
 from lexveil.artifacts.screened_words import LANGUAGE
@@ -39,7 +39,7 @@ from lexveil.errors import RequestError, option
 from lexveil.logs import logger
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.mechanisms.sentence_draws import SentenceDraws
-from lexveil.protection import LEVELS, LevelName, MeasuredLevel, level_of
+from lexveil.protection import LEVELS, LevelName, MeasuredLevel
 from lexveil.recovery.bank_levels import level_of_bank
 from lexveil.recovery.calibration import recovered
 from lexveil.recovery.stored_curve import StoredCurve

@@ -12,12 +12,12 @@ from asking import privatize_file
 from lexveil import MECHANISMS, Model, RequestError
 from lexveil.accounting.budgets import PerToken, Policy
 from lexveil.accounting.statement import statement
-from lexveil.artifacts.measured_levels import measured_levels
+from lexveil.artifacts.measured_levels import level_of, measured_levels
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.ledger.caps import TIMES
 from lexveil.privatization.engine.engine import WordEngine
 from lexveil.privatization.settings import BY_WORD, resolve_settings
-from lexveil.protection import DEFAULT, LEVELS, level_of
+from lexveil.protection import DEFAULT, LEVELS
 from lexveil.recovery import public_words as public_recovery
 from lexveil.recovery.calibration import recovered
 from lexveil.recovery.public_words import PublicWords
