@@ -29,7 +29,6 @@ from lexveil.accounting.record import PrivacyRecord
 from lexveil.api import OF_TEXTS, plain_options, renamed_fields, takes_options
 from lexveil.artifacts.model import Model
 from lexveil.distributed.parts import order_column, part_count, require_all, with_order
-from lexveil.distributed.progress import tasks_told
 from lexveil.distributed.release import release_table
 from lexveil.distributed.rewriter import COUNTED, Rewriter, RunTotals
 from lexveil.errors import LexveilError, RequestError
@@ -257,9 +256,8 @@ class _SparkJob:
             .sum("nano", "tokens")
         )
         packed = counted.toDF(*COUNTED.names).mapInArrow(_packed, "packed binary")
-        with tasks_told("count", self.spark.sparkContext.statusTracker()):
-            for (batch,) in packed.toLocalIterator(prefetchPartitions=True):
-                yield from pa.ipc.open_stream(batch)
+        for (batch,) in packed.toLocalIterator(prefetchPartitions=True):
+            yield from pa.ipc.open_stream(batch)
 
     def rewrite(self, rewriter: Rewriter) -> RunTotals:
         """Rewrite in the stage that writes, which Spark evaluates once for each task whose output
@@ -270,8 +268,7 @@ class _SparkJob:
         rewritten = self.frame.mapInArrow(
             partial(_rewrite, rewriter, totals, self.order), self.numbered
         )
-        with tasks_told("rewrite", self.spark.sparkContext.statusTracker()):
-            rewritten.write.mode("append").options(**COMMITS).parquet(self.undivided.toString())
+        rewritten.write.mode("append").options(**COMMITS).parquet(self.undivided.toString())
         added: RunTotals = totals.value
         return added
 
