@@ -29,7 +29,7 @@ EXIT_CODE = re.compile(r"exited with (-?\d+)$")
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class StageOutcome:
     """Result of one stage.
 
     Attributes:
@@ -83,11 +83,11 @@ def command(stage: str) -> list[str]:
     return [sys.executable, "-m", "flows.repro", stage]
 
 
-def outcome(stage: str) -> Outcome:
+def outcome(stage: str) -> StageOutcome:
     """Return the outcome of a command that has ended; "failed" without a reason if it was killed
     before it could write one.
     """
-    return Outcome(**read_object(_outcome_file(stage)))
+    return StageOutcome(**read_object(_outcome_file(stage)))
 
 
 def log_of(stage: str) -> Path:
@@ -99,7 +99,7 @@ def _outcome_file(stage: str) -> Path:
     return log_of(stage).with_suffix(".json")
 
 
-def reproduce(stage: str) -> Outcome:
+def reproduce(stage: str) -> StageOutcome:
     """Have DVC bring a stage up to date."""
     try:
         with open_repo() as repo:
@@ -109,17 +109,17 @@ def reproduce(stage: str) -> Outcome:
             except ReproductionError as error:
                 return _failed(error.__cause__ or error)
             if repo.stage_cache.has_restored:
-                return Outcome("restored")
-            return Outcome("ran" if has_changed else "cached")
+                return StageOutcome("restored")
+            return StageOutcome("ran" if has_changed else "cached")
     except LexveilError as error:
-        return Outcome(error=str(error))
+        return StageOutcome(error=str(error))
 
 
-def _failed(cause: BaseException) -> Outcome:
+def _failed(cause: BaseException) -> StageOutcome:
     text = " ".join(str(cause).split())
     if isinstance(cause, StageCmdFailedError) and (match := EXIT_CODE.search(text)):
-        return Outcome(code=int(match[1]))
-    return Outcome(error=text)
+        return StageOutcome(code=int(match[1]))
+    return StageOutcome(error=text)
 
 
 def main() -> int:

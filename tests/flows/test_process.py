@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from flows.process import Command, interrupt
-from flows.repro import Outcome
+from flows.repro import StageOutcome
 
 
 @pytest.mark.parametrize("how", ["ends", "killed"])
@@ -45,42 +45,50 @@ def test_an_interrupted_command_cleans_up_and_a_deaf_one_is_killed() -> None:
     ("outcome", "line", "message", "code"),
     [
         pytest.param(
-            Outcome(code=1),
+            StageOutcome(code=1),
             "CheckFailedError: 2 of 3 hold",
             "CheckFailedError: 2 of 3 hold",
             1,
             id="failed",
         ),
         pytest.param(
-            Outcome(code=2),
+            StageOutcome(code=2),
             "RequestError: no such key",
             "RequestError: no such key",
             2,
             id="refused",
         ),
-        pytest.param(Outcome(code=137), "2 of 3", "was killed (signal 9), as when", 1, id="killed"),
-        pytest.param(Outcome(code=-9), "2 of 3", "was killed (signal 9), as when", 1, id="dead"),
-        pytest.param(Outcome(code=3), "", "the stage ended with code 3", 1, id="silent"),
         pytest.param(
-            Outcome(code=1),
+            StageOutcome(code=137), "2 of 3", "was killed (signal 9), as when", 1, id="killed"
+        ),
+        pytest.param(
+            StageOutcome(code=-9), "2 of 3", "was killed (signal 9), as when", 1, id="dead"
+        ),
+        pytest.param(StageOutcome(code=3), "", "the stage ended with code 3", 1, id="silent"),
+        pytest.param(
+            StageOutcome(code=1),
             "OSError: [Errno 28] No space left on device",
             "free some space on that disk, and run",
             1,
             id="full disk",
         ),
         pytest.param(
-            Outcome(error="[Errno 30] Read-only file system"),
+            StageOutcome(error="[Errno 30] Read-only file system"),
             "",
             "make it writable",
             1,
             id="read-only",
         ),
         pytest.param(
-            Outcome(error="Unable to acquire lock"), "2 of 3", "Unable to acquire lock", 1, id="dvc"
+            StageOutcome(error="Unable to acquire lock"),
+            "2 of 3",
+            "Unable to acquire lock",
+            1,
+            id="dvc",
         ),
-        pytest.param(Outcome(), "", "DVC ended without a result", 1, id="dvc killed"),
+        pytest.param(StageOutcome(), "", "DVC ended without a result", 1, id="dvc killed"),
     ],
 )
-def test_failures(outcome: Outcome, line: str, message: str, code: int) -> None:
+def test_failures(outcome: StageOutcome, line: str, message: str, code: int) -> None:
     said, exit_code = outcome.failure(line, "check")
     assert message in said and exit_code == code
