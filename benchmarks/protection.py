@@ -49,8 +49,9 @@ from lexveil.recovery.bands import BANDS
 from lexveil.recovery.beams import contextual_adversary
 from lexveil.recovery.calibration import recovered
 from lexveil.recovery.context import ContextualAdversary
+from lexveil.recovery.counted_words import NEVER
 from lexveil.recovery.measured import GUESSES, READERS
-from lexveil.recovery.public_words import NEVER, WORDS, PublicWords
+from lexveil.recovery.public_words import WORDS, PublicWords
 from lexveil.recovery.seen_tokens import SeenTokens, written_before
 from lexveil.recovery.shares import Expected, Share, by_band
 from lexveil.recovery.stored_curve import SHIPPED

@@ -48,7 +48,7 @@ from lexveil.artifacts.model import Model
 from lexveil.evaluation.language_model import NgramModel
 from lexveil.protection import LEVELS, MeasuredLevel, Shares
 from lexveil.recovery.context import LIKELY, LOOKED_AT, ContextualAdversary
-from lexveil.recovery.public_words import NEVER
+from lexveil.recovery.counted_words import NEVER
 from lexveil.recovery.seen_tokens import Symbols
 from lexveil.types import Bytes, Floats, Ids, Vectors
 

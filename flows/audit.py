@@ -18,7 +18,7 @@ from pydantic import Field
 from flows.notify import on_failure
 from flows.prefect_records import show_table
 from flows.supervision import exclusive, run_command, timed_out
-from lexveil.artifacts.calibrations import epsilon_of
+from lexveil.artifacts.calibrations import epsilon_of, skipped_run
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.model_store import OWN
 from lexveil.config import Configuration, Params, load_configuration, load_params
@@ -85,7 +85,8 @@ def requested_audits(
     """Return the combinations to audit: that of the nightly release, unless names or epsilons are
     given, followed by the grid, restricted to these names and epsilons.
 
-    Runs of the grid at levels of recovery have the epsilons that the last build computed for them.
+    Runs of the grid at levels of recovery have the epsilons that the last build computed for them;
+    runs whose level is out of reach are left out.
     """
     grid = params.grid
     made = grid.runs()  # levels are calibrated for these runs only
@@ -96,7 +97,8 @@ def requested_audits(
         for mechanism, strategy, epsilon in product(
             mechanisms or grid.mechanisms, strategies or grid.strategies, epsilons or grid.epsilons
         )
-        if not isinstance(epsilon, Level) or (mechanism, strategy, epsilon) in made
+        if not isinstance(epsilon, Level)
+        or ((run := (mechanism, strategy, epsilon)) in made and skipped_run(*run) is None)
     ]
     return list(dict.fromkeys(combinations))
 

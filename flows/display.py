@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from lexveil.runtime.run_events import RunObserver, StageResult
+from lexveil.runtime.run_events import SKIPPED_LINE, RunObserver, StageResult
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -22,8 +22,8 @@ def duration(seconds: float) -> str:
 
 
 class Plain(RunObserver):
-    """Display with one line per stage that was not up to date; with ``verbose`` also the output of
-    stages, after their names.
+    """Display with one line per stage that was not up to date, and lines about runs that are
+    skipped; with ``verbose`` also the output of stages, after their names.
     """
 
     def __init__(self, verbose: bool) -> None:
@@ -40,6 +40,8 @@ class Plain(RunObserver):
         """Show a line that a stage printed."""
         if self.verbose:
             self.say(f"{stage} | {line}")
+        elif line.startswith(SKIPPED_LINE):
+            self.say(line)
 
     def end(self, result: StageResult) -> None:
         """Show how a stage ended."""

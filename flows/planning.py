@@ -11,6 +11,8 @@ from flows import repro
 from flows.display import duration
 from flows.recovery import forget_removed, prune, repair
 from lexveil import paths
+from lexveil.artifacts.calibrations import skipped_run
+from lexveil.config import load_params
 from lexveil.errors import LexveilError
 from lexveil.lineage.file_hashes import file_md5
 from lexveil.lineage.provenance import own_entries
@@ -24,6 +26,7 @@ from lexveil.runtime.dvc_graph import (
     with_status,
 )
 from lexveil.runtime.project import stage_environment
+from lexveil.runtime.run_events import SKIPPED_LINE
 from lexveil.runtime.stage_code import CODE, refresh_code
 
 REPORT = paths.REPORT / "index.html"
@@ -74,14 +77,24 @@ def _reproduce_code() -> None:
 def say_done(
     say: Callable[[str], None], headline: str, seconds: float, wanted: Sequence[Stage]
 ) -> None:
-    """Say that a run has ended well; and where the report is, if it is of this run.
+    """Say that a run has ended well; which runs of the grid it skipped; and where the report is, if
+    it is of this run.
 
     Args:
         wanted: the stages that are up to date now.
     """
     say(f"done in {duration(seconds)}: {headline}")
-    if REPORT.exists() and any(paths.REPORT in out.parents for one in wanted for out in one.outs):
+    made = [out for one in wanted for out in one.outs]
+    if paths.PLANS in made and (names := skipped_names()):
+        say(f"{SKIPPED_LINE}{', '.join(names)}: out of reach, and left out; the report says why")
+    if REPORT.exists() and any(paths.REPORT in out.parents for out in made):
         say(f"report: {REPORT}")
+
+
+def skipped_names() -> list[str]:
+    """Return the names of the runs of the grid that were skipped."""
+    runs = load_params().grid.runs()
+    return [skipped.name for run in runs if (skipped := skipped_run(*run)) is not None]
 
 
 def say_stale(say: Callable[[str], None], graph: StageGraph, until: str | None) -> bool:

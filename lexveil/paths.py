@@ -24,6 +24,7 @@ TOKENS = ARTIFACTS / "corpus/tokens.parquet"
 WORDS = ARTIFACTS / "corpus/words.parquet"
 CORPUS_LENGTH = ARTIFACTS / "corpus/length.json"
 NGRAMS = ARTIFACTS / "ngrams"
+LIMITS = ARTIFACTS / "limits.json"  # least recovery of each strategy, by band
 COLLOCATIONS = ARTIFACTS / "collocations"
 ATTACKERS = ARTIFACTS / "attackers"
 LANGUAGE_MODEL = ARTIFACTS / "language_model"
@@ -31,6 +32,9 @@ METRICS = ARTIFACTS / "metrics"
 CHECKS = ARTIFACTS / "checks"
 DATA_DOCS = ARTIFACTS / "data_docs"
 REPORT = ARTIFACTS / "report"
+PLANS = ARTIFACTS / "plans"
+PLAN = "plan.parquet"  # files in the folder of a run's plan
+PLANNED = "planned.json"
 RUNS = ARTIFACTS / "runs"  # figures of each run, for `dvc metrics`
 PACKAGED = ARTIFACTS / "model"  # a project's run, packaged as a model for other machines
 SENTENCES = ARTIFACTS / "sentences.parquet"  # of the corpus, that a bank may have
@@ -139,15 +143,17 @@ def recovery(mechanism: str, strategy: str, epsilon: float) -> Path:
 
 
 def plan(mechanism: str, strategy: str, epsilon: float) -> Path:
-    """File of the budget plan of a run: the budget of every document."""
-    return ARTIFACTS / "plans" / mechanism / strategy / f"{epsilon}.parquet"
+    """File of the budget plan of a run: the budget of every document. A run that is skipped has
+    none.
+    """
+    return PLANS / mechanism / strategy / f"{epsilon}" / PLAN
 
 
 def planned_epsilon(mechanism: str, strategy: str, epsilon: float) -> Path:
     """File of the epsilon of a run, as planned: the base epsilon, or the epsilon calibrated for the
-    run's level of recovery.
+    run's level of recovery; or why the run is skipped.
     """
-    return ARTIFACTS / "plans" / mechanism / strategy / f"{epsilon}.json"
+    return PLANS / mechanism / strategy / f"{epsilon}" / PLANNED
 
 
 def plan_check(mechanism: str, strategy: str, epsilon: float) -> Path:

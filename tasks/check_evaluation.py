@@ -9,16 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from lexveil import paths
+from lexveil.artifacts.calibrations import made_runs
 from lexveil.checks.data_docs import DataDocs
 from lexveil.checks.evaluation_cells import cells, not_above_majority
-from lexveil.config import EvaluationParams, GridParams, load_params
+from lexveil.config import CLEAN, EvaluationParams, GridParams, load_params
 from lexveil.levels import stage_name
 from lexveil.runtime.stage import stage_main
 from lexveil.runtime.tables import read_json, write_json
 
 
 def read_scores(grid: GridParams) -> dict[str, dict[str, object]]:
-    """Return the scores by run: the clean baseline, followed by the runs of params.yaml.
+    """Return the scores by run: the clean baseline, followed by the runs of params.yaml that are
+    made.
 
     Raises:
         MissingArtifactError: if a run was not evaluated.
@@ -28,7 +30,7 @@ def read_scores(grid: GridParams) -> dict[str, dict[str, object]]:
             paths.evaluation(*run),
             "evaluate_baseline" if run[0] == "none" else stage_name("evaluate", *run),
         )
-        for run in grid.runs_and_clean()
+        for run in [CLEAN, *made_runs(grid.runs())]
     }
 
 

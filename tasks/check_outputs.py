@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF
+from lexveil.artifacts.calibrations import made_runs
 from lexveil.artifacts.document_sets import load_documents
 from lexveil.checks.data_docs import DataDocs
 from lexveil.config import CLEAN, GridParams, MachineParams, load_configuration, load_params
@@ -47,8 +48,8 @@ class Run:
 
 
 def runs_of(grid: GridParams) -> list[Run]:
-    """Return the clean baseline, followed by every run of params.yaml. Outputs of another grid are
-    ignored.
+    """Return the clean baseline, followed by every run of params.yaml that is made. Outputs of
+    another grid are ignored.
     """
     sizes: dict[str, int] = {
         strategy: read_json(paths.embedding(segmentation) / "meta.json", "train_embeddings")[
@@ -67,7 +68,7 @@ def runs_of(grid: GridParams) -> list[Run]:
             require(paths.plan(*run), "plan_budgets"),
             sizes[run[1]],
         )
-        for run in grid.runs()
+        for run in made_runs(grid.runs())
     ]
 
 

@@ -1,4 +1,4 @@
-"""Check the budget plan of every run, or stop: plans/**.parquet ->
+"""Check the budget plan of every run, or stop: plans/**/plan.parquet ->
 checks/plans/MECHANISM/STRATEGY/EPSILON.json.
 """
 
@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 from lexveil import paths
+from lexveil.artifacts.calibrations import made_runs, skipped_run
 from lexveil.checks.data_docs import DataDocs
 from lexveil.config import GridParams, MachineParams, load_configuration, load_params
 from lexveil.levels import Level
@@ -17,7 +18,8 @@ from lexveil.runtime.tables import atomic_directory, require, write_json
 
 
 def run(grid: GridParams, out: Path, docs: DataDocs, machine: MachineParams) -> int:
-    """Write one record per plan into folder ``out`` and return the number of texts.
+    """Write one record per plan into folder ``out`` and return the number of texts. The record of a
+    run that is skipped says why.
 
     A record is about one plan only, so that a new epsilon does not change the bytes of other
     records. At a base epsilon all mechanisms have the same plan, which is checked once.
@@ -37,6 +39,9 @@ def run(grid: GridParams, out: Path, docs: DataDocs, machine: MachineParams) -> 
         for mechanism, strategy, epsilon in grid.runs():
             record = folder / mechanism / strategy / f"{epsilon}.json"
             record.parent.mkdir(parents=True, exist_ok=True)
+            if skipped := skipped_run(mechanism, strategy, epsilon):
+                write_json(skipped.to_dict(), record)
+                continue
             at_level = isinstance(epsilon, Level)
             if not at_level and (known := judged.get((strategy, epsilon))):
                 shutil.copyfile(known, record)
@@ -68,7 +73,8 @@ def main() -> None:
     n_texts = run(
         params.grid, paths.CHECKS / "plans", DataDocs(paths.DATA_DOCS), load_configuration().machine
     )
-    print(f"the plans hold: {len(params.grid.runs())} runs, {n_texts:,} texts each")
+    n_runs = len(made_runs(params.grid.runs()))
+    print(f"the plans hold: {n_runs} runs, {n_texts:,} texts each")
 
 
 if __name__ == "__main__":

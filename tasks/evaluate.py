@@ -4,7 +4,7 @@ recovery/**.json.
 Utility and attack evaluation of rewritten text: all metrics of every data set. The clean texts are
 those of the run `none none 0.0`, which is evaluated like any other run and is the baseline of the
 report. Training documents and their order are the same for all runs, so that runs differ by their
-texts only.
+texts only. Of a run that is skipped both files say why.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from lexveil import paths
 from lexveil.artifacts.attackers import load_attackers
-from lexveil.artifacts.calibrations import named_in_record
+from lexveil.artifacts.calibrations import named_in_record, skipped_run
 from lexveil.artifacts.evaluation_models import load_models
 from lexveil.config import CLEAN, Params, load_configuration, load_params
 from lexveil.errors import RequestError
@@ -86,6 +86,11 @@ def main() -> None:
         RequestError: if the run and the baseline have different documents.
     """
     run = named_run("usage: python -m tasks.evaluate MECHANISM STRATEGY EPSILON, or none none 0.0")
+    if skipped := skipped_run(*run):
+        for file in (paths.evaluation(*run), paths.recovery(*run)):
+            write_json(skipped.to_dict(), file)
+        print(f"{skipped.name}: {skipped.skipped}")
+        return
     params = load_params()
     private = read_run(*run)
     is_clean = run[0] == "none"

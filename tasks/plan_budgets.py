@@ -1,12 +1,13 @@
 """Plan the spending of every text, before any noise is drawn: documents ->
-plans/MECHANISM/STRATEGY/EPSILON.parquet.
+plans/MECHANISM/STRATEGY/EPSILON/plan.parquet.
 
-The file EPSILON.json beside a plan has the epsilon of the run: its base epsilon, or the epsilon
-computed for its level.
+The file planned.json beside a plan has the epsilon of the run: its base epsilon, or the epsilon
+computed for its level. A run whose level is out of reach has no plan; planned.json says why.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -16,21 +17,28 @@ from pydantic import JsonValue
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
 from lexveil.accounting.data_set_budgets import TokenCounts, divided, of_every_token
-from lexveil.artifacts.calibrations import LevelCalibration, PlannedEpsilon
+from lexveil.artifacts.calibrations import (
+    LevelCalibration,
+    PlannedEpsilon,
+    SkippedLevel,
+)
 from lexveil.artifacts.document_sets import load_documents
 from lexveil.artifacts.lexicons import load_lexicon
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.model_store import OWN
 from lexveil.artifacts.text_rows import texts_of
 from lexveil.config import Params, load_params
-from lexveil.errors import RequestError
 from lexveil.levels import Level
+from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.mechanisms.variants import base_of
 from lexveil.privatization.engine.plan import count_tokens
+from lexveil.recovery.calibration import OutOfReach
+from lexveil.recovery.counted_words import below_least
 from lexveil.recovery.meaning import recovery_at
 from lexveil.recovery.stored_curve import StoredCurve
+from lexveil.runtime.run_events import SKIPPED_LINE
 from lexveil.runtime.stage import Progress, stage_main
-from lexveil.runtime.tables import atomic_directory, write_json, write_table
+from lexveil.runtime.tables import atomic_directory, read_json, write_json, write_table
 
 
 def policy_of(strategy: str, params: Params) -> Policy:
@@ -51,16 +59,18 @@ def built_with(mechanism: str, params: Params) -> dict[str, JsonValue]:
     return own | {"rank_remap": sections.rank_remap.model_dump(by_alias=True)}
 
 
-def calibrate(mechanism: str, strategy: str, level: Level, params: Params) -> LevelCalibration:
+def calibrate(
+    mechanism: str, strategy: str, level: Level, params: Params
+) -> LevelCalibration | SkippedLevel:
     """Compute the epsilon of a level from the model, its public counts, the mechanism, the policy
-    and a public seed.
+    and a public seed; or say why no epsilon gives it.
 
     No document is read, so a model has the same epsilon for all texts.
 
     Raises:
         MissingArtifactError: if the embedding or the word orders were not made.
         ParameterError: if a parameter does not suit the mechanism or the words.
-        RequestError: if no epsilon gives the level.
+        RequestError: if recovery cannot be worked out for the mechanism.
     """
     band = params.grid.recovery_band
     policy = policy_of(strategy, params)
@@ -73,12 +83,15 @@ def calibrate(mechanism: str, strategy: str, level: Level, params: Params) -> Le
     )
     try:
         solution = curve.epsilon_for(level.share, band)
-    except RequestError as error:
-        raise RequestError(
-            f"params.yaml: grid.epsilons, {level}, {mechanism} {strategy}: {error}; or take "
-            f"{mechanism} out of "
-            "grid.mechanisms"
-        ) from None
+    except OutOfReach as error:
+        return SkippedLevel(
+            mechanism=mechanism,
+            strategy=strategy,
+            recovery=level.share,
+            band=band,
+            nearest=error.nearest,
+            skipped=f"out of reach: {error}",
+        )
     return LevelCalibration(
         mechanism=mechanism,
         strategy=strategy,
@@ -90,51 +103,122 @@ def calibrate(mechanism: str, strategy: str, level: Level, params: Params) -> Le
     )
 
 
-def run(texts: pa.Table, params: Params, out: Path) -> None:
-    """Write plan and epsilon of every run of the grid into folder ``out``.
+def too_low(
+    mechanism: str, strategy: str, level: Level, params: Params, least: Mapping[str, float]
+) -> SkippedLevel | None:
+    """Return why a level is out of reach of any mechanism over all words of a strategy; None if it
+    may be reached.
+
+    The lists of a mechanism may lack words, so that its readers name another share of the rest.
+
+    Args:
+        least: the share of the words that a reader names without any output, by band.
+    """
+    band = params.grid.recovery_band
+    if MECHANISMS[base_of(mechanism)].on_lists or level.share > least[band]:
+        return None
+    return SkippedLevel(
+        mechanism=mechanism,
+        strategy=strategy,
+        recovery=level.share,
+        band=band,
+        nearest=least[band],
+        skipped=below_least(least[band], band),
+    )
+
+
+def planned_run(
+    mechanism: str,
+    strategy: str,
+    wanted: float,
+    params: Params,
+    limits: Mapping[str, Mapping[str, float]],
+) -> PlannedEpsilon | SkippedLevel:
+    """Return the epsilon of a run, or why it is skipped.
+
+    Args:
+        limits: what stage bound_levels found, by strategy.
 
     Raises:
         MissingArtifactError, ParameterError, RequestError: see ``calibrate``.
     """
-    dataset = np.array(texts.column("dataset").to_pylist())
-    is_per_token = params.grid.is_per_token
+    if not isinstance(wanted, Level):
+        parameters = built_with(mechanism, params)
+        return PlannedEpsilon(
+            mechanism=mechanism, strategy=strategy, epsilon=wanted, parameters=parameters
+        )
+    found = too_low(mechanism, strategy, wanted, params, limits[strategy])
+    planned = found or calibrate(mechanism, strategy, wanted, params)
+    if isinstance(planned, SkippedLevel):
+        # stage bound_levels has said so of the others
+        start = "" if found else SKIPPED_LINE
+        print(f"{start}{planned.name}: {planned.skipped}")
+    else:
+        print(f"{mechanism} {strategy} {wanted}: epsilon {planned.epsilon:g} of each token")
+    return planned
+
+
+def plan_of(
+    named: pa.Table,
+    counts: TokenCounts,
+    planned: PlannedEpsilon,
+    *,
+    is_per_token: bool,
+) -> pa.Table:
+    """Return the plan of a run.
+
+    Args:
+        named: the texts, without their content.
+        counts: the counts of each text.
+        planned: the epsilon of the run.
+        is_per_token: whether every token gets the epsilon.
+    """
+    dataset = np.array(named.column("dataset").to_pylist())
+    budgets = (
+        of_every_token(counts, dataset, planned.epsilon)
+        if is_per_token
+        else divided(counts, dataset, planned.strategy, planned.epsilon)
+    )
+    own = counts._asdict()
+    del own["n_word_parts"]
+    plan = named
+    for column, values in (own | budgets._asdict()).items():
+        plan = plan.append_column(column, pa.array(values))
+    return plan
+
+
+def run(texts: pa.Table, params: Params, out: Path) -> None:
+    """Write plan and epsilon of every run of the grid into folder ``out``; of a run that is skipped
+    the reason alone.
+
+    Raises:
+        MissingArtifact, ParameterError, RequestError: see ``calibrate``.
+    """
+    grid = params.grid
+    limits = read_json(paths.LIMITS, "bound_levels") if grid.levels else {}
     words = texts.column("text").to_pylist()
     named = texts.drop_columns(["text"])
     counts: dict[str, TokenCounts] = {}
-    for name in params.grid.strategies:
+    for name in grid.strategies:
         lexicon = load_lexicon(SEGMENTATION_OF[name], Path(), params.model.language)
         counts[name] = TokenCounts(*count_tokens(words, lexicon, policy_of(name, params)))
-    progress = Progress("plan budgets", len(params.grid.runs()), "runs")
+    progress = Progress("plan budgets", len(grid.runs()), "runs")
     with atomic_directory(out) as folder:
-        for mechanism, strategy, wanted in params.grid.runs():
-            parameters = built_with(mechanism, params)
-            planned = PlannedEpsilon(
-                mechanism=mechanism, strategy=strategy, epsilon=wanted, parameters=parameters
-            )
-            epsilon = wanted
-            if isinstance(wanted, Level):
-                planned = calibrate(mechanism, strategy, wanted, params)
-                epsilon = Level(wanted.share, planned.epsilon)
-                print(f"{mechanism} {strategy} {wanted}: epsilon {planned.epsilon:g} of each token")
-            if is_per_token(wanted):
-                budgets = of_every_token(counts[strategy], dataset, planned.epsilon)
-            else:
-                budgets = divided(counts[strategy], dataset, strategy, wanted)
-            plan = named
-            own = counts[strategy]._asdict()
-            del own["n_word_parts"]
-            for column, values in (own | budgets._asdict()).items():
-                plan = plan.append_column(column, pa.array(values))
-            file = folder / mechanism / strategy / f"{epsilon}.parquet"
-            write_table(plan, file)
-            write_json(planned.to_dict(), file.with_suffix(".json"))
+        for mechanism, strategy, wanted in grid.runs():
+            own = folder / mechanism / strategy / str(wanted)
+            planned = planned_run(mechanism, strategy, wanted, params, limits)
+            write_json(planned.to_dict(), own / paths.PLANNED)
+            if isinstance(planned, PlannedEpsilon):
+                is_per_token = grid.is_per_token(wanted)
+                plan = plan_of(named, counts[strategy], planned, is_per_token=is_per_token)
+                write_table(plan, own / paths.PLAN)
             progress.advance(1)
 
 
 def main() -> None:
     """Run the stage."""
     texts = texts_of(load_documents())
-    run(texts, load_params(), paths.ARTIFACTS / "plans")
+    run(texts, load_params(), paths.PLANS)
     print(f"planned {texts.num_rows:,} texts")
 
 

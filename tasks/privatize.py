@@ -1,16 +1,18 @@
 """Rewrite the documents by one mechanism, strategy and base epsilon ->
-private/MECHANISM/STRATEGY/EPSILON/.
+private/MECHANISM/STRATEGY/EPSILON/. A run that is skipped gets a file that says why, and no texts.
 """
 
 from __future__ import annotations
 
 from lexveil import paths
 from lexveil.accounting.budgets import STRATEGIES
+from lexveil.artifacts.calibrations import SKIPPED, skipped_run
 from lexveil.errors import RequestError
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.mechanisms.variants import base_of
 from lexveil.privatization.adapters.stage import privatize_documents
 from lexveil.runtime.stage import named_run, stage_main
+from lexveil.runtime.tables import atomic_directory, write_json
 
 
 def main() -> None:
@@ -23,9 +25,13 @@ def main() -> None:
     known = base_of(mechanism) in MECHANISMS and strategy in STRATEGIES
     if not known and (mechanism, strategy, epsilon) != ("none", "none", 0.0):
         raise RequestError(usage)
-    counts = privatize_documents(
-        mechanism, strategy, epsilon, paths.private(mechanism, strategy, epsilon)
-    )
+    out = paths.private(mechanism, strategy, epsilon)
+    if skipped := skipped_run(mechanism, strategy, epsilon):
+        with atomic_directory(out) as folder:
+            write_json(skipped.to_dict(), folder / SKIPPED)
+        print(f"{skipped.name}: {skipped.skipped}")
+        return
+    counts = privatize_documents(mechanism, strategy, epsilon, out)
     share = counts.share_unchanged
     print(
         f"rewrote {counts.n_documents:,} documents: {counts.n_perturbed:,} tokens perturbed"

@@ -4,6 +4,8 @@ embeddings.base).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
@@ -11,6 +13,7 @@ from lexveil.artifacts.collocation_tables import WORD_COLUMNS
 from lexveil.artifacts.model_store import find_pinned
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.config import NO_BASE, EmbeddingParams
+from lexveil.embeddings.bigrams import Bigrams
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import ParameterError
 from lexveil.text.languages import language_of
@@ -89,6 +92,19 @@ def base_collocations(settings: EmbeddingParams, model: PackagedModel) -> dict[s
             [(column, "ascending") for column in columns]
         )
     return tables
+
+
+def with_base(
+    counted: Bigrams, tokens: Sequence[str], segmentation: str, model: PackagedModel | None
+) -> Bigrams:
+    """Return the bigram counts of V tokens with those of the base model, if it has any."""
+    of_base = None if model is None else model.bigrams(segmentation)
+    if model is None or of_base is None:
+        return counted
+    row_of = {token: row for row, token in enumerate(tokens)}
+    known = model.space(segmentation).tokens
+    rows = np.array([row_of.get(token, -1) for token in known], dtype=np.int64)
+    return counted.with_counts(of_base.renumbered(rows, len(tokens)))
 
 
 def about_base(settings: EmbeddingParams, model: PackagedModel) -> dict[str, object]:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pydantic import JsonValue
 
 from lexveil import paths
 from lexveil.accounting.expected_recovery import RecoveryAt
 from lexveil.accounting.results import Result
+from lexveil.errors import RequestError
 from lexveil.levels import Level
 from lexveil.runtime.tables import read_json
+
+SKIPPED = "skipped.json"  # the only file in the folder of texts of a run that was skipped
+
+Run = tuple[str, str, float]  # mechanism, strategy and base epsilon, or level
 
 
 class PlannedEpsilon(Result):
@@ -39,14 +46,60 @@ class LevelCalibration(PlannedEpsilon):
     achieved: RecoveryAt
 
 
-def epsilon_of(mechanism: str, strategy: str, epsilon: float) -> float:
-    """Return the base epsilon of a run; at a level, the epsilon of each token in its plan.
+class SkippedLevel(Result):
+    """A run of the grid that is not made, because its level of recovery is out of reach.
+
+    Attributes:
+        recovery: The level: wanted share of the words of ``band`` that an adversary recovers.
+        nearest: The share nearest to the level that the run can reach.
+        skipped: Why the run is skipped, in words.
+    """
+
+    mechanism: str
+    strategy: str
+    recovery: float
+    band: str
+    nearest: float
+    skipped: str
+
+    @property
+    def name(self) -> str:
+        """Mechanism, strategy and level of the run."""
+        return f"{self.mechanism} {self.strategy} {Level(self.recovery)}"
+
+
+def skipped_run(mechanism: str, strategy: str, epsilon: float) -> SkippedLevel | None:
+    """Return why a run of the grid is skipped; None if it is made.
 
     Raises:
         MissingArtifactError: if the run was not planned.
     """
     if not isinstance(epsilon, Level):
+        return None
+    planned = read_json(paths.planned_epsilon(mechanism, strategy, epsilon), "plan_budgets")
+    return SkippedLevel.model_validate(planned) if "skipped" in planned else None
+
+
+def made_runs(runs: Iterable[Run]) -> list[Run]:
+    """Return the runs that are made, without those that are skipped.
+
+    Raises:
+        MissingArtifact: if a run was not planned.
+    """
+    return [run for run in runs if skipped_run(*run) is None]
+
+
+def epsilon_of(mechanism: str, strategy: str, epsilon: float) -> float:
+    """Return the base epsilon of a run; at a level, the epsilon of each token in its plan.
+
+    Raises:
+        MissingArtifact: if the run was not planned.
+        RequestError: if the run is skipped.
+    """
+    if not isinstance(epsilon, Level):
         return epsilon
+    if skipped := skipped_run(mechanism, strategy, epsilon):
+        raise RequestError(f"{skipped.name} was not made: {skipped.skipped}")
     planned = read_json(paths.planned_epsilon(mechanism, strategy, epsilon), "plan_budgets")
     return LevelCalibration.model_validate(planned).epsilon
 

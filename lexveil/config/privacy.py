@@ -203,10 +203,6 @@ class GridParams(Documented):
         """
         return list(itertools.product(self.mechanisms, self.strategies, self.epsilons))
 
-    def runs_and_clean(self) -> list[tuple[str, str, float]]:
-        """Return the clean baseline, followed by ``runs``."""
-        return [CLEAN, *self.runs()]
-
 
 class DeniabilityParams(Documented):
     """Plausible deniability statistics N_w and S_w, for every mechanism at every epsilon of the

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lexveil import paths
+from lexveil.artifacts.calibrations import SKIPPED
 from lexveil.errors import RequestError, option
 from lexveil.lineage.file_hashes import Files, Listing, below, digest, within
 from lexveil.lineage.provenance import PROVENANCE, RECORDS, lock_entries, matching
@@ -153,11 +154,16 @@ def lineage(artifact: Path, revision: str | None = None) -> Lineage:
         revision: a git revision; None reads the work tree.
 
     Raises:
-        RequestError: if no stage makes the artifact, or it has not been made yet, or there is no
-            such revision.
+        RequestError: if no stage makes the artifact, or it has not been made yet, or its run was
+            skipped, or there is no such revision.
     """
     with history(revision) as known:
         owner = owner_of(known, artifact)
+        if owner not in made_stages(known, ancestors(known.graph, [owner])):
+            raise RequestError(
+                f"{artifact} is of a run that was skipped, because its level of recovery is out of "
+                "reach; the file itself says why, and there is nothing to trace"
+            )
         return {
             "artifact": artifact.as_posix(),
             "md5": _artifact_md5(known, artifact),
@@ -171,8 +177,10 @@ def lineage(artifact: Path, revision: str | None = None) -> Lineage:
 
 
 def chain(known: History, owners: Sequence[str]) -> list[ChainEntry]:
-    """Return the chain of all stages that ``owners`` need, with the owners."""
-    names = ancestors(known.graph, owners)
+    """Return the chain of all stages that ``owners`` need, with the owners; without those of runs
+    that were skipped.
+    """
+    names = made_stages(known, ancestors(known.graph, owners))
     read = {dep.as_posix() for name in names for dep in known.graph.stages[name].deps}
     return [_entry(known, name, read) for name in names]
 
@@ -216,6 +224,19 @@ def ancestors(graph: StageGraph, names: Sequence[str]) -> list[str]:
         if stage.name in wanted:
             wanted.update(stage.needs)
     return [stage.name for stage in reversed(graph.stages.values()) if stage.name in wanted]
+
+
+def made_stages(known: History, names: Sequence[str]) -> list[str]:
+    """Return the stages without those of runs of the grid that were skipped: of their texts, and of
+    the figures of these texts.
+    """
+    skipped = {
+        name.partition("@")[2]
+        for name in names
+        for out in known.graph.stages[name].outs
+        if f"{out.as_posix()}/{SKIPPED}" in (known.listing(out.as_posix()) or ())
+    }
+    return [name for name in names if name.partition("@")[2] not in skipped]
 
 
 def inputs_of(known: History, name: str) -> Iterator[tuple[str, str | None]]:

@@ -4,6 +4,8 @@ others.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from lexveil.types import Bytes, Counts, Flags, Floats
@@ -45,3 +47,10 @@ def prior_of(counts: Counts) -> Floats:
     smoothed = counts + SMOOTHING
     prior: Floats = smoothed / smoothed.sum()
     return prior
+
+
+def function_words(tokens: Sequence[str], stop_words: frozenset[str]) -> Flags:
+    """Return (n,) whether each token is a function word: a stop word, or a collocation of stop
+    words only.
+    """
+    return np.array([stop_words.issuperset(token.split("_")) for token in tokens], dtype=np.bool_)

@@ -91,6 +91,18 @@ class Curve:
         )
 
 
+class OutOfReach(RequestError):
+    """No ε gives a wanted recovery.
+
+    Attributes:
+        nearest: the recovery nearest to it that the mechanism reaches.
+    """
+
+    def __init__(self, message: str, nearest: float) -> None:
+        super().__init__(message)
+        self.nearest = nearest
+
+
 def epsilon_for(
     curve: Curve, target: float, band: str = ALL, measure: Measure | None = None, start: float = 1.0
 ) -> Calibrated:
@@ -104,17 +116,18 @@ def epsilon_for(
         start: ε near which the search begins; it affects only the time.
 
     Raises:
-        RequestError: if no ε gives the target: an adversary recovers more without any output, or
+        OutOfReach: if no ε gives the target: an adversary recovers more without any output, or
             the share stays below or above the target over the whole lattice.
     """
     value = measure or recovered
     of = "all words" if band == ALL else f"{band} words"
     if target <= curve.blind[band]:
-        raise RequestError(
+        raise OutOfReach(
             f"recovery {target:g} of {of}: a reader who sees no output already names "
             f"{curve.blind[band]:.3f} of them, "
             "by guessing the most frequent one always; ask for more, or of another band "
-            f"({option('band')} rare)"
+            f"({option('band')} rare)",
+            curve.blind[band],
         )
 
     def holds(number: int) -> bool:
@@ -123,9 +136,11 @@ def epsilon_for(
     low, high = bracket(holds, curve.number(start))
     if high > LAST or low < -LAST:
         end, which, more = (LAST, "largest", "less") if high > LAST else (-LAST, "smallest", "more")
-        raise RequestError(
+        nearest = value(curve.point(end), band)
+        raise OutOfReach(
             f"recovery {target:g} of {of}: the {which} epsilon, {curve.epsilon(end):g}, gives back "
-            f"{value(curve.point(end), band):.3f}; ask for {more}"
+            f"{nearest:.3f}; ask for {more}",
+            nearest,
         )
     below = value(curve.point(low), band)
     above = value(curve.point(high), band)

@@ -6,7 +6,6 @@ never from a text.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,21 +16,16 @@ from lexveil.artifacts.mechanisms import Prepared
 from lexveil.artifacts.model import Model
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.recovery.adversary import Adversary
-from lexveil.recovery.bands import bands_of, prior_of
 from lexveil.recovery.calibration import Curve, bracket, unchanged
-from lexveil.recovery.context import ContextualAdversary
+from lexveil.recovery.counted_words import NEVER, SEED, CountedWords, PublicTexts
 from lexveil.recovery.estimate import near_of
 from lexveil.recovery.public_texts import REACH, TokenBigrams
-from lexveil.recovery.seen_tokens import SeenTokens
 from lexveil.recovery.shares import Expected, WordSample, by_band, expected
 from lexveil.recovery.unigram import build_adversary
-from lexveil.text.languages import language_of
-from lexveil.types import Bytes, Flags, Floats, Ids, Vectors
+from lexveil.types import Bytes, Floats, Ids, Vectors
 
-SEED = 20261  # public seed, so that everybody computes the same figures
 WORDS = 1_000  # words of each band: a share of 0.1 then has a standard deviation of 0.01
 NEAR = 300  # words of each band where an approximate share is enough
-NEVER = 1e-300  # prior of an impossible word, because an adversary takes logarithms
 
 
 @dataclass(frozen=True)
@@ -40,19 +34,13 @@ class PublicWords:
 
     Attributes:
         prepared: the mechanism over its W words.
-        prior: (W,) probability of each word at a perturbed token, adding up to 1; 0 for stop words
-            where they are not perturbed: that a token was perturbed is not hidden, so an adversary
-            can rule them out.
-        bands: (W,) the frequency band of each word, as a number in ``recovery.bands.BANDS``.
+        counted: the words with their frequencies.
         scales: (W,) the scores of each word, by purpose.
-        texts: bigram model of texts around the words; None if the model has no bigram counts.
     """
 
     prepared: Prepared
-    prior: Floats
-    bands: Bytes
+    counted: CountedWords
     scales: dict[str, Floats]
-    texts: TokenBigrams | None
 
     @classmethod
     def of(
@@ -71,20 +59,27 @@ class PublicWords:
         """
         prepared = prepared or model.mechanism(mechanism, strategy, policy)
         space = model.embedding(strategy)
-        rows = prepared.vocabulary.rows
-        tokens = [space.tokens[row] for row in rows.tolist()]
-        counts = space.counts[rows]
-        prior = prior_of(counts)
-        stop_words = language_of(model.language).function_words
-        if policy.stopwords != "perturb":
-            # Only single words: a collocation of stop words is a token like any other.
-            prior[[token in stop_words for token in tokens]] = 0.0
-            prior /= prior.sum() or 1.0
-        scales = {str(purpose): purpose.of(tokens) for purpose in model.kept_purposes(strategy)}
-        bands = bands_of(counts, function_words(tokens, stop_words))
+        vocabulary = prepared.vocabulary
         bigrams = model.bigrams(strategy)
-        texts = None if bigrams is None else TokenBigrams(space.tokens, space.counts, bigrams)
-        return cls(prepared, prior, bands, scales, texts)
+        counted = CountedWords.of(space, vocabulary, bigrams, policy, model.language)
+        tokens = [space.tokens[row] for row in vocabulary.rows.tolist()]
+        scales = {str(purpose): purpose.of(tokens) for purpose in model.kept_purposes(strategy)}
+        return cls(prepared, counted, scales)
+
+    @property
+    def prior(self) -> Floats:
+        """(W,) probability of each word at a perturbed token, as in ``CountedWords``."""
+        return self.counted.prior
+
+    @property
+    def bands(self) -> Bytes:
+        """(W,) the frequency band of each word, as in ``CountedWords``."""
+        return self.counted.bands
+
+    @property
+    def texts(self) -> TokenBigrams | None:
+        """Bigram model of texts around the words; None if the model has no bigram counts."""
+        return self.counted.texts
 
     @cached_property
     def _near(self) -> Vectors:
@@ -92,7 +87,7 @@ class PublicWords:
 
     def sample(self, name: str, n_words: int) -> WordSample:
         """Draw ``n_words`` of each band from a public seed; another ``name`` draws others."""
-        return WordSample.draw(self.prior, self.bands, stream(SEED, "words", name), n_words)
+        return self.counted.sample(name, n_words)
 
     def adversary(self, epsilon_range: tuple[float, float]) -> Adversary:
         """Build the unigram adversary for budgets of a token within a range."""
@@ -124,44 +119,24 @@ class PublicWords:
         The texts around the words are rewritten as in a run, from left to right, and decoded as a
         whole. The adversary knows all unperturbed tokens, even those that the policy drops.
         """
-        vocabulary = self.prepared.vocabulary
-        texts = self.texts
-        assert texts is not None
-        clean = texts.around(vocabulary.rows[sample.ids], stream(SEED, "texts", name))
-        ids = vocabulary.number[clean]
-        is_drawn = (ids >= 0) & (self.prior[ids] > 0)
-        written = self._rewritten(clean, ids, is_drawn, epsilon, stream(SEED, "noise", name))
-        outputs = np.where(is_drawn, vocabulary.number[written], -1)
-        certain = [
-            None if row < 0 else texts.tokens[row]
-            for row in np.where(is_drawn, -1, clean).ravel().tolist()
-        ]
-        before = np.column_stack([np.full(len(clean), -1), written[:, :-1]])
-        text_of = np.repeat(np.arange(len(clean)), clean.shape[1])
-        seen = SeenTokens(
-            text_of, outputs.ravel(), np.full(clean.size, epsilon), certain, before.ravel()
-        )
+        clean = self.counted.around(sample, name)
+        written = self._rewritten(clean, epsilon, stream(SEED, "noise", name))
+        outputs = np.where(clean.is_perturbed, self.prepared.vocabulary.number[written], -1)
+        before = np.column_stack([np.full(len(written), -1), written[:, :-1]])
         by_word = self.adversary((epsilon, epsilon))
-        prior = np.maximum(self.prior, NEVER)
-        symbols = [[texts.tokens[row]] for row in vocabulary.rows.tolist()]
-        guesses = ContextualAdversary(by_word, prior, texts, symbols, with_output_only=True).guess(
-            seen
-        )
-        middle = is_drawn.ravel().cumsum().reshape(clean.shape)[:, REACH] - 1
-        return outputs[:, REACH], [guesses.by_word[middle], guesses.by_context[middle]]
+        guesses = self.counted.guesses(clean, outputs, before, epsilon, by_word)
+        return outputs[:, REACH], guesses
 
-    def _rewritten(
-        self, clean: Ids, ids: Ids, is_drawn: Flags, epsilon: float, rng: np.random.Generator
-    ) -> Ids:
+    def _rewritten(self, clean: PublicTexts, epsilon: float, rng: np.random.Generator) -> Ids:
         """Rewrite texts one column after the other, since the tokens written before may matter."""
         mechanism = self.prepared.mechanism
-        written = clean.copy()
-        for column in range(clean.shape[1]):
-            drawn = np.flatnonzero(is_drawn[:, column])
+        written = clean.rows.copy()
+        for column in range(written.shape[1]):
+            drawn = np.flatnonzero(clean.is_perturbed[:, column])
             budgets = np.full(len(drawn), epsilon)
             before = written[drawn, column - 1] if column else None
             output = mechanism.replace_after(
-                ids[drawn, column], budgets, mechanism.noise(budgets, rng), before
+                clean.ids[drawn, column], budgets, mechanism.noise(budgets, rng), before
             )
             written[drawn, column] = self.prepared.vocabulary.rows[output]
         return written
@@ -182,10 +157,3 @@ class PublicWords:
             return unchanged(Expected(0.0, same, same, words.mass), band) <= target
 
         return Curve.epsilon(bracket(holds, 0)[0])
-
-
-def function_words(tokens: Sequence[str], stop_words: frozenset[str]) -> Flags:
-    """Return (n,) whether each token is a function word: a stop word, or a collocation of stop
-    words only.
-    """
-    return np.array([stop_words.issuperset(token.split("_")) for token in tokens], dtype=np.bool_)

@@ -42,6 +42,7 @@ from lexveil.mechanisms.variants import base_of
 from lexveil.recovery.adversary import Adversary
 from lexveil.recovery.beams import contextual_adversary
 from lexveil.recovery.context import CANDIDATES, WEIGHT
+from lexveil.recovery.counted_words import NEVER
 from lexveil.recovery.linkage import (
     SIZES,
     DisclosedTexts,
@@ -49,7 +50,7 @@ from lexveil.recovery.linkage import (
     naive_similarities,
 )
 from lexveil.recovery.measured import GUESSES, Replaced
-from lexveil.recovery.public_words import NEVER, PublicWords
+from lexveil.recovery.public_words import PublicWords
 from lexveil.recovery.seen_tokens import SeenTokens, written_before
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import read_table, require

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF
-from lexveil.artifacts.calibrations import resolved
+from lexveil.artifacts.calibrations import SkippedLevel, made_runs, resolved, skipped_run
 from lexveil.config import CLEAN, MachineParams, Params
 from lexveil.levels import Level, stage_name
 from lexveil.report.evaluation_values import EvaluatedRun, Values, require_same_back_ends, values
@@ -42,18 +42,29 @@ class ReportData:
     machine: MachineParams = field(default_factory=MachineParams)
 
     @cached_property
-    def keys(self) -> list[Key]:
+    def grid(self) -> dict[Key, SkippedLevel | None]:
         """Mechanism, strategy and epsilon or level of every run in params.yaml, in the order of the
-        page.
+        page; and of a run that was skipped why, else None.
         """
         grid = self.params.grid
         ordered = grid.model_copy(
             update={"epsilons": [*sorted(grid.base_epsilons), *sorted(grid.levels)]}
         )
+        return {key: skipped_run(*key) for key in ordered.runs()}
+
+    @cached_property
+    def keys(self) -> list[Key]:
+        """The runs that were made, in the order of the page; a level has its epsilon."""
         return [
             (mechanism, strategy, resolved(mechanism, strategy, at))
-            for mechanism, strategy, at in ordered.runs()
+            for (mechanism, strategy, at), skipped in self.grid.items()
+            if skipped is None
         ]
+
+    @cached_property
+    def skipped(self) -> list[SkippedLevel]:
+        """The runs that were skipped, in the order of the page."""
+        return [skipped for skipped in self.grid.values() if skipped is not None]
 
     @cached_property
     def plans(self) -> list[Record]:
@@ -142,7 +153,7 @@ class ReportData:
             paths.CHECKS / "coverage.json": "check_vocab",
             **{
                 paths.plan_check(*key): "check_plans"
-                for key in grid.runs()
+                for key in made_runs(grid.runs())
                 # all mechanisms have the same plan
                 if isinstance(key[2], Level) or key[0] == grid.mechanisms[0]
             },

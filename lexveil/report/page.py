@@ -39,6 +39,7 @@ def render(report: ReportData, sections: Sequence[PageSection]) -> str:
         script=Markup((FOLDER / "page.js").read_text(encoding="utf-8")),
         version=report.runs[0].record["lexveil"],
         n_runs=len(report.runs) - 1,
+        skipped=report.skipped,
         n_texts=report.runs[-1].metrics["n_texts"],
         datasets=sorted(report.coverage),
         n_samples=len(report.samples),

@@ -158,14 +158,16 @@ class WeighedRun:
 
 def read_records() -> list[Record]:
     """Read artifacts/evaluation, ordered by mechanism, strategy and ε; ``run`` of each record is ε
-    as params.yaml writes it.
+    as params.yaml writes it. Runs that were skipped are left out.
 
     Raises:
         MissingArtifactError: if there are no evaluation files.
     """
     folder = paths.ARTIFACTS / "evaluation"
     records = [
-        read_json(file, "evaluate") | {"run": file.stem} for file in folder.glob("*/*/*.json")
+        record | {"run": file.stem}
+        for file in folder.glob("*/*/*.json")
+        if "skipped" not in (record := read_json(file, "evaluate"))
     ]
     if not records:
         raise MissingArtifactError(

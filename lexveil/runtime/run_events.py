@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+SKIPPED_LINE = (
+    "skipped: "  # start of a stage's line about runs that it skips, which is always shown
+)
+
 
 @dataclass(frozen=True, slots=True)
 class StageResult:

@@ -14,7 +14,12 @@ import pytest
 import yaml
 from scratch_project import ORDER, ROOT, Project, RunFlow, task_runs
 
+from flows.display import Plain
 from flows.planning import plan, say_done, say_stale
+from lexveil import paths
+from lexveil.levels import Level
+from lexveil.runtime.dvc_graph import Stage
+from lexveil.runtime.tables import write_json
 
 pytestmark = pytest.mark.slow
 
@@ -186,6 +191,54 @@ def test_the_report_is_named_by_a_run_that_made_sure_of_it(built: Project) -> No
         said: list[str] = []
         say_done(said.append, "all", 1.0, graph.wanted(until))
         assert any("index.html" in line for line in said) == is_named
+
+
+def plan_levels(*reasons: str | None) -> None:
+    """Plans of madlib at the levels 0.05, 0.2 and so on, of which those with a reason are
+    skipped.
+    """
+    for strategy in ("S1", "S2"):
+        for share, reason in zip((0.05, 0.2), reasons, strict=True):
+            planned = {"mechanism": "madlib", "strategy": strategy, "recovery": share}
+            planned |= {"band": "content", "nearest": 0.07, "skipped": reason}
+            if reason is None:
+                del planned["skipped"]
+            write_json(planned, paths.planned_epsilon("madlib", strategy, Level(share)))
+
+
+def test_the_end_of_a_run_names_the_runs_of_the_grid_that_it_skipped(built: Project) -> None:
+    built.set_params("epsilons: [1.0]", "epsilons: [r0.05, 1.0, r0.2]")
+    stages = [Stage(name="plan_budgets", needs=(), deps=(), outs=(paths.PLANS,), locked=True)]
+    for reasons, names in (
+        (("out of reach", None), ["madlib S1 r0.05, madlib S2 r0.05"]),
+        (
+            ("out of reach", "so, too"),
+            ["madlib S1 r0.05, madlib S1 r0.2, madlib S2 r0.05, madlib S2 r0.2"],
+        ),
+        ((None, None), []),
+    ):
+        plan_levels(*reasons)
+        said: list[str] = []
+        say_done(said.append, "all", 1.0, stages)
+        expected = [
+            f"skipped: {some}: out of reach, and left out; the report says why" for some in names
+        ]
+        assert [line for line in said if line.startswith("skipped")] == expected
+    said.clear()
+    plan_levels("out of reach", None)
+    say_done(said.append, "all", 1.0, [])
+    assert not [line for line in said if line.startswith("skipped")]
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+def test_what_a_stage_skips_is_shown_at_once(
+    verbose: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    display = Plain(verbose)
+    display.output("bound_levels", "S1: a reader names 6.7%")
+    display.output("bound_levels", "skipped: S1 r0.05: out of reach")
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 1 + verbose and lines[-1].endswith("skipped: S1 r0.05: out of reach")
 
 
 def test_hashes_of_code_are_computed_in_every_run() -> None:

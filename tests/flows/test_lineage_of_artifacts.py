@@ -66,6 +66,20 @@ def test_at_a_revision_it_tells_of_that_time_and_leaves_the_work_tree(built: Pro
     assert lineage(PRIVATE, "v1") == then | {"at": "v1"}
 
 
+def test_a_run_that_was_skipped_is_in_no_chain(built: Project) -> None:
+    """Its folder holds the reason alone; the other run is in the chain of the report."""
+    file = built.root / "dvc.yaml"
+    text = file.read_text()
+    folder = "artifacts/private/${item.strategy}/${item.epsilon}"
+    assert f"{folder}/documents.txt" in text
+    file.write_text(text.replace(f"{folder}/documents.txt", f"{folder}/skipped.json"))
+    built.dvc("repro", "--single-item", "privatize@S1-1.0")
+    stages = [entry["stage"] for entry in lineage(Path("artifacts/report/index.html"))["chain"]]
+    assert "privatize@S2-1.0" in stages and "privatize@S1-1.0" not in stages
+    with pytest.raises(RequestError, match="is of a run that was skipped"):
+        lineage(Path("artifacts/private/S1/1.0/skipped.json"))
+
+
 def test_inputs_are_compared_with_what_their_makers_made(built: Project) -> None:
     """One output of a folder is made anew, and the inputs from this folder are reported as made
     again.

@@ -205,6 +205,17 @@ def put_levels(epsilons: Sequence[float]) -> None:
         put_scores(("madlib", "S1", level), utility, 0.25)
 
 
+def put_skipped(epsilons: Sequence[float | str]) -> None:
+    """Runs of S1, of which that at 5 % of recovery was skipped; it has no texts and no figures."""
+    change_params(grid={"strategies": ["S1"], "epsilons": [*epsilons, "r0.05"]})
+    skipped = {"mechanism": "madlib", "strategy": "S1", "recovery": 0.05, "band": "content"}
+    skipped |= {"nearest": 0.0625, "skipped": "out of reach: as was found; ask for more"}
+    for file in ("plans/madlib/S1/r0.05/planned", "private/madlib/S1/r0.05/skipped"):
+        put(f"{file}.json", skipped)
+    for file in ("evaluation", "recovery", "checks/plans"):
+        put(f"{file}/madlib/S1/r0.05.json", skipped)
+
+
 def make_artifacts() -> None:
     """All artifacts of two strategies at two epsilons, in the current folder."""
     params = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))

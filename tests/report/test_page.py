@@ -1,5 +1,6 @@
 """The page as a whole, and the files beside it, of a small set of artifacts; and of other grids."""
 
+import csv
 import json
 import re
 from dataclasses import asdict
@@ -118,7 +119,7 @@ def test_missing_artifact_is_named_with_its_stage(
 
 
 def test_what_does_not_hold_stops_the_report(changed: Path) -> None:
-    file = "plans/madlib/S2/10.0.parquet"
+    file = "plans/madlib/S2/10.0/plan.parquet"
     put(file, STATIC[file] | {"budget": [41.0, 41.0, 70.0]})
     with pytest.raises(
         CheckFailedError,
@@ -157,7 +158,7 @@ def epsilon_per_token() -> None:
     for strategy in artifacts.STRATEGIES:  # the budget is what the longest text of a set spends
         for epsilon in artifacts.EPSILONS:
             per_token = {"budget": [2 * epsilon] * 3, "epsilon_per_token": [epsilon] * 3}
-            file = f"plans/madlib/{strategy}/{epsilon}.parquet"
+            file = f"plans/madlib/{strategy}/{epsilon}/plan.parquet"
             put(file, STATIC[file] | per_token)
 
 
@@ -244,6 +245,41 @@ def test_a_run_is_the_answer_to_one_level_only(page: Page) -> None:
     named = re.findall(r"<strong>madlib S\d</strong> at [^<]*", "".join(rows))
     assert len(rows) == 3 and len(named) == len(set(named)) < 3
     assert "the same run: of those between, none keeps more" in answer
+
+
+def test_a_run_that_was_skipped_stands_in_its_place_and_in_no_comparison(changed: Path) -> None:
+    artifacts.put_levels([1.0, 10.0])
+    artifacts.put_skipped([1.0, 10.0, "r0.2"])
+    page = reported()
+    assert "Skipped, because no ε gives the wanted recovery: madlib S1 r0.05." in page.text
+    assert "madlib S1 r0.05 was skipped: out of reach: as was found; ask for more." in page.text
+    places = [row[:3] for row in page.tables["results"]]
+    skipped = ["madlib", "S1", "5%"]
+    at = places.index(skipped)
+    assert places[at - 1][2] == "10" and places[at + 1][2] == "20%, ε 7.75"
+    assert page.tables["results"][at][-1] == "out of reach; the nearest is 6.2%"
+    assert set(page.tables["results"][at][3:-1]) == {"–"}
+    elsewhere = [name for name, rows in page.tables.items() if skipped in [r[:3] for r in rows]]
+    assert elsewhere == ["results"]
+    assert ["madlib S1", "5%"] not in [row[:2] for row in page.tables["at-levels-1"]]
+    for name in ("runs.csv", "recovery.csv"):
+        text = Path("artifacts/report", name).read_text(encoding="utf-8")
+        rows = csv.DictReader(text.splitlines())
+        assert {row["level"] for row in rows} == {"", "0.2"}
+    assert sorted(file.stem for file in Path("artifacts/runs").iterdir()) == [
+        "madlib-S1-1.0",
+        "madlib-S1-10.0",
+        "madlib-S1-r0.2",
+        "none-none-0.0",
+    ]
+
+
+def test_a_grid_of_which_every_run_was_skipped_has_a_report(changed: Path) -> None:
+    artifacts.put_skipped([])
+    page = reported()
+    assert page.text.count("madlib S1 r0.05 was skipped") == 1
+    assert "0 runs and the clean baseline" in page.text
+    assert "there is nothing to choose by" in page.text
 
 
 def test_that_nothing_is_private_is_no_section_that_can_be_closed(page: Page) -> None:

@@ -109,6 +109,16 @@ def reviews(*, setting: str = "private", **limits: Any) -> dict[str, Any]:
     return found
 
 
+def test_a_run_that_was_skipped_is_no_candidate(grid: None) -> None:
+    before = reviews(min_utility=0.1)
+    skipped = {"mechanism": "tem", "strategy": "S1", "recovery": 0.05, "band": "content"}
+    write_json(
+        skipped | {"nearest": 0.07, "skipped": "out of reach"},
+        paths.evaluation("tem", "S1", Level(0.05)),
+    )
+    assert reviews(min_utility=0.1) == before
+
+
 def test_uncertainty_by_hand() -> None:
     """Trainings 0.78, 0.8, 0.82: sd 0.02. 48 documents: (38.4 + 2)/52 = 0.77692,
     1.96·√(0.77692·0.22308/52) = 0.11316.

@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from lexveil import MissingArtifactError, RequestError, paths
-from lexveil.artifacts.calibrations import LevelCalibration, epsilon_of
+from lexveil import MissingArtifactError, paths
+from lexveil.artifacts.calibrations import LevelCalibration, SkippedLevel, epsilon_of
 from lexveil.config import load_params
 from lexveil.levels import Level
 from lexveil.recovery import public_words
@@ -34,6 +34,7 @@ def _made(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         run_stage("train_language_model")
         run_stage("privatize", "none", "none", "0.0")
         run_stage("train_attackers")
+        run_stage("bound_levels")
         run_stage("plan_budgets")
         run_stage("check_plans")
         run_stage("evaluate", "none", "none", "0.0")
@@ -101,9 +102,9 @@ def test_an_unreachable_level_and_one_that_was_not_planned(made: Path) -> None:
     params = params.model_copy(
         update={"grid": params.grid.model_copy(update={"recovery_band": "all"})}
     )
-    with pytest.raises(
-        RequestError, match=r"r0\.001, tem S3: recovery 0\.001 of all words: a reader who"
-    ):
-        plan_budgets.calibrate("tem", "S3", Level(0.001), params)
+    planned = plan_budgets.calibrate("tem", "S3", Level(0.001), params)
+    assert isinstance(planned, SkippedLevel) and 0.001 < planned.nearest < 0.1
+    why = "out of reach: recovery 0.001 of all words: a reader who sees no output already names"
+    assert planned.skipped.startswith(why)
     with pytest.raises(MissingArtifactError, match=r"stage plan_budgets"):
         epsilon_of("tem", "S3", Level(0.4))

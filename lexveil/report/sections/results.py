@@ -8,6 +8,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lexveil.config import CLEAN
 from lexveil.recovery.bands import ALL, BANDS
 from lexveil.recovery.measured import GUESSES, LISTED
 from lexveil.report import epsilon_units, formatting
@@ -25,6 +26,7 @@ RESULTS = (
     Column("epsilon_spent_mean", "Spent", formatting.two, SPENT),
     Column("budget_mean", "Budget", formatting.two, SPENT),
 )
+SKIPPED = Column("skipped", "Skipped")
 TOKENS = (
     Column("n_texts", "Texts", formatting.count),
     Column("n_tokens_in", "in", formatting.count, "Tokens"),
@@ -53,18 +55,21 @@ POINTS = ("n", "share", "low", "high")  # columns of recovery.csv
 
 
 def results_table(report: ReportData) -> Table:
-    """Return a table of the main metrics of each run."""
-    spent = {
-        run.key: None if run.is_baseline else run.metrics["epsilon_spent_mean"]
-        for run in report.runs
-    }
-    rows = [
-        of_run(key)
-        | metrics
-        | {"epsilon_spent_mean": spent[key], "budget_mean": report.budget_mean(key)}
-        for key, metrics in ((run.key, dict(run.metrics)) for run in report.runs)
-    ]
-    return Table("results", [*RUN, *RESULTS], rows)
+    """Return a table of the main metrics of each run; runs that were skipped stand in their
+    place.
+    """
+    made = {run.key: run for run in report.runs}
+    rows = []
+    for key in (*report.grid, CLEAN):
+        if skipped := report.grid.get(key):
+            reached = formatting.share(skipped.nearest)
+            rows.append(of_run(key) | {"skipped": f"out of reach; the nearest is {reached}"})
+            continue
+        run = made[key]
+        spent = None if run.is_baseline else run.metrics["epsilon_spent_mean"]
+        figures = {"epsilon_spent_mean": spent, "budget_mean": report.budget_mean(run.key)}
+        rows.append(of_run(run.key) | dict(run.metrics) | figures)
+    return Table("results", [*RUN, *RESULTS, SKIPPED], rows)
 
 
 def readers_table(runs: Sequence[RunRecovery]) -> Table:
@@ -228,6 +233,7 @@ def view(report: ReportData) -> Mapping[str, Any]:
     models = {run.record["language_model"] for run in report.recovery}
     return {
         "results": results_table(report),
+        "skipped": report.skipped,
         "units": epsilon_units.in_words(report.params.grid.mechanisms),
         "has_levels": bool(report.params.grid.levels),
         "is_per_token": report.params.grid.budget == "token",

@@ -1,0 +1,110 @@
+"""Find the levels of recovery that no run can reach, before an embedding is trained: segmented ->
+limits.json.
+
+A reader who sees no output knows how frequent words are, which follow each other, and the words
+that stay. What this reader names is the least recovery of any mechanism at any epsilon. It follows
+from the tokens of an embedding and their counts, which are known before its vectors.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lexveil import paths
+from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
+from lexveil.accounting.vocabulary import Vocabulary
+from lexveil.artifacts.base_model import base_space, find_base, with_base
+from lexveil.artifacts.external_embeddings import load_model
+from lexveil.collocations.adjacent_tokens import count_bigrams, count_tokens
+from lexveil.config import Params, load_params
+from lexveil.embeddings.base import joined
+from lexveil.embeddings.training_defaults import default_min_count
+from lexveil.embeddings.word_space import WordSpace
+from lexveil.recovery.counted_words import CountedWords, below_least
+from lexveil.runtime.run_events import SKIPPED_LINE
+from lexveil.runtime.stage import stage_main
+from lexveil.runtime.tables import read_json, require, write_json
+
+
+def counted_tokens(segmentation: str, params: Params) -> WordSpace:
+    """Return the tokens that the embedding of a segmentation will have, with their counts, and with
+    vectors of no dimension.
+
+    Tokens of equal counts may stand in another order than in the embedding.
+
+    Raises:
+        MissingArtifact: if the corpus was not segmented.
+        ParameterError: if params.yaml names a base model that is not there.
+    """
+    options = params.embeddings
+    if segmentation == "word" and options.word_model != "own":
+        return load_model(options.word_model)
+    of_corpus = paths.METRICS / "segmented" / f"{segmentation}.json"
+    n_tokens = read_json(of_corpus, "segment_corpus")["n_tokens"]
+    tokens, counts = count_tokens(
+        require(paths.segmented(segmentation), "segment_corpus"),
+        options.min_count or default_min_count(n_tokens),
+        params.machine,
+        plain_copy=options.plain_copy and segmentation != "word",
+    )
+    own = without_vectors(WordSpace(tokens, np.empty((len(tokens), 0), np.float32), counts))
+    model = find_base(options)
+    if model is None:
+        return own
+    return joined(own, without_vectors(base_space(options, model, segmentation)))[0]
+
+
+def without_vectors(space: WordSpace) -> WordSpace:
+    """Return the tokens and counts of a space, with vectors of no dimension."""
+    return WordSpace(space.tokens, np.empty((len(space.tokens), 0), np.float32), space.counts)
+
+
+def least_recovery(strategy: str, params: Params) -> dict[str, float]:
+    """Return the share of the perturbed words that a reader names without any output, by band.
+
+    Raises:
+        MissingArtifact, ParameterError: see ``counted_tokens``.
+    """
+    segmentation = SEGMENTATION_OF[strategy]
+    chosen = params.policy
+    policy = Policy.of(strategy, chosen.stopwords, chosen.punctuation, chosen.oov)
+    space = without_vectors(counted_tokens(segmentation, params))
+    corpus = require(paths.segmented(segmentation), "segment_corpus")
+    counted = count_bigrams(corpus, space.tokens, params.machine)
+    bigrams = with_base(counted, space.tokens, segmentation, find_base(params.embeddings))
+    vocabulary = Vocabulary.of(space.tokens, space.vectors, policy)
+    return CountedWords.of(space, vocabulary, bigrams, policy, params.model.language).least()
+
+
+def run(params: Params) -> dict[str, dict[str, float]]:
+    """Return the least recovery of each strategy of the grid, by band; nothing if no run is at a
+    level. Say which levels are below.
+
+    Raises:
+        MissingArtifact, ParameterError: see ``counted_tokens``.
+    """
+    grid = params.grid
+    if not grid.levels:
+        return {}
+    least: dict[str, dict[str, float]] = {
+        strategy: least_recovery(strategy, params) for strategy in grid.strategies
+    }
+    for strategy, bands in least.items():
+        nearest = bands[grid.recovery_band]
+        print(f"{strategy}: a reader who sees no output names {nearest:.1%}")
+        below = [str(level) for level in sorted(grid.levels) if level.share <= nearest]
+        if below:
+            why = below_least(nearest, grid.recovery_band)
+            print(
+                f"{SKIPPED_LINE}{strategy} {', '.join(below)} of mechanisms over all words: {why}"
+            )
+    return least
+
+
+def main() -> None:
+    """Run the stage."""
+    write_json(run(load_params()), paths.LIMITS)
+
+
+if __name__ == "__main__":
+    stage_main(main, pandas=False)
