@@ -152,9 +152,10 @@ def below_least(nearest: float, band: str) -> str:
     """
     words = "all words" if band == ALL else f"the {band} words"
     return (
-        f"out of reach: whoever sees no output already names {nearest:.1%} of {words}, by public "
-        "counts of words and by the words that stay beside them, so that no epsilon leaves less; "
-        "ask for more, or let fewer words stay (policy.stopwords, or another strategy)"
+        f"out of reach: whoever sees no output is already expected to name {nearest:.1%} of "
+        f"{words}, by public counts of words and by the words that stay beside them, so that no "
+        "epsilon leaves less; ask for more, or do not let stop words stay "
+        "(policy.stopwords: perturb, or S3)"
     )
 
 

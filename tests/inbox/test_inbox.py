@@ -413,3 +413,13 @@ def test_spans_that_are_refused_name_row_and_column_and_no_text(
         inbox.run()
     assert SECRET not in str(caught.value)
     assert inbox.releases() == [] and inbox.spent() == 0.0
+
+
+def test_a_level_of_recovery_that_is_out_of_reach_is_refused_before_anything_is_charged(
+    inbox: Inbox,
+) -> None:
+    inbox.put("a.jsonl", ("1", WORDS))
+    inbox.configure(document_budget=None, max_token_epsilon=None, recovery=1e-4)
+    with pytest.raises(RequestError, match=r"recovery 0\.0001 of all words: a reader who sees no"):
+        inbox.run()
+    assert inbox.tree() == {} and not (inbox.root / ".lexveil/ledger").exists()
