@@ -15,7 +15,8 @@ from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts.base_model import base_space, find_base, with_base
 from lexveil.artifacts.external_embeddings import load_model
-from lexveil.collocations.adjacent_tokens import count_bigrams, count_tokens
+from lexveil.collocations.adjacent_tokens import count_bigrams
+from lexveil.collocations.token_counts import count_tokens
 from lexveil.config import Params, load_params
 from lexveil.embeddings.base import joined
 from lexveil.embeddings.training_defaults import default_min_count

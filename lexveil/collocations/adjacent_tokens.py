@@ -1,20 +1,16 @@
-"""Counts of the tokens of an embedding, and of those that follow each other, from the segmented
-corpus.
-"""
+"""Bigram counts of the tokens of an embedding, from the segmented corpus."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 
 from lexveil.artifacts.bigrams import MOST
 from lexveil.config import MachineParams
 from lexveil.embeddings.bigrams import Bigrams
 from lexveil.runtime import duckdb_session
-from lexveil.types import Counts
 
 MIN_COUNT = 2  # least count of a pair: most rarer pairs occur by chance
 SOME = 2**24  # approximate bytes of lines per batch for DuckDB
@@ -32,7 +28,7 @@ def count_bigrams(
         "number": pa.array(range(len(tokens)), pa.int32()),
     }
     with duckdb_session.session(machine) as con:
-        con.register("sentences", pa.RecordBatchReader.from_batches(SENTENCES, _sentences(lines)))
+        con.register("sentences", pa.RecordBatchReader.from_batches(SENTENCES, sentences(lines)))
         con.register("vocabulary", pa.table(numbers))
         query = duckdb_session.text("collocations/adjacent_tokens")
         pairs = con.sql(query, params={"min_count": MIN_COUNT, "most": most}).to_arrow_table()
@@ -40,29 +36,7 @@ def count_bigrams(
     return Bigrams.of(first, second, counts, len(tokens))
 
 
-def count_tokens(
-    lines: Path, min_count: int, machine: MachineParams, *, plain_copy: bool
-) -> tuple[list[str], Counts]:
-    """Count the tokens of a segmented corpus, as the training of its embedding does.
-
-    Args:
-        lines: the corpus, one sentence per line.
-        min_count: rarer tokens are left out.
-        plain_copy: whether a sentence with collocations counts a second time as plain words.
-
-    Returns:
-        The V tokens by falling count, and (V,) the count of each.
-    """
-    with duckdb_session.session(machine) as con:
-        con.register("sentences", pa.RecordBatchReader.from_batches(SENTENCES, _sentences(lines)))
-        query = duckdb_session.text("collocations/token_counts")
-        values = {"min_count": min_count, "plain_copy": plain_copy}
-        counted = con.sql(query, params=values).to_arrow_table()
-    counts = counted.column("count").to_numpy().astype(np.int64)
-    return counted.column("token").to_pylist(), counts
-
-
-def _sentences(lines: Path) -> Iterator[pa.RecordBatch]:
+def sentences(lines: Path) -> Iterator[pa.RecordBatch]:
     """Yield the lines of a file in batches; only a line feed ends a line."""
     with lines.open("rb") as source:
         while some := source.readlines(SOME):
