@@ -14,10 +14,10 @@ from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts.base_model import base_space, find_base, with_base
-from lexveil.artifacts.external_embeddings import load_model
+from lexveil.artifacts.model_store import load_words_of
 from lexveil.collocations.adjacent_tokens import count_bigrams
 from lexveil.collocations.token_counts import count_tokens
-from lexveil.config import Params, load_params
+from lexveil.config import MachineParams, Params, load_configuration, load_params
 from lexveil.embeddings.base import joined
 from lexveil.embeddings.training_defaults import default_min_count
 from lexveil.embeddings.word_space import WordSpace
@@ -27,7 +27,7 @@ from lexveil.runtime.stage import stage_main
 from lexveil.runtime.tables import read_json, require, write_json
 
 
-def counted_tokens(segmentation: str, params: Params) -> WordSpace:
+def counted_tokens(segmentation: str, params: Params, machine: MachineParams) -> WordSpace:
     """Return the tokens that the embedding of a segmentation will have, with their counts, and with
     vectors of no dimension.
 
@@ -39,13 +39,13 @@ def counted_tokens(segmentation: str, params: Params) -> WordSpace:
     """
     options = params.embeddings
     if segmentation == "word" and options.word_model != "own":
-        return load_model(options.word_model)
+        return load_words_of(options.word_model, "embeddings.word_model")
     of_corpus = paths.METRICS / "segmented" / f"{segmentation}.json"
     n_tokens = read_json(of_corpus, "segment_corpus")["n_tokens"]
     tokens, counts = count_tokens(
         require(paths.segmented(segmentation), "segment_corpus"),
         options.min_count or default_min_count(n_tokens),
-        params.machine,
+        machine,
         plain_copy=options.plain_copy and segmentation != "word",
     )
     own = without_vectors(WordSpace(tokens, np.empty((len(tokens), 0), np.float32), counts))
@@ -60,7 +60,7 @@ def without_vectors(space: WordSpace) -> WordSpace:
     return WordSpace(space.tokens, np.empty((len(space.tokens), 0), np.float32), space.counts)
 
 
-def least_recovery(strategy: str, params: Params) -> dict[str, float]:
+def least_recovery(strategy: str, params: Params, machine: MachineParams) -> dict[str, float]:
     """Return the share of the perturbed words that a reader names without any output, by band.
 
     Raises:
@@ -69,15 +69,15 @@ def least_recovery(strategy: str, params: Params) -> dict[str, float]:
     segmentation = SEGMENTATION_OF[strategy]
     chosen = params.policy
     policy = Policy.of(strategy, chosen.stopwords, chosen.punctuation, chosen.oov)
-    space = without_vectors(counted_tokens(segmentation, params))
+    space = without_vectors(counted_tokens(segmentation, params, machine))
     corpus = require(paths.segmented(segmentation), "segment_corpus")
-    counted = count_bigrams(corpus, space.tokens, params.machine)
+    counted = count_bigrams(corpus, space.tokens, machine)
     bigrams = with_base(counted, space.tokens, segmentation, find_base(params.embeddings))
     vocabulary = Vocabulary.of(space.tokens, space.vectors, policy)
     return CountedWords.of(space, vocabulary, bigrams, policy, params.model.language).least()
 
 
-def run(params: Params) -> dict[str, dict[str, float]]:
+def run(params: Params, machine: MachineParams) -> dict[str, dict[str, float]]:
     """Return the least recovery of each strategy of the grid, by band; nothing if no run is at a
     level. Say which levels are below.
 
@@ -88,7 +88,7 @@ def run(params: Params) -> dict[str, dict[str, float]]:
     if not grid.levels:
         return {}
     least: dict[str, dict[str, float]] = {
-        strategy: least_recovery(strategy, params) for strategy in grid.strategies
+        strategy: least_recovery(strategy, params, machine) for strategy in grid.strategies
     }
     for strategy, bands in least.items():
         nearest = bands[grid.recovery_band]
@@ -104,7 +104,7 @@ def run(params: Params) -> dict[str, dict[str, float]]:
 
 def main() -> None:
     """Run the stage."""
-    write_json(run(load_params()), paths.LIMITS)
+    write_json(run(load_params(), load_configuration().machine), paths.LIMITS)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import pytest
 
 from lexveil import paths
 from lexveil.artifacts.embeddings import load_embedding
-from lexveil.config import load_params
+from lexveil.config import MachineParams, load_params
 from lexveil.recovery import counted_words
 from tasks import bound_levels
 from tests.conftest import run_stage
@@ -33,7 +33,7 @@ def test_tokens_and_counts_are_those_that_training_finds(
     if settings:
         run_stage("train_embeddings", segmentation)
     trained = load_embedding(segmentation)
-    foreseen = bound_levels.counted_tokens(segmentation, load_params())
+    foreseen = bound_levels.counted_tokens(segmentation, load_params(), MachineParams())
     expected = dict(zip(trained.tokens, trained.counts.tolist(), strict=True))
     assert dict(zip(foreseen.tokens, foreseen.counts.tolist(), strict=True)) == expected
 
