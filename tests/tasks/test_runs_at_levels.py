@@ -103,7 +103,7 @@ def test_an_unreachable_level_and_one_that_was_not_planned(made: Path) -> None:
         update={"grid": params.grid.model_copy(update={"recovery_band": "all"})}
     )
     planned = plan_budgets.calibrate("tem", "S3", Level(0.001), params)
-    assert isinstance(planned, SkippedLevel) and 0.001 < planned.nearest < 0.1
+    assert isinstance(planned, SkippedLevel) and 0.001 < planned.nearest < 0.2
     why = "out of reach: recovery 0.001 of all words: a reader who sees no output already names"
     assert planned.skipped.startswith(why)
     with pytest.raises(MissingArtifactError, match=r"stage plan_budgets"):
