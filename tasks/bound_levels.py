@@ -34,7 +34,7 @@ def counted_tokens(segmentation: str, params: Params, machine: MachineParams) ->
     Tokens of equal counts may stand in another order than in the embedding.
 
     Raises:
-        MissingArtifact: if the corpus was not segmented.
+        MissingArtifactError: if the corpus was not segmented.
         ParameterError: if params.yaml names a base model that is not there.
     """
     options = params.embeddings
@@ -64,7 +64,7 @@ def least_recovery(strategy: str, params: Params, machine: MachineParams) -> dic
     """Return the share of the perturbed words that a reader names without any output, by band.
 
     Raises:
-        MissingArtifact, ParameterError: see ``counted_tokens``.
+        MissingArtifactError, ParameterError: see ``counted_tokens``.
     """
     segmentation = SEGMENTATION_OF[strategy]
     chosen = params.policy
@@ -82,7 +82,7 @@ def run(params: Params, machine: MachineParams) -> dict[str, dict[str, float]]:
     level. Say which levels are below.
 
     Raises:
-        MissingArtifact, ParameterError: see ``counted_tokens``.
+        MissingArtifactError, ParameterError: see ``counted_tokens``.
     """
     grid = params.grid
     if not grid.levels:

@@ -32,7 +32,7 @@ from lexveil.levels import Level
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.mechanisms.variants import base_of
 from lexveil.privatization.engine.plan import count_tokens
-from lexveil.recovery.calibration import OutOfReach
+from lexveil.recovery.calibration import OutOfReachError
 from lexveil.recovery.counted_words import below_least
 from lexveil.recovery.meaning import recovery_at
 from lexveil.recovery.stored_curve import StoredCurve
@@ -83,7 +83,7 @@ def calibrate(
     )
     try:
         solution = curve.epsilon_for(level.share, band)
-    except OutOfReach as error:
+    except OutOfReachError as error:
         return SkippedLevel(
             mechanism=mechanism,
             strategy=strategy,
@@ -192,7 +192,7 @@ def run(texts: pa.Table, params: Params, out: Path) -> None:
     the reason alone.
 
     Raises:
-        MissingArtifact, ParameterError, RequestError: see ``calibrate``.
+        MissingArtifactError, ParameterError, RequestError: see ``calibrate``.
     """
     grid = params.grid
     limits = read_json(paths.LIMITS, "bound_levels") if grid.levels else {}

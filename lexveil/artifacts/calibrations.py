@@ -84,7 +84,7 @@ def made_runs(runs: Iterable[Run]) -> list[Run]:
     """Return the runs that are made, without those that are skipped.
 
     Raises:
-        MissingArtifact: if a run was not planned.
+        MissingArtifactError: if a run was not planned.
     """
     return [run for run in runs if skipped_run(*run) is None]
 
@@ -93,7 +93,7 @@ def epsilon_of(mechanism: str, strategy: str, epsilon: float) -> float:
     """Return the base epsilon of a run; at a level, the epsilon of each token in its plan.
 
     Raises:
-        MissingArtifact: if the run was not planned.
+        MissingArtifactError: if the run was not planned.
         RequestError: if the run is skipped.
     """
     if not isinstance(epsilon, Level):

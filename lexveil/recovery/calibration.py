@@ -91,7 +91,7 @@ class Curve:
         )
 
 
-class OutOfReach(RequestError):
+class OutOfReachError(RequestError):
     """No ε gives a wanted recovery.
 
     Attributes:
@@ -116,13 +116,13 @@ def epsilon_for(
         start: ε near which the search begins; it affects only the time.
 
     Raises:
-        OutOfReach: if no ε gives the target: an adversary recovers more without any output, or
+        OutOfReachError: if no ε gives the target: an adversary recovers more without any output, or
             the share stays below or above the target over the whole lattice.
     """
     value = measure or recovered
     of = "all words" if band == ALL else f"{band} words"
     if target <= curve.blind[band]:
-        raise OutOfReach(
+        raise OutOfReachError(
             f"recovery {target:g} of {of}: a reader who sees no output already names "
             f"{curve.blind[band]:.3f} of them, "
             "by guessing the most frequent one always; ask for more, or of another band "
@@ -137,7 +137,7 @@ def epsilon_for(
     if high > LAST or low < -LAST:
         end, which, more = (LAST, "largest", "less") if high > LAST else (-LAST, "smallest", "more")
         nearest = value(curve.point(end), band)
-        raise OutOfReach(
+        raise OutOfReachError(
             f"recovery {target:g} of {of}: the {which} epsilon, {curve.epsilon(end):g}, gives back "
             f"{nearest:.3f}; ask for {more}",
             nearest,
