@@ -31,6 +31,7 @@ from lexveil.config import Params, load_params
 from lexveil.levels import Level
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.mechanisms.variants import base_of
+from lexveil.mechanisms.word_lists import OnLists
 from lexveil.privatization.engine.plan import count_tokens
 from lexveil.recovery.calibration import OutOfReachError
 from lexveil.recovery.counted_words import below_least
@@ -115,7 +116,8 @@ def too_low(
         least: the share of the words that a reader names without any output, by band.
     """
     band = params.grid.recovery_band
-    if MECHANISMS[base_of(mechanism)].on_lists or level.share > least[band]:
+    is_on_lists = issubclass(MECHANISMS[base_of(mechanism)], OnLists)
+    if is_on_lists or level.share > least[band]:
         return None
     return SkippedLevel(
         mechanism=mechanism,
