@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
+from itertools import pairwise
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -286,10 +287,11 @@ class Mechanism:
                 waiting.clear()
 
         size = 0
-        for tokens, rng in by_generator(texts, generators):
-            to_sample = tokens[ids[tokens] < 0]
-            to_perturb = tokens[ids[tokens] >= 0]
-            drawn[to_sample] = rng.integers(self.size, size=len(to_sample))
+        for start, stop, rng in by_generator(texts, generators):
+            to_sample = start + np.flatnonzero(ids[start:stop] < 0)
+            to_perturb = start + np.flatnonzero(ids[start:stop] >= 0)
+            if len(to_sample):
+                drawn[to_sample] = rng.integers(self.size, size=len(to_sample))
             for first in range(0, len(to_perturb), DRAW):
                 drawn_for = to_perturb[first : first + DRAW]
                 waiting.append((drawn_for, self.noise(epsilon[drawn_for], rng)))
@@ -336,19 +338,20 @@ class Mechanism:
 
 def by_generator(
     texts: TextTokens, generators: Generators
-) -> Iterator[tuple[Ids, np.random.Generator]]:
-    """Yield the numbers of the drawn tokens that draw from each generator, in order of writing."""
+) -> Iterator[tuple[int, int, np.random.Generator]]:
+    """Yield the first of the drawn tokens that draw from each generator, and that after the last,
+    in order of writing.
+    """
     is_drawn = texts.kind == DRAWN
-    every = np.arange(int(is_drawn.sum()))
-    if not len(every):
-        return
+    n_drawn = int(is_drawn.sum())
     if isinstance(generators, np.random.Generator):
-        yield every, generators
+        yield 0, n_drawn, generators
         return
     text_of = np.cumsum(texts.is_first)[is_drawn] - 1
     starts = np.flatnonzero(np.diff(text_of, prepend=-1))
-    for text, tokens in zip(text_of[starts].tolist(), np.split(every, starts[1:]), strict=True):
-        yield tokens, generators(text)
+    bounds = pairwise([*starts.tolist(), n_drawn])
+    for text, (start, stop) in zip(text_of[starts].tolist(), bounds, strict=True):
+        yield start, stop, generators(text)
 
 
 def spread(texts: TextTokens, drawn: Ids) -> Ids:

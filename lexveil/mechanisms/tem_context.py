@@ -177,8 +177,8 @@ class TemContext(Tem):
         from lexveil.mechanisms.noise.keystream import KEY_WORDS, draw_words
 
         keys = [np.empty((0, KEY_WORDS), dtype=np.uint64)]
-        for tokens, generator in by_generator(texts, generators):
-            keys.append(draw_words(len(tokens), KEY_WORDS, generator))
+        for start, stop, generator in by_generator(texts, generators):
+            keys.append(draw_words(stop - start, KEY_WORDS, generator))
         return self.replace_in_order(texts, ids, epsilon, np.concatenate(keys), written, words)
 
     def replace_in_order(
