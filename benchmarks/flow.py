@@ -100,10 +100,8 @@ def make_grid(root: Path, epsilons: int, workers: int) -> None:
 def finish(root: Path, workers: int) -> None:
     """Write the other files of a project beside its graph."""
     (root / ".gitignore").write_text("/artifacts/\n/data/\n/.lexveil/\n", encoding="utf-8")
-    params = (ROOT / "params.yaml").read_text(encoding="utf-8")
-    (root / "params.yaml").write_text(
-        params.replace("  workers: 2 ", f"  workers: {workers} ", 1), encoding="utf-8"
-    )
+    shutil.copy(ROOT / "params.yaml", root)
+    (root / "lexveil.toml").write_text(f"[machine]\nworkers = {workers}\n", encoding="utf-8")
     shutil.copytree(ROOT / ".dvc", root / ".dvc", ignore=shutil.ignore_patterns("cache", "tmp"))
     subprocess.run(["git", "init", "-q"], cwd=root, check=True)
 

@@ -19,6 +19,7 @@ from lexveil import paths
 from lexveil.artifacts.model_store import OWN
 from lexveil.artifacts.packaged_model import CARD, ModelCard
 from lexveil.config import Params, parse_params
+from lexveil.config.moved import moved_keys
 from lexveil.data import data_store
 from lexveil.data.model_verification import verify_folder
 from lexveil.errors import ParameterError, RequestError, option
@@ -203,6 +204,11 @@ def params_of(
     Raises:
         ParameterError: naming the key.
     """
+    if moved := moved_keys(recipe.parameters):
+        raise ParameterError(
+            f"{source}: {', '.join(moved)} decides no byte of the model; set it in "
+            f"{paths.CONFIGURATION} of the work folder"
+        )
     raw = {
         name: dict(value) if isinstance(value, Mapping) else value
         for name, value in template.items()

@@ -112,6 +112,10 @@ TEMPLATE = yaml.safe_load((paths.TEMPLATE / paths.PARAMS).read_text(encoding="ut
         ("model: {name: other}", r"model\.name is other, but legal was requested"),
         ("model: {}\nparametres: {}", "unknown key parametres"),
         (
+            "model: {license: CC0-1.0}\nparameters: {machine: {workers: 4}}",
+            "machine decides no byte of the model; set it in lexveil.toml of the work folder",
+        ),
+        (
             "model: {license: CC0-1.0, min_document: 3}",
             r"model\.min_document; did you mean model\.min_documents",
         ),
