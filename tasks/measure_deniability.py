@@ -20,6 +20,8 @@ from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
 from lexveil.artifacts.embeddings import load_embedding
 from lexveil.artifacts.mechanisms import ModelSpace, Prepared, prepare
+from lexveil.artifacts.model_source import OwnRun
+from lexveil.artifacts.project import Project
 from lexveil.artifacts.word_orders import shared_rows
 from lexveil.config import Params, load_params
 from lexveil.errors import ParameterError, RequestError
@@ -70,6 +72,7 @@ def run(mechanism: str, params: Params, out: Path) -> None:
         RequestError: if no word is left.
         MissingArtifactError: if an embedding or a list set was not made.
     """
+    source = OwnRun(Project.find(Path()))
     epsilons = sorted(params.grid.base_epsilons)
     # Only the policy for punctuation decides the words.
     policy = Policy("perturb", params.policy.punctuation, "sample")
@@ -91,7 +94,7 @@ def run(mechanism: str, params: Params, out: Path) -> None:
             rng = stream(params.seed, STAGE, segmentation, "words")
             rows = shared[choose_words(len(shared), params.deniability.words, rng)]
             sections = params.mechanisms.of_variant(mechanism)
-            words = ModelSpace(segmentation, space, policy, Path())
+            words = ModelSpace(segmentation, space, policy, source)
             prepared = prepare(base_of(mechanism), words, sections)
             measured = []
             for epsilon in epsilons:

@@ -30,7 +30,7 @@ from lexveil import MECHANISMS, paths
 from lexveil.artifacts.bigrams import load_bigrams
 from lexveil.artifacts.collocation_tables import load_collocations
 from lexveil.artifacts.embeddings import load_embedding
-from lexveil.artifacts.model import CHECKED_BY
+from lexveil.artifacts.model_source import CHECKED_BY
 from lexveil.artifacts.packaged_model import (
     ModelContent,
     PackagedModel,

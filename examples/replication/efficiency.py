@@ -22,6 +22,8 @@ from lexveil import paths
 from lexveil.accounting.budgets import Policy
 from lexveil.artifacts.embeddings import load_embedding
 from lexveil.artifacts.mechanisms import ModelSpace, prepare
+from lexveil.artifacts.model_source import OwnRun
+from lexveil.artifacts.project import Project
 from lexveil.config import Params
 from lexveil.mechanisms.registry import Mechanism
 from lexveil.mechanisms.variants import base_of
@@ -61,11 +63,12 @@ class Efficiency:
 
 def measure_efficiency(params: Params) -> list[Efficiency]:
     """Measure each mechanism of the grid once, mechanisms on lists with L0."""
+    source = OwnRun(Project.find(Path()))
     space = load_embedding("word")
     policy = Policy.of("S1", params.policy.stopwords, params.policy.punctuation, params.policy.oov)
     measured = []
     for base in dict.fromkeys(base_of(name) for name in params.grid.mechanisms):
-        own = prepare(base, ModelSpace("word", space, policy, Path()), params.mechanisms)
+        own = prepare(base, ModelSpace("word", space, policy, source), params.mechanisms)
         ids = np.random.default_rng(SEED).integers(own.mechanism.size, size=N_WORDS)
         tokens = _tokens_of_texts(space.tokens, own.vocabulary.number)
         measured.append(_measure(base, own.mechanism, ids, tokens))

@@ -10,10 +10,9 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from lexveil import paths
 from lexveil.accounting.budgets import Policy
 from lexveil.accounting.vocabulary import Vocabulary
-from lexveil.artifacts.bigrams import FILES, load_bigrams
+from lexveil.artifacts.model_source import ModelSource
 from lexveil.artifacts.neighborhoods import (
     BLOCK,
     MappedTable,
@@ -22,8 +21,6 @@ from lexveil.artifacts.neighborhoods import (
     key_of,
     open_lists,
 )
-from lexveil.artifacts.packaged_model import BIGRAMS, PackagedModel
-from lexveil.artifacts.word_orders import load_word_orders
 from lexveil.config import MechanismParams
 from lexveil.embeddings.bigrams import Bigrams
 from lexveil.embeddings.neighborhoods import NearTable
@@ -200,7 +197,7 @@ class ModelSpace(Space):
         segmentation: str,
         space: WordSpace,
         policy: Policy,
-        source: Path | PackagedModel,
+        source: ModelSource,
         causal: CausalModel | None = None,
         purposes: Sequence[Purpose] = (),
     ) -> None:
@@ -212,9 +209,7 @@ class ModelSpace(Space):
         self.vocabulary = Vocabulary.of(space.tokens, space.vectors, policy)
         self.files: dict[str, Path] = {}
         self.key: str | None = None
-        self.near_folder = (
-            source / paths.near_lists(segmentation) if isinstance(source, Path) else None
-        )
+        self.near_folder = source.near_folder(segmentation)
 
     def vectors(self) -> Vectors:
         """Return the vectors of the words.
@@ -227,11 +222,7 @@ class ModelSpace(Space):
 
     def _require_words(self) -> None:
         if not len(self.vocabulary.rows):
-            where = (
-                self._source.folder
-                if isinstance(self._source, PackagedModel)
-                else self._source / paths.embedding(self._segmentation)
-            )
+            where = self._source.place(self._segmentation)
             raise RequestError(f"{where} holds no word to replace words by; enlarge the corpus")
 
     def orders(self, lists: str) -> Orders:
@@ -246,7 +237,7 @@ class ModelSpace(Space):
                 f"{option('mechanism')}: it works on a list of the words, where a purpose changes "
                 f"nothing; take {option('mechanism')} tem, or leave the purpose out"
             )
-        listed, self.files = _lists(self._segmentation, lists, self._source)
+        listed, self.files = self._source.word_lists(self._segmentation, lists)
         self.vocabulary, orders = over_lists(listed, self._space, self.vocabulary)
         self._require_words()
         return orders
@@ -303,43 +294,15 @@ def _near_lists(of_project: Path | None, key: str) -> MappedTable | None:
     return (of_project and open_lists(of_project, key)) or open_lists(cache_folder(key), key)
 
 
-def bigram_files(segmentation: str, source: Path | PackagedModel) -> dict[str, Path]:
-    """Return the files of the bigram counts of an embedding, by their names in records; empty if
-    they do not exist.
-    """
-    if isinstance(source, PackagedModel):
-        files = source.files(*(f"{BIGRAMS}/{name}" for name in FILES))
-    else:
-        folder = paths.bigrams(segmentation)
-        files = {f"bigrams/{segmentation}/{name}": source / folder / name for name in FILES}
-    return files if all(file.exists() for file in files.values()) else {}
-
-
-def _bigrams(segmentation: str, source: Path | PackagedModel) -> tuple[Bigrams, dict[str, Path]]:
+def _bigrams(segmentation: str, source: ModelSource) -> tuple[Bigrams, dict[str, Path]]:
     """Load the bigram counts of an embedding, and return them with their files."""
-    if not isinstance(source, PackagedModel):
-        return load_bigrams(segmentation, source), bigram_files(segmentation, source)
     if (counted := source.bigrams(segmentation)) is None:
         raise RequestError(
-            f"model {source.card.name} has no counts of which words follow each other, by "
-            "which tem_context weighs "
-            f"them; take {option('mechanism')} tem, or a model that has them, such as en"
+            f"model {source.name} has no counts of which words follow each other, by which "
+            f"tem_context weighs them; take {option('mechanism')} tem, or a model that has them, "
+            "such as en"
         )
-    return counted, bigram_files(segmentation, source)
-
-
-def _lists(
-    segmentation: str, name: str, source: Path | PackagedModel
-) -> tuple[WordLists, dict[str, Path]]:
-    """Load a list set, and return it with its files by their names in records."""
-    if isinstance(source, PackagedModel):
-        return source.word_lists(segmentation, name), source.files(source.order_file(segmentation))
-    folder = paths.word_orders(segmentation, name)
-    files = {
-        f"word_orders/{segmentation}/{name}/{file}": source / folder / file
-        for file in ("words.txt", "orders.npy")
-    }
-    return load_word_orders(segmentation, name, source), files
+    return counted, source.bigram_files(segmentation)
 
 
 def over_lists(

@@ -1,5 +1,5 @@
-"""The model for rewriting (vocabulary, collocations, embedding, mechanisms), from a project's run
-or packaged.
+"""The model for rewriting: vocabulary, collocations, embedding and mechanisms of a source, such as
+a project's run or a packaged model.
 """
 
 from __future__ import annotations
@@ -9,48 +9,35 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
 from lexveil.accounting.record import ModelReference, model_in_words
 from lexveil.accounting.structure import StructureFigures
-from lexveil.artifacts.base_model import find_base
-from lexveil.artifacts.bigrams import load_bigrams
-from lexveil.artifacts.collocation_tables import collocation_files
-from lexveil.artifacts.embeddings import load_embedding, load_purposes
-from lexveil.artifacts.lexicons import load_lexicon
 from lexveil.artifacts.mechanisms import (
     CAUSAL_MODELS,
     CHOSEN_BY,
     CausalModel,
     ModelSpace,
     Prepared,
-    bigram_files,
     prepare,
 )
+from lexveil.artifacts.model_source import ModelSource, OwnRun, PackagedSource
 from lexveil.artifacts.model_store import DEFAULT, OWN, find
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.artifacts.project import Project
-from lexveil.artifacts.purpose_files import find_purpose, purposes_of, require_made_with
-from lexveil.artifacts.structure import load_structure
-from lexveil.config import NO_BASE, Configuration, Params
+from lexveil.artifacts.purpose_files import find_purpose
+from lexveil.config import Configuration, Params
 from lexveil.embeddings.bigrams import Bigrams
 from lexveil.embeddings.purposes import Purpose, with_axes
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError
 from lexveil.logs import logger
 from lexveil.runtime.hashes import sha256
-from lexveil.runtime.tables import read_json, require
 from lexveil.text.encode import Lexicon
 
 LOG = logger(__name__)
-
-# Checks that must have passed before a vocabulary is used, with the stage of each check.
-CHECKED_BY = {
-    "corpus.json": "check_corpus",
-    "collocations.json": "check_collocations",
-    "coverage.json": "check_vocab",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +49,7 @@ class Model:
 
     Attributes:
         project: the project, or outside of projects the user's data folder in its place.
-        packaged: the packaged model; None is the model of the project's own run.
+        source: where words, vectors, collocations and counts come from.
         cache_only: whether not to compute the expected recovery by adversaries if the cache lacks
             it. The computation takes seconds, which a service does not have while it answers.
         purposes: public scales of words, whose axes are added to the embedding.
@@ -73,7 +60,7 @@ class Model:
     """
 
     project: Project
-    packaged: PackagedModel | None = None
+    source: ModelSource
     cache_only: bool = False
     suppress_language_warning: bool = False
     purposes: tuple[Purpose, ...] = ()
@@ -81,6 +68,11 @@ class Model:
         default_factory=lambda: CAUSAL_MODELS, repr=False, compare=False
     )
     _lexicons: dict[str, Lexicon] = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def of_run(cls, project: Project, **more: Any) -> Model:
+        """Return the model of a project's own run."""
+        return cls(project, OwnRun(project), **more)
 
     @classmethod
     def load(cls, project: Path | str | Model | None = None, name: str | None = None) -> Model:
@@ -116,20 +108,24 @@ class Model:
                 "of one, make one by `lexveil init DIR`, or name a model"
             )
         is_own = base == OWN or (not base and has_run)
-        model = cls(
-            home,
-            None if is_own else find(base or DEFAULT),
-            purposes=tuple(map(find_purpose, purposes)),
-        )
+        source: ModelSource = OwnRun(home)
+        if not is_own:
+            source = PackagedSource(find(base or DEFAULT))
+        model = cls(home, source, purposes=tuple(map(find_purpose, purposes)))
         model.require_purposes()
         if not base:
-            _say_chosen(model)
+            _say_chosen(model, is_own=is_own)
         return model
+
+    @property
+    def packaged(self) -> PackagedModel | None:
+        """The packaged model, for those who hand it on; None of another source."""
+        return self.source.packaged
 
     @property
     def base_name(self) -> str:
         """The name without purposes."""
-        return self.packaged.card.name if self.packaged else OWN
+        return self.source.name
 
     @property
     def name(self) -> str:
@@ -141,9 +137,10 @@ class Model:
         """SHA-256 of the model card, which has the hashes of all files, and of the purposes; None
         for a project's own model.
         """
-        if self.packaged is None or not self.purposes:
-            return self.packaged.hash if self.packaged else None
-        parts = [self.packaged.hash, *(f"{purpose} {purpose.sha256}" for purpose in self.purposes)]
+        whole = self.source.sha256
+        if whole is None or not self.purposes:
+            return whole
+        parts = [whole, *(f"{purpose} {purpose.sha256}" for purpose in self.purposes)]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def kept_purposes(self, strategy: str) -> tuple[Purpose, ...]:
@@ -154,13 +151,7 @@ class Model:
             ParameterError: if the embedding was made with others than params.yaml names.
             MissingArtifactError: if no run has made it.
         """
-        if self.packaged:
-            return self.purposes
-        segmentation = SEGMENTATION_OF[strategy]
-        own = purposes_of(self.params.embeddings.purposes)
-        made = load_purposes(segmentation, self.project.folder)
-        require_made_with(own, made, paths.embedding(segmentation))
-        return own + self.purposes
+        return self.source.purposes(SEGMENTATION_OF[strategy]) + self.purposes
 
     def require_purposes(self) -> None:
         """Check that each purpose is given once and distinguishes some of the words.
@@ -186,7 +177,7 @@ class Model:
     @property
     def language(self) -> str:
         """Language whose tokenizer rules apply to texts."""
-        return self.packaged.card.language if self.packaged else self.params.model.language
+        return self.source.language
 
     @property
     def params(self) -> Params:
@@ -207,12 +198,12 @@ class Model:
     @property
     def version(self) -> str | None:
         """The version of a packaged model; None of a project's own."""
-        return self.packaged.card.version if self.packaged else None
+        return self.source.version
 
     @property
     def made_of(self) -> str:
         """The public texts or vectors that the words got their vectors from, in words."""
-        return _made_of_sources(self.packaged) if self.packaged else _made_of_run(self)
+        return self.source.made_of
 
     @property
     def described(self) -> str:
@@ -223,26 +214,22 @@ class Model:
         """Return the reference to this model in records: the hash of its card, or for a project's
         own model the hash of its artifacts' hashes.
         """
-        listed = json.dumps({} if self.packaged else self.hashes(strategy), sort_keys=True)
-        digest = self.sha256 or hashlib.sha256(listed.encode()).hexdigest()
+        digest = self.sha256
+        if digest is None:
+            listed = json.dumps(self.hashes(strategy), sort_keys=True)
+            digest = hashlib.sha256(listed.encode()).hexdigest()
         return ModelReference(
             name=self.name, version=self.version, made_of=self.made_of, sha256=digest
         )
 
     def require_checks(self, strategy: str) -> None:
-        """Check that the artifacts exist and passed their checks. A failed check removes its
-        result.
-
-        A packaged model was checked when it was built or imported.
+        """Check that the artifacts exist and passed their checks.
 
         Raises:
             MissingArtifactError: with the stage that makes the missing artifact.
         """
         self.lexicon(strategy)
-        if self.packaged:
-            return
-        for check, stage in CHECKED_BY.items():
-            require(self.path(paths.CHECKS / check), stage)
+        self.source.require_checks()
 
     def lexicon(self, strategy: str) -> Lexicon:
         """Return the lexicon for the texts of a strategy.
@@ -252,11 +239,7 @@ class Model:
         """
         segmentation = SEGMENTATION_OF[strategy]
         if segmentation not in self._lexicons:
-            self._lexicons[segmentation] = (
-                self.packaged.lexicon(segmentation)
-                if self.packaged
-                else load_lexicon(segmentation, self.project.folder, self.language)
-            )
+            self._lexicons[segmentation] = self.source.lexicon(segmentation)
         return self._lexicons[segmentation]
 
     def average_words(self) -> float:
@@ -268,22 +251,13 @@ class Model:
         Raises:
             MissingArtifactError: if no run has counted the words.
         """
-        if self.packaged:
-            return self.packaged.card.average_words
-        length = read_json(self.path(paths.CORPUS_LENGTH), "sample_corpus")
-        if length["n_documents"]:
-            return float(length["n_words"] / length["n_documents"])
-        base = find_base(self.params.embeddings)
-        return base.card.average_words if base else 0.0
+        return self.source.average_words
 
     def structure(self, strategy: str, policy: Policy) -> StructureFigures | None:
         """Return the sensitivity of the disclosed structure of public texts; None if it was not
         measured.
         """
-        if self.packaged:
-            measured = self.packaged.structure(SEGMENTATION_OF[strategy])
-        else:
-            measured = load_structure(strategy, self.project.folder)
+        measured = self.source.structure(SEGMENTATION_OF[strategy])
         return None if measured is None else measured.figures(strategy, policy)
 
     def embedding(self, strategy: str) -> WordSpace:
@@ -292,32 +266,19 @@ class Model:
         Raises:
             MissingArtifactError: if no run has made it.
         """
-        segmentation = SEGMENTATION_OF[strategy]
-        packaged = self.packaged
-        space = (
-            packaged.space(segmentation)
-            if packaged
-            else load_embedding(segmentation, self.project.folder)
-        )
-        return with_axes(space, self.purposes)
+        return with_axes(self.source.space(SEGMENTATION_OF[strategy]), self.purposes)
 
     def bigram_files(self, strategy: str) -> dict[str, Path]:
         """Return the files of the bigram counts of the strategy's tokens, by name; empty if there
         are no counts.
         """
-        return bigram_files(SEGMENTATION_OF[strategy], self.packaged or self.project.folder)
+        return self.source.bigram_files(SEGMENTATION_OF[strategy])
 
     def bigrams(self, strategy: str) -> Bigrams | None:
         """Return the bigram counts of the strategy's tokens; None if there are no counts."""
-        segmentation = SEGMENTATION_OF[strategy]
-        packaged = self.packaged
         if not self.bigram_files(strategy):
             return None
-        return (
-            packaged.bigrams(segmentation)
-            if packaged
-            else load_bigrams(segmentation, self.project.folder)
-        )
+        return self.source.bigrams(SEGMENTATION_OF[strategy])
 
     def of_variant(self, name: str) -> Model:
         """Return this model with the parameters of a variant of a mechanism, by its name in the
@@ -340,7 +301,7 @@ class Model:
             SEGMENTATION_OF[strategy],
             self.embedding(strategy),
             policy,
-            self.packaged or self.project.folder,
+            self.source,
             self.causal_model(name),
             self.purposes,
         )
@@ -363,66 +324,18 @@ class Model:
         return causal
 
     def hashes(self, strategy: str) -> dict[str, str]:
-        """Return the sha256 of the embedding and the collocations of a strategy, by file name.
-
-        If training started from a base model, the embedding's meta.json is one of the files: it has
-        the name and hash of the base model.
-        """
-        segmentation = SEGMENTATION_OF[strategy]
+        """Return the sha256 of the embedding and the collocations of a strategy, by file name."""
+        files = self.source.files(SEGMENTATION_OF[strategy])
         weighed = {f"purposes/{purpose}": purpose.sha256 for purpose in self.purposes}
-        if self.packaged:
-            names = (
-                "words.txt",
-                "vectors.npy",
-                "scales.npy",
-                *(() if segmentation == "word" else ("pmi.npy",)),
-            )
-            named = self.packaged.files(*names)
-        else:
-            about = () if self.params.embeddings.base == NO_BASE else ("meta.json",)
-            files = [
-                self.path(paths.embedding(segmentation) / name)
-                for name in ("words.txt", "vectors.npy", *about)
-            ]
-            for name in () if segmentation == "word" else ("bigrams", "trigrams"):
-                files += collocation_files(name, self.project.folder)
-            named = {str(file.relative_to(self.path(paths.ARTIFACTS))): file for file in files}
-        return {name: sha256(file) for name, file in named.items()} | weighed
+        return {name: sha256(file) for name, file in files.items()} | weighed
 
 
-def _made_of_sources(packaged: PackagedModel) -> str:
-    """The sources of a packaged model's corpus: how many documents of how many; of vectors that
-    were made elsewhere their name.
-    """
-    card = packaged.card
-    n_documents = sum(source.documents for source in card.sources)
-    names = ", ".join(source.name for source in card.sources)
-    n_sources = len(card.sources)
-    if not n_documents:
-        return f"vectors of {names or 'unknown texts'} ({card.built})"
-    of = names if n_sources == 1 else f"{n_sources} sources"
-    return f"{n_documents:,} documents of {of} ({card.built})"
-
-
-def _made_of_run(model: Model) -> str:
-    """The corpus of a project's run, and the packaged model that its training began with."""
-    length = model.path(paths.CORPUS_LENGTH)
-    n_documents = read_json(length, "sample_corpus")["n_documents"] if length.is_file() else 0
-    made_of = f"{n_documents:,} documents of this project's corpus"
-    metas = sorted(model.path(paths.ARTIFACTS / "embeddings").glob("*/meta.json"))
-    bases = [base for meta in metas if (base := read_json(meta, "train_embeddings").get("base"))]
-    if not bases:
-        return made_of
-    begun = f"the model {bases[0]['name']} {bases[0]['version']}"
-    return f"{made_of} and {begun}, with which training began" if n_documents else begun
-
-
-def _say_chosen(model: Model) -> None:
+def _say_chosen(model: Model, *, is_own: bool) -> None:
     """Log which model is used where none was named, and why this one."""
     why = f"{Path.cwd()} is in no project"
-    if model.packaged is None:
+    if is_own:
         why = "a run of this project made it"
     elif model.project.is_project:
         why = "no run of this project has made its own"
-    ships = "" if model.packaged is None else ", which ships with Lexveil"
+    ships = "" if is_own else ", which ships with Lexveil"
     LOG.info(f"using the {model.described}{ships}: {why} (--model, or model=, names another)")

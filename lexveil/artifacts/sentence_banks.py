@@ -28,7 +28,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
-from lexveil import paths
 from lexveil.accounting.record import ScreenRecord
 from lexveil.accounting.results import Number, Result, Sha256
 from lexveil.artifacts.embeddings import write_arrays
@@ -225,11 +224,11 @@ def bank_of(model: Model) -> Path:
     Raises:
         RequestError: if there is none.
     """
-    folder = model.path(paths.BANK)
-    if model.packaged is None and (folder / CARD).is_file():
+    folder = model.source.bank_folder
+    if folder is not None and (folder / CARD).is_file():
         return folder
     why = ""
-    if model.packaged is None:
+    if folder is not None:
         why = (
             f" ({folder} has none: the corpus of the run has fewer than {FEWEST:,} sentences that "
             "are fit, or `lexveil run` has not made it)"

@@ -95,14 +95,13 @@ def measured(
     )
 
 
-def load_structure(strategy: str, project: Path = Path()) -> MeasuredStructure | None:
-    """Load the measurement of a strategy's segmentation; None if no run has made it, or there was
-    no text to measure.
+def load_structure(segmentation: str, project: Path = Path()) -> MeasuredStructure | None:
+    """Load the measurement of a segmentation; None if no run has made it, or there was no text to
+    measure.
 
     Raises:
         MissingArtifactError: if the file does not have the form that the stage writes.
     """
-    segmentation = SEGMENTATION_OF[strategy]
     file = project / paths.structure(segmentation)
     if not file.is_file():
         return None

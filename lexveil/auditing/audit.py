@@ -27,7 +27,6 @@ import numpy.typing as npt
 
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
-from lexveil.artifacts.bigrams import load_bigrams
 from lexveil.artifacts.embeddings import read_words
 from lexveil.artifacts.mechanisms import Prepared
 from lexveil.artifacts.model import Model
@@ -367,12 +366,7 @@ def _read_bigrams(using: Model, segmentation: str, rows: Ids) -> Bigrams | None:
     """Read how often each of these rows, by its number among them, follows each token of the
     embedding.
     """
-    packaged = using.packaged
-    counted = (
-        packaged.bigrams(segmentation)
-        if packaged
-        else load_bigrams(segmentation, using.project.folder)
-    )
+    counted = using.source.bigrams(segmentation)
     if counted is None:
         return None
     starts, ids, counts = counted

@@ -18,7 +18,8 @@ from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
 from lexveil.artifacts.bigrams import write_bigrams
 from lexveil.artifacts.embeddings import write_embedding
 from lexveil.artifacts.mechanisms import CausalModel
-from lexveil.artifacts.model import CHECKED_BY, Model
+from lexveil.artifacts.model import Model
+from lexveil.artifacts.model_source import CHECKED_BY
 from lexveil.artifacts.project import Project
 from lexveil.artifacts.word_orders import write_word_orders
 from lexveil.auditing.distributions import IN_CONTEXT, ON_LISTS, AuditedSpace, euclidean
@@ -282,7 +283,7 @@ def make(
     toy = Project(
         folder, params.model_copy(update={"embeddings": embeddings}), configuration, is_project=True
     )
-    model = Model(
+    model = Model.of_run(
         toy,
         causal_models={} if named == BIGRAMS else {named: causal},
         cache_only=True,  # what readers get back is not audited, and takes long to compute

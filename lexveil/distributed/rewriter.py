@@ -29,6 +29,7 @@ from lexveil.accounting.record import ModelReference
 from lexveil.accounting.shares import WHOLE
 from lexveil.accounting.subject_keys import subject_key
 from lexveil.artifacts.model import Model
+from lexveil.artifacts.model_source import PackagedSource
 from lexveil.artifacts.model_store import find
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.artifacts.project import Project
@@ -346,7 +347,7 @@ class Rewriter:
         params = home.params.model_copy(update={"mechanisms": self.mechanisms})
         model = Model(
             replace(home, params=params),
-            packaged,
+            PackagedSource(packaged),
             cache_only=True,
             suppress_language_warning=True,
             purposes=tuple(map(find_purpose, purposes)),

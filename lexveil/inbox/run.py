@@ -146,7 +146,7 @@ def _release(
     report = selection.report
     terms = project.configuration.inbox
     name = release_name(datetime.now(UTC))
-    model = Model(project)
+    model = Model.of_run(project)
     if is_without_guarantee(terms.request, model):
         name = f"{name}-{STAMP}"
     assert selection.source is not None

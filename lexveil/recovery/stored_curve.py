@@ -205,10 +205,7 @@ class StoredCurve(Curve):
 
 def _key(model: Model, prepared: Prepared, strategy: str, policy: Policy) -> str:
     """Return the hash of all inputs of the figures except the code."""
-    if model.packaged:
-        (counts,) = model.packaged.files("counts.npy").values()
-    else:
-        counts = model.path(paths.embedding(SEGMENTATION_OF[strategy]) / "counts.npy")
+    counts = model.source.counts_file(SEGMENTATION_OF[strategy])
     bigrams = {name: sha256(file) for name, file in model.bigram_files(strategy).items()}
     of: dict[str, object] = {
         "mechanism": prepared.mechanism.name,

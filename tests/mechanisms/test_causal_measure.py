@@ -301,9 +301,9 @@ def test_what_is_refused_before_any_noise(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(
         RequestError, match=f"uv sync --extra neural.*or choose another in params.yaml: {CHOSEN_BY}"
     ):
-        Model(model.project).mechanism("tem_context", "S1", AS_KEPT)
+        Model.of_run(model.project).mechanism("tem_context", "S1", AS_KEPT)
     # a release without the file
     other = SimpleNamespace(submodule_search_locations=[str(tmp_path)])
     monkeypatch.setattr("importlib.util.find_spec", lambda _: other)
     with pytest.raises(RequestError, match=r"has no SmolLM2.*gguf; `uv sync --extra neural`"):
-        Model(model.project).mechanism("tem_context", "S1", AS_KEPT)
+        Model.of_run(model.project).mechanism("tem_context", "S1", AS_KEPT)

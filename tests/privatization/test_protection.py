@@ -102,7 +102,7 @@ def test_a_model_without_figures_is_calibrated(
     """
     monkeypatch.setattr(public_recovery, "WORDS", 300)
     if not has_bigrams:
-        monkeypatch.setattr("lexveil.artifacts.model.bigram_files", lambda *_: {})
+        monkeypatch.setattr("lexveil.artifacts.model.Model.bigram_files", lambda *_: {})
     (tmp_path / "in.jsonl").write_text('{"text": "the door was open"}\n', encoding="utf-8")
     done = privatize_file(
         tmp_path / "in.jsonl",

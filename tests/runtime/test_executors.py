@@ -18,6 +18,8 @@ from lexveil.artifacts.collocation_tables import load_collocations
 from lexveil.artifacts.embeddings import load_embedding
 from lexveil.artifacts.lexicons import load_lexicon
 from lexveil.artifacts.mechanisms import ModelSpace, prepare
+from lexveil.artifacts.model_source import OwnRun
+from lexveil.artifacts.project import Project
 from lexveil.collocations import counting, sampling
 from lexveil.collocations.counting import count
 from lexveil.collocations.sampling import tokenize
@@ -141,7 +143,8 @@ def test_a_release_has_noise_of_its_own_in_every_batch(
 ) -> None:
     """Two texts are the same by chance once in 10^35: twelve draws of some 2,000 words."""
     policy = Policy("perturb", "keep", "sample")
-    space = ModelSpace("gst", load_embedding("gst"), policy, Path())
+    source = OwnRun(Project.find(Path()))
+    space = ModelSpace("gst", load_embedding("gst"), policy, source)
     made = prepare("madlib", space, load_params().mechanisms)
     components = Components(load_lexicon("gst", Path(), "en"), made.vocabulary, made.mechanism)
     worker = BatchWorker(

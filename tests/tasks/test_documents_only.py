@@ -60,7 +60,7 @@ def test_every_stage_copes_with_no_corpus(documents_only: Path, packaged: Packag
     )
     made = read_json(paths.embedding("mst") / "meta.json", "train_embeddings")
     assert made["base"]["hash"] == packaged.hash and made["base"]["n_tokens"] == 500
-    assert load_structure("S3") == packaged.structure("gst")
+    assert load_structure("gst") == packaged.structure("gst")
     run_stage("package_model")
     # what such a project can hand on is its base
     assert PackagedModel(paths.PACKAGED).hash == packaged.hash

@@ -17,11 +17,11 @@ def test_the_stage_measures_public_texts(
 ) -> None:
     monkeypatch.setattr("tasks.measure_structure.TEXTS", 40)
     shutil.rmtree("artifacts/structure")
-    assert load_structure("S3") is None
+    assert load_structure("gst") is None
     run_stage("measure_structure")
 
-    measured = load_structure("S3")
-    words = load_structure("S1")
+    measured = load_structure("gst")
+    words = load_structure("word")
     assert measured is not None and words is not None
     assert (measured.texts, measured.replacements, measured.segmentation) == (40, 400, "gst")
     change, source = measured.change("S3", Policy("perturb", "keep", "sample"))  # of params.yaml
@@ -41,7 +41,7 @@ def test_what_is_not_there_or_of_another_version(built: Path) -> None:
     Path("artifacts/structure/mst.json").unlink()  # shared with other tests
     Path("artifacts/structure/mst.json").write_text("{}", encoding="utf-8")
     with pytest.raises(MissingArtifactError, match="dvc repro measure_structure"):
-        load_structure("S4")
+        load_structure("mst")
 
 
 def test_no_run_is_recorded_without_it(built: Path) -> None:

@@ -176,7 +176,9 @@ def privatize_file(
     """
     copied: Settings | None = None
     if request.mechanism == "none":  # takes the place's parameters, and no model
-        using = Model(project.project if isinstance(project, Model) else Project.find(project))
+        using = Model.of_run(
+            project.project if isinstance(project, Model) else Project.find(project)
+        )
         copied = settings_of(request, using.project)
     else:
         using = Model.load(project, model)

@@ -1,0 +1,35 @@
+"""A model takes everything from its source, of whatever kind that is."""
+
+from pathlib import Path
+
+from lexveil import privatize
+from lexveil.artifacts.model import Model
+from lexveil.artifacts.model_source import OwnRun, PackagedSource
+from lexveil.artifacts.packaged_model import PackagedModel
+from lexveil.artifacts.project import Project
+
+HOW = {"mechanism": "tem", "strategy": "S3", "epsilon": 5.0, "seed": 1}
+
+
+class Bank(PackagedSource):
+    """A kind of source that nothing else knows."""
+
+    @property
+    def name(self) -> str:
+        return "bank"
+
+    @property
+    def average_words(self) -> float:
+        return 7.0
+
+
+def test_another_kind_of_source_needs_no_other_code(outside: Path, packaged: PackagedModel) -> None:
+    model = Model(Project.of_user(), Bank(packaged))
+    done = privatize(["the police said no"], project=model, **HOW)
+    assert done.record.model is not None and done.record.model.name == "bank"
+    assert model.average_words() == 7.0
+
+
+def test_both_kinds_are_loaded_by_name(built: Path, outside: Path) -> None:
+    assert isinstance(Model.load(built, "own").source, OwnRun)
+    assert isinstance(Model.load(built, "toy").source, PackagedSource)
