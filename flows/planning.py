@@ -93,7 +93,8 @@ def say_done(
 
 def skipped_names() -> list[str]:
     """Return the names of the runs of the grid that were skipped."""
-    runs = load_params().grid.runs()
+    grid = load_params().grid
+    runs = [*grid.runs(), *grid.sentence_runs()]
     return [skipped.name for run in runs if (skipped := skipped_run(*run)) is not None]
 
 

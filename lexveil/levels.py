@@ -85,5 +85,9 @@ def epsilon_in(record: Mapping[str, object]) -> float:
 
 
 def stage_name(stage: str, mechanism: str, strategy: str, epsilon: float) -> str:
-    """Return the name that DVC gives to the stage that processes one run."""
+    """Return the name that DVC gives to the stage that processes one run; sentences of a bank have
+    stages of their own, one for each level.
+    """
+    if strategy not in SEGMENTATION_OF:
+        return f"{stage}_sentences@{epsilon}"
     return f"{stage}@{mechanism}-{strategy}-{epsilon}"

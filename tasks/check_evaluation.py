@@ -10,6 +10,7 @@ from typing import Any
 
 from lexveil import paths
 from lexveil.artifacts.calibrations import made_runs
+from lexveil.artifacts.sentence_runs import made_sentence_runs
 from lexveil.checks.data_docs import DataDocs
 from lexveil.checks.evaluation_cells import cells, not_above_majority
 from lexveil.config import CLEAN, EvaluationParams, GridParams, load_params
@@ -30,7 +31,7 @@ def read_scores(grid: GridParams) -> dict[str, dict[str, object]]:
             paths.evaluation(*run),
             "evaluate_baseline" if run[0] == "none" else stage_name("evaluate", *run),
         )
-        for run in [CLEAN, *made_runs(grid.runs())]
+        for run in [CLEAN, *made_runs(grid.runs()), *made_sentence_runs(grid.sentence_runs())]
     }
 
 

@@ -4,22 +4,35 @@ checks/outputs.json.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import duckdb
 import pyarrow as pa
 
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF
 from lexveil.artifacts.calibrations import made_runs
 from lexveil.artifacts.document_sets import load_documents
+from lexveil.artifacts.sentence_runs import (
+    PER_TEXT,
+    epsilon_of_sentences,
+    made_sentence_runs,
+    n_bank_sentences,
+)
 from lexveil.checks.data_docs import DataDocs
 from lexveil.config import CLEAN, GridParams, MachineParams, load_configuration, load_params
 from lexveil.levels import stage_name
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.stage import Progress, stage_main
 from lexveil.runtime.tables import read_json, require, write_json
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from lexveil.checks.validation import Verdict
 
 NO_PLAN = (
     "create or replace temp view plan as select dataset, doc_id, field, 0.0 as budget "
@@ -72,13 +85,68 @@ def runs_of(grid: GridParams) -> list[Run]:
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class SentenceOutput:
+    """One output of sentences of the bank.
+
+    Attributes:
+        name, stage, folder: as of ``Run``.
+        epsilon: of each sentence.
+    """
+
+    name: str
+    stage: str
+    folder: Path
+    epsilon: float
+
+
+def sentence_outputs(grid: GridParams) -> list[SentenceOutput]:
+    """Return every run of sentences that is made."""
+    return [
+        SentenceOutput(
+            "/".join(map(str, run)),
+            stage_name("privatize", *run),
+            require(paths.private(*run), stage_name("privatize", *run)),
+            epsilon_of_sentences(run[2]),
+        )
+        for run in made_sentence_runs(grid.sentence_runs())
+    ]
+
+
+def judge_sentences(
+    con: duckdb.DuckDBPyConnection, outputs: Sequence[SentenceOutput], docs: DataDocs
+) -> Iterator[tuple[str, pd.DataFrame, Verdict]]:
+    """Judge each output of sentences, for a session that has the inputs."""
+    from lexveil.checks.sentence_output_suite import sentence_output_suite
+    from lexveil.checks.validation import validate
+
+    for output in outputs:
+        duckdb_session.view(con, "documents", output.folder / "documents.parquet")
+        duckdb_session.view(con, "ledger", output.folder / "tokens.parquet")
+        wanted = {"n_bank": n_bank_sentences(), "per_text": PER_TEXT, "epsilon": output.epsilon}
+        frame = duckdb_session.run(con, "checks/sentence_outputs", **wanted).df()
+        suite = sentence_output_suite(output.stage)
+        yield output.name, frame, validate(f"outputs/{output.name}", suite, frame, docs)
+
+
+def totals_of(frame: pd.DataFrame) -> dict[str, int]:
+    """Return the totals of one output."""
+    return {"n_documents": len(frame)} | {name: int(frame[name].sum()) for name in TOTALS}
+
+
 def run(
-    inputs: pa.Table, runs: Sequence[Run], out: Path, docs: DataDocs, machine: MachineParams
+    inputs: pa.Table,
+    runs: Sequence[Run],
+    out: Path,
+    docs: DataDocs,
+    machine: MachineParams,
+    sentences: Sequence[SentenceOutput] = (),
 ) -> dict[str, dict[str, int]]:
     """Write the record and return the totals of each run.
 
     Args:
         inputs: the input documents: dataset, doc_id, split, text, text_b, label, attribute.
+        sentences: the outputs of sentences.
 
     Raises:
         CheckFailedError: at the first run in which an expectation does not hold; ``out`` then does
@@ -107,10 +175,11 @@ def run(
             ).df()
             suite = output_suite(output.stage, is_clean=output.plan is None)
             verdicts.append(validate(f"outputs/{output.name}", suite, frame, docs))
-            totals[output.name] = {"n_documents": len(frame)} | {
-                name: int(frame[name].sum()) for name in TOTALS
-            }
+            totals[output.name] = totals_of(frame)
             progress.advance(1)
+        for name, frame, verdict in judge_sentences(con, sentences, docs):
+            verdicts.append(verdict)
+            totals[name] = totals_of(frame)
     write_json(merge("outputs", verdicts).record({"runs": totals}), out)
     return totals
 
@@ -124,6 +193,7 @@ def main() -> None:
         paths.CHECKS / "outputs.json",
         DataDocs(paths.DATA_DOCS),
         load_configuration().machine,
+        sentence_outputs(params.grid),
     )
     n_tokens = sum(output["n_tokens_out"] for output in totals.values())
     print(f"the outputs hold: {len(totals)} runs, {n_tokens:,} tokens")

@@ -27,6 +27,8 @@ from lexveil.evaluation.metrics.base import DatasetTexts, Entry, LeftOut, Models
 from lexveil.evaluation.metrics.membership import parts_of
 from lexveil.levels import stage_name
 from lexveil.recovery.runs import measure_recovery
+from lexveil.recovery.sentence_runs import measure_sentences
+from lexveil.request import SENTENCES
 from lexveil.runtime.effort import foresee
 from lexveil.runtime.stage import named_run, stage_main
 from lexveil.runtime.tables import read_table, write_json
@@ -130,7 +132,8 @@ def main() -> None:
                 f"{BY_NAME[name].summary(entry) if left_out is None else f'left out, {left_out}'}"
             )
     if not is_clean:  # clean texts have no replaced words
-        write_json(measure_recovery(*run, params), paths.recovery(*run))
+        measure = measure_sentences if run[1] == SENTENCES else measure_recovery
+        write_json(measure(*run, params), paths.recovery(*run))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ from lexveil.errors import RequestError
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.mechanisms.variants import base_of
 from lexveil.privatization.adapters.stage import privatize_documents
+from lexveil.privatization.adapters.stage_sentences import privatize_as_sentences
+from lexveil.request import SENTENCES
 from lexveil.runtime.stage import named_run, stage_main
 from lexveil.runtime.tables import atomic_directory, write_json
 
@@ -22,7 +24,7 @@ def main() -> None:
         "level, or none none 0.0"
     )
     mechanism, strategy, epsilon = named_run(usage)
-    known = base_of(mechanism) in MECHANISMS and strategy in STRATEGIES
+    known = base_of(mechanism) in MECHANISMS and strategy in (*STRATEGIES, SENTENCES)
     if not known and (mechanism, strategy, epsilon) != ("none", "none", 0.0):
         raise RequestError(usage)
     out = paths.private(mechanism, strategy, epsilon)
@@ -31,7 +33,10 @@ def main() -> None:
             write_json(skipped.to_dict(), folder / SKIPPED)
         print(f"{skipped.name}: {skipped.skipped}")
         return
-    counts = privatize_documents(mechanism, strategy, epsilon, out)
+    if strategy == SENTENCES:
+        counts = privatize_as_sentences(mechanism, epsilon, out)
+    else:
+        counts = privatize_documents(mechanism, strategy, epsilon, out)
     share = counts.share_unchanged
     print(
         f"rewrote {counts.n_documents:,} documents: {counts.n_perturbed:,} tokens perturbed"

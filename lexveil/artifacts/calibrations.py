@@ -9,8 +9,10 @@ from pydantic import JsonValue
 from lexveil import paths
 from lexveil.accounting.expected_recovery import RecoveryAt
 from lexveil.accounting.results import Result
+from lexveil.artifacts.sentence_runs import epsilon_of_sentences, why_skipped
 from lexveil.errors import RequestError
 from lexveil.levels import Level
+from lexveil.request import SENTENCES
 from lexveil.runtime.tables import read_json
 
 SKIPPED = "skipped.json"  # the only file in the folder of texts of a run that was skipped
@@ -76,8 +78,25 @@ def skipped_run(mechanism: str, strategy: str, epsilon: float) -> SkippedLevel |
     """
     if not isinstance(epsilon, Level):
         return None
+    if strategy == SENTENCES:
+        return _skipped_sentences(mechanism, epsilon)
     planned = read_json(paths.planned_epsilon(mechanism, strategy, epsilon), "plan_budgets")
     return SkippedLevel.model_validate(planned) if "skipped" in planned else None
+
+
+def _skipped_sentences(mechanism: str, level: Level) -> SkippedLevel | None:
+    """Return why a run of sentences is skipped; none of its texts is found again then."""
+    why = why_skipped(level)
+    if why is None:
+        return None
+    return SkippedLevel(
+        mechanism=mechanism,
+        strategy=SENTENCES,
+        recovery=level.share,
+        band="content",
+        nearest=0.0,
+        skipped=why,
+    )
 
 
 def made_runs(runs: Iterable[Run]) -> list[Run]:
@@ -96,6 +115,8 @@ def epsilon_of(mechanism: str, strategy: str, epsilon: float) -> float:
         MissingArtifactError: if the run was not planned.
         RequestError: if the run is skipped.
     """
+    if strategy == SENTENCES:
+        return epsilon_of_sentences(epsilon)
     if not isinstance(epsilon, Level):
         return epsilon
     if skipped := skipped_run(mechanism, strategy, epsilon):

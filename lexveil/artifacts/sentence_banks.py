@@ -32,6 +32,7 @@ from lexveil.accounting.record import ScreenRecord
 from lexveil.accounting.results import Number, Result, Sha256
 from lexveil.artifacts.embeddings import write_arrays
 from lexveil.artifacts.model import Model
+from lexveil.artifacts.sentence_runs import CARD
 from lexveil.embeddings.sentences import SentenceSpace, Units, token_weights
 from lexveil.errors import RequestError, option
 from lexveil.runtime.hashes import sha256, version
@@ -41,12 +42,10 @@ from lexveil.text.strings import Strings
 from lexveil.types import Ids, Vectors
 
 FORMAT = 1
-CARD = "bank.json"
 TABLE = "sentences.parquet"
 ARRAYS = ("component", "rows", "starts", "text_rows", "text_starts", "vectors")
 FEWEST = 1_000  # sentences: with fewer, an output tells which of them were near
 STRATEGY = "S3"  # whose embedding has the vectors: collocations are units of the mean
-PER_TEXT = 4  # sentences that are written for a text, unless a request says how many
 LARGEST_WEIGHT = 5.0  # of a purpose
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
+    BeforeValidator,
     Field,
     GetCoreSchemaHandler,
     PlainSerializer,
@@ -32,7 +33,9 @@ from lexveil.parameters import (
     refused,
     validated,
 )
+from lexveil.protection import LEVELS
 from lexveil.request import (
+    SENTENCES,
     BandName,
     PunctuationAction,
     StopwordAction,
@@ -77,6 +80,37 @@ GridEpsilon = Annotated[
     PlainValidator(_grid_epsilon, json_schema_input_type=float),
     PlainSerializer(_written, when_used="always"),
 ]
+
+
+def _sentence_level(raw: object) -> float:
+    level = _grid_epsilon(raw) if isinstance(raw, str | Level) else None
+    shares = {Level(share.content): name for name, share in LEVELS.items()}
+    if level not in shares:
+        listed = ", ".join(f"{share} ({name})" for share, name in shares.items())
+        raise refused(f"it must be one of {listed}, a level of protection of the project's bank")
+    assert level is not None
+    return level
+
+
+SentenceLevel = Annotated[
+    float,
+    PlainValidator(_sentence_level, json_schema_input_type=str),
+    PlainSerializer(_written, when_used="always"),
+]
+
+
+def _of_words(raw: object) -> object:
+    """Refuse the strategy of sentences, which has runs of its own, with the way out."""
+    if raw == SENTENCES:
+        raise refused(
+            f"{SENTENCES} writes sentences of a bank by tem alone, and no other mechanism is "
+            "combined with it: its runs are those of grid.sentences, such as [r0.2, r0.5]; take it "
+            "out here"
+        )
+    return raw
+
+
+GridStrategy = Annotated[StrategyName, BeforeValidator(_of_words)]
 
 
 class PolicyParams(Documented):
@@ -165,7 +199,7 @@ class GridParams(Documented):
     mechanisms: Several[VariantName] = ["madlib", "tem", "diffractor_geometric"]
     """registered mechanisms; or variants of one, named by the parameters that differ from its
     section under `mechanisms`: vickrey-t0.25, diffractor_geometric-listsL1"""
-    strategies: Several[StrategyName] = ["S1", "S3"]
+    strategies: Several[GridStrategy] = ["S1", "S3"]
     """how budgets are allocated"""
     segmentations: Several[Literal["word", "gst", "mst"]] = ["word", "gst"]
     """how the corpus is cut, with an embedding of each: at least as the strategies cut texts (S1
@@ -174,6 +208,9 @@ class GridParams(Documented):
     """base epsilon per word; or a level, such as r0.2: the share of the words of recovery_band that
     an adversary is expected to name, by public counts; the epsilon is then found for each mechanism
     and strategy"""
+    sentences: list[SentenceLevel] = [Level(0.2), Level(0.5)]
+    """runs of tem in strategy S5, sentences of the project's bank in the place of texts, at levels
+    of protection: r0.05 strong, r0.2 balanced, r0.5 light; []: none"""
     recovery_band: BandName = "content"
     """of which words: content (all but function words), all, function, frequent, middle, rare"""
     budget: Literal["document", "token"] = "document"
@@ -202,6 +239,10 @@ class GridParams(Documented):
         params.yaml.
         """
         return list(itertools.product(self.mechanisms, self.strategies, self.epsilons))
+
+    def sentence_runs(self) -> list[tuple[str, str, float]]:
+        """Return mechanism, strategy and level of every run of sentences."""
+        return [("tem", SENTENCES, level) for level in dict.fromkeys(self.sentences)]
 
 
 class DeniabilityParams(Documented):

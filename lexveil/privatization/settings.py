@@ -27,7 +27,8 @@ from lexveil.artifacts.measured_levels import level_of, measured_levels
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.project import Project
 from lexveil.artifacts.screened_words import LANGUAGE
-from lexveil.artifacts.sentence_banks import PER_TEXT, bank_of, open_bank
+from lexveil.artifacts.sentence_banks import bank_of, open_bank
+from lexveil.artifacts.sentence_runs import PER_TEXT
 from lexveil.artifacts.user_lists import load_phrases, load_pseudonyms, load_words
 from lexveil.config import DetectionParams, PolicyParams, ShareParams
 from lexveil.config.operation import PresidioParams

@@ -11,12 +11,12 @@ from pathlib import Path
 from lexveil.accounting.linkage import CANDIDATES
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.sentence_banks import (
-    PER_TEXT,
     STRATEGY,
     BankLevel,
     SentenceBank,
     without_purposes,
 )
+from lexveil.artifacts.sentence_runs import PER_TEXT
 from lexveil.embeddings.sentences import SentenceSpace, Units
 from lexveil.errors import RequestError, option
 from lexveil.logs import logger
@@ -49,16 +49,19 @@ class Calibration:
     vectors: Vectors
     texts: Units
 
-    def search(self, per_text: int, beta: float) -> LevelSearch:
-        """Return the search among outputs of ``per_text`` sentences."""
+    def sources(self) -> PublicSources:
+        """Return the texts as sources, with their content words."""
         plain = language_of(self.model.language).function_words
         words = without_purposes(self.model).embedding(STRATEGY)
         bands = content_bands(
             words.counts, words.tokens, lambda word: word in plain or is_punctuation(word)
         )
-        sources = PublicSources.of(self.texts, self.space.embed(self.texts), bands)
+        return PublicSources.of(self.texts, self.space.embed(self.texts), bands)
+
+    def search(self, per_text: int, beta: float) -> LevelSearch:
+        """Return the search among outputs of ``per_text`` sentences."""
         mechanism = SentenceDraws(self.vectors, self.space.radius, beta)
-        return LevelSearch(mechanism, sources, per_text)
+        return LevelSearch(mechanism, self.sources(), per_text)
 
     def levels(self) -> list[BankLevel]:
         """Return the levels of the card of a bank; none where there are too few public texts. A

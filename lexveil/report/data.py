@@ -14,6 +14,7 @@ import numpy.typing as npt
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF
 from lexveil.artifacts.calibrations import SkippedLevel, made_runs, resolved, skipped_run
+from lexveil.artifacts.sentence_runs import made_sentence_runs
 from lexveil.config import CLEAN, MachineParams, Params
 from lexveil.levels import Level, stage_name
 from lexveil.report.evaluation_values import EvaluatedRun, Values, require_same_back_ends, values
@@ -157,6 +158,7 @@ class ReportData:
                 # all mechanisms have the same plan
                 if isinstance(key[2], Level) or key[0] == grid.mechanisms[0]
             },
+            paths.CHECKS / "sentences.json": "check_sentences",
             paths.CHECKS / "outputs.json": "check_outputs",
             paths.CHECKS / "evaluation.json": "check_evaluation",
         }
@@ -194,6 +196,26 @@ class ReportData:
     def values(self) -> dict[str, Values]:
         """All means of the evaluation, by data set."""
         return {dataset: values(*self.evaluated, dataset) for dataset in self.clean.datasets}
+
+    @cached_property
+    def sentence_recovery(self) -> dict[Key, Record]:
+        """Readers' shares of every run of sentences that is made."""
+        return {
+            key: read_json(paths.recovery(*key), stage_name("evaluate", *key))
+            for key in made_sentence_runs(self.params.grid.sentence_runs())
+        }
+
+    @cached_property
+    def sentence_values(self) -> dict[str, Values]:
+        """All means of the evaluation of runs of sentences and of clean texts, by data set; empty
+        without such runs.
+        """
+        runs = [
+            EvaluatedRun(read_json(paths.evaluation(*key), stage_name("evaluate", *key)))
+            for key in self.sentence_recovery
+        ]
+        require_same_back_ends(self.clean, runs)
+        return {name: values(self.clean, runs, name) for name in self.clean.datasets if runs}
 
     @cached_property
     def corpus(self) -> Mapping[str, int]:

@@ -35,6 +35,7 @@ from lexveil.recovery.measured import READERS
 from lexveil.report import formatting
 from lexveil.report.formatting import NORMAL
 from lexveil.report.records import RunRecovery
+from lexveil.request import SENTENCES
 from lexveil.runtime.tables import read_json
 
 METRIC = "macro_f1"
@@ -158,7 +159,8 @@ class WeighedRun:
 
 def read_records() -> list[Record]:
     """Read artifacts/evaluation, ordered by mechanism, strategy and ε; ``run`` of each record is ε
-    as params.yaml writes it. Runs that were skipped are left out.
+    as params.yaml writes it. Runs that were skipped are left out, and runs of sentences, whose
+    epsilon is of another distance.
 
     Raises:
         MissingArtifactError: if there are no evaluation files.
@@ -167,6 +169,7 @@ def read_records() -> list[Record]:
     records = [
         record | {"run": file.stem}
         for file in folder.glob("*/*/*.json")
+        if file.parent.name != SENTENCES
         if "skipped" not in (record := read_json(file, "evaluate"))
     ]
     if not records:

@@ -66,7 +66,13 @@ def changed(path: str, value: Any) -> dict[str, Any]:
         ("collocations", [1], "collocations must be a mapping"),
         ("collocations.measures", ["llr"], r"collocations\.measures must name pmi"),
         ("policy.stopwords", "papr", "nearest: paper"),
-        ("grid.strategies", ["S1", "S5"], r"grid\.strategies\[1\] is 'S5'"),
+        (
+            "grid.strategies",
+            ["S1", "S5"],
+            r"grid\.strategies\[1\] .*by tem alone.* grid\.sentences",
+        ),
+        ("grid.sentences", ["r0.3"], r"grid\.sentences\[0\] .*r0\.05 \(strong\)"),
+        ("grid.sentences", [10.0], r"grid\.sentences\[0\] .*r0\.2 \(balanced\)"),
         ("grid.strategies", ["S1", "S1"], r"grid\.strategies is .*; it repeats S1"),
         (
             "grid.segmentations",

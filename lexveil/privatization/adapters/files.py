@@ -43,6 +43,7 @@ from lexveil.privatization.adapters.inputs import (
 )
 from lexveil.privatization.engine.batch import token_log_schema
 from lexveil.privatization.engine.counts import RewrittenChunk
+from lexveil.privatization.engine.records import record_of
 from lexveil.privatization.engine.worker import Processes
 from lexveil.privatization.release.charge import ledger_of, open_charge
 from lexveil.privatization.release.outputs import STATEMENT, Outputs, check_companions, writing
@@ -54,7 +55,6 @@ from lexveil.privatization.release.preconditions import (
     stamped,
     tell_unmatched,
 )
-from lexveil.privatization.release.record import record_of
 from lexveil.privatization.release.run import Judge, RowSource, Run
 from lexveil.privatization.settings import Settings, settings_of
 from lexveil.request import FileRequest

@@ -12,7 +12,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -35,9 +35,9 @@ from lexveil.privatization.engine.batch import TOKEN_LOG as ENGINE_LOG
 from lexveil.privatization.engine.batch import Batch
 from lexveil.privatization.engine.counts import RewrittenChunk, Tally, merge_chunks
 from lexveil.privatization.engine.engine import WordEngine
+from lexveil.privatization.engine.records import record_of
 from lexveil.privatization.engine.worker import BatchWorker, paired
 from lexveil.privatization.release.preconditions import require_public_purposes
-from lexveil.privatization.release.record import record_of
 from lexveil.privatization.settings import UNCHANGED, Settings
 from lexveil.runtime.effort import foresee
 from lexveil.runtime.pool import ordered_map
@@ -133,19 +133,11 @@ class StageRun:
         Raises:
             LexveilError: if the plan has no budget for a document.
         """
-        keys = list(
-            zip(
-                *(documents.column(name).to_pylist() for name in ("dataset", "doc_id")), strict=True
-            )
-        )
-        columns = [
-            documents.column(name).cast(pa.large_string()).combine_chunks() for name in FIELDS
-        ]
-        batch = Batch(ArrowRows(columns), keys, first_row)
+        batch = batch_of(documents, first_row)
         if self.engine is None:
             return batch
         texts = (
-            (*keys[row], FIELDS[field])
+            (*batch.keys[row], FIELDS[field])
             for row, field in zip(batch.document, batch.column, strict=True)
         )
         try:
@@ -192,6 +184,15 @@ class StageRun:
             }
         public = counts.public(n_rows=counts.n_documents)
         return record_of(self.settings, engine, public, document_budget=self.plan.budgets, **made)
+
+
+def batch_of(documents: pa.Table, first_row: int = 0) -> Batch:
+    """Documents for a worker: their texts, without budgets."""
+    keys = list(
+        zip(*(documents.column(name).to_pylist() for name in ("dataset", "doc_id")), strict=True)
+    )
+    columns = [documents.column(name).cast(pa.large_string()).combine_chunks() for name in FIELDS]
+    return Batch(ArrowRows(columns), keys, first_row)
 
 
 def token_log(documents: pa.Table, rewritten: RewrittenChunk) -> pa.Table:
@@ -253,10 +254,29 @@ def privatize_documents(mechanism: str, strategy: str, epsilon: float, out: Path
             run.machine,
             run.machine.workers,
         )
+    return write_outputs(run, documents, f"privatize {mechanism} {strategy} {epsilon}", out)
+
+
+class Rewriting(Protocol):
+    """A run that rewrites documents, group by group, and says what it did."""
+
+    def rewrite(
+        self, documents: pa.Table
+    ) -> Generator[tuple[pa.Table, RewrittenChunk], None, None]:
+        """Yield some of the documents and what came of them."""
+
+    def record(self, counts: RunCounts) -> PrivacyRecord:
+        """Return the privacy record."""
+
+
+def write_outputs(run: Rewriting, documents: pa.Table, what: str, out: Path) -> RunCounts:
+    """Write what a run makes of documents into folder ``out``; return the counts.
+
+    Args:
+        what: the name of the run, for its progress.
+    """
     tally = Tally()
-    progress = Progress(
-        f"privatize {mechanism} {strategy} {epsilon}", documents.num_rows, "documents"
-    )
+    progress = Progress(what, documents.num_rows, "documents")
     with (
         atomic_directory(out) as folder,
         ExitStack() as files,

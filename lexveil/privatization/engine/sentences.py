@@ -25,7 +25,8 @@ from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts.mechanisms import Prepared
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.screened_words import listed_words
-from lexveil.artifacts.sentence_banks import CARD, SentenceBank, bank_of, open_bank
+from lexveil.artifacts.sentence_banks import SentenceBank, bank_of, open_bank
+from lexveil.artifacts.sentence_runs import CARD
 from lexveil.embeddings.sentences import SentenceSpace, Units
 from lexveil.errors import RequestError, option
 from lexveil.mechanisms.sentence_draws import SentenceDraws

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from lexveil.accounting.budgets import DocumentBudget
-from lexveil.accounting.measurements import Measurement, unchanged
+from lexveil.accounting.measurements import Measurement
 from lexveil.accounting.operator_report import SECRECY, OperatorReport
-from lexveil.accounting.record import Counts, PrivacyRecord
+from lexveil.accounting.record import PrivacyRecord
 from lexveil.logs import logger
 from lexveil.privatization.engine.counts import SpendHistogram, Tally, coverage
-from lexveil.privatization.engine.engine import Engine
+from lexveil.privatization.engine.records import record_of
 from lexveil.privatization.linkage import linkage_of
 from lexveil.privatization.release.charge import Charge
 from lexveil.privatization.release.preconditions import Checked, LanguageCheck
-from lexveil.privatization.settings import Settings
 from lexveil.runtime.hashes import code_hash, version
 
 LOG = logger(__name__)
@@ -40,26 +38,6 @@ class Outcome:
     n_rows: int = 0
     tally: Tally = field(default_factory=Tally)
     spent: SpendHistogram = field(default_factory=lambda: SpendHistogram(0.0))
-
-
-def record_of(
-    settings: Settings, engine: Engine | None, counts: Counts, **facts: Any
-) -> PrivacyRecord:
-    """The privacy record of any output: of a release, of a run of the graph, of a copy.
-
-    Args:
-        engine: None of a copy, whose texts are as they were.
-        facts: the fields of the record that only some outputs have.
-    """
-    made: dict[str, Any] = {"guarantee": unchanged()}
-    if engine is not None:
-        made = {
-            "parameters": engine.prepared.parameters,
-            "no_proof": engine.prepared.mechanism.no_guarantee,
-            **engine.described(),
-        }
-    described = settings.described()
-    return PrivacyRecord.of(**described, lexveil=version(), counts=counts, **(made | facts))
 
 
 def release_record(

@@ -17,6 +17,7 @@ from lexveil.report.sections import (
     reproduce,
     results,
     samples,
+    sentences,
 )
 
 SECTIONS = (
@@ -29,6 +30,9 @@ SECTIONS = (
         "At equal recovery",
         "What is kept at equal recovery",
         equal_recovery.view,
+    ),
+    PageSection(
+        "sentences.html.j2", "Sentences", "Sentences in the place of texts", sentences.view
     ),
     PageSection("results.html.j2", "Results", "Results per run", results.view, results.files),
     PageSection("samples.html.j2", "Samples", "Samples: what becomes of a text", samples.view),

@@ -19,6 +19,7 @@ from lexveil.report.data import ReportData
 from lexveil.report.evaluation_values import MAJORITY, Values, is_learnt, of_score
 from lexveil.report.formatting import Interval, MeanSd
 from lexveil.report.records import Key, RunRecovery
+from lexveil.report.sections import sentences
 from lexveil.report.sections.samples import ShownText, start
 
 LEVELS = (0.05, 0.2, 0.5)  # shares of the content words that an adversary may name
@@ -225,6 +226,7 @@ def view(report: ReportData) -> Mapping[str, Any]:
         "without_label": without,
         "unlearnt": unlearnt,
         "shown": shown,
+        "sentences": sentences.rows(report),
         "texts": [
             (start(sample.runs[shown]), ShownText.of(shown[2], sample.runs[shown]))
             for sample in report.samples[:TEXTS]

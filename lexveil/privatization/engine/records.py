@@ -1,0 +1,31 @@
+"""The privacy record of any output, of a release or of a run of the graph, which charges nobody."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lexveil.accounting.measurements import unchanged
+from lexveil.accounting.record import Counts, PrivacyRecord
+from lexveil.privatization.engine.engine import Engine
+from lexveil.privatization.settings import Settings
+from lexveil.runtime.hashes import version
+
+
+def record_of(
+    settings: Settings, engine: Engine | None, counts: Counts, **facts: Any
+) -> PrivacyRecord:
+    """The privacy record of any output: of a release, of a run of the graph, of a copy.
+
+    Args:
+        engine: None of a copy, whose texts are as they were.
+        facts: the fields of the record that only some outputs have.
+    """
+    made: dict[str, Any] = {"guarantee": unchanged()}
+    if engine is not None:
+        made = {
+            "parameters": engine.prepared.parameters,
+            "no_proof": engine.prepared.mechanism.no_guarantee,
+            **engine.described(),
+        }
+    described = settings.described()
+    return PrivacyRecord.of(**described, lexveil=version(), counts=counts, **(made | facts))

@@ -1,0 +1,84 @@
+"""Section "sentences": runs of strategy S5, sentences of the bank of the project in the place of
+texts, beside clean texts and the majority.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lexveil.artifacts.sentence_runs import level_name, made_sentence_runs, why_skipped
+from lexveil.config import CLEAN
+from lexveil.evaluation.metrics.attack import ADAPTIVE
+from lexveil.evaluation.metrics.base import Score
+from lexveil.evaluation.metrics.similarity import COSINE
+from lexveil.evaluation.metrics.utility import UTILITY
+from lexveil.report import formatting
+from lexveil.report.data import ReportData
+from lexveil.report.evaluation_values import MAJORITY, Values
+from lexveil.report.records import Key
+from lexveil.report.table import Column, Table
+
+SCORES: dict[str, Score] = {"utility": UTILITY, "attack": ADAPTIVE, "cosine": COSINE}
+COLUMNS = (
+    Column("which", "Which"),
+    Column("dataset", "Data set"),
+    Column("epsilon", "ε of a sentence", formatting.epsilon_found),
+    Column("utility", "Utility", formatting.three, "Macro F1"),
+    Column("attack", "Attack", formatting.three, "Macro F1"),
+    Column("cosine", "Cosine", formatting.three),
+    Column("found", "Original found", formatting.share, "By a reader who knows the method"),
+    Column("among", "among", formatting.count, "By a reader who knows the method"),
+    Column("content", "words named", formatting.share, "By a reader who knows the method"),
+    Column("blind", "without output", formatting.share, "By a reader who knows the method"),
+)
+
+
+def scores_of(values: Values, key: Key) -> dict[str, float]:
+    """The scores of a run, of clean texts or of the majority, by column."""
+    known = {name: values.get((score.name, key)) for name, score in SCORES.items()}
+    return {name: value.mean for name, value in known.items() if value is not None}
+
+
+def rows(report: ReportData) -> list[dict[str, Any]]:
+    """One row for each data set and run, the runs in the order of params.yaml."""
+    found = []
+    for dataset, values in report.sentence_values.items():
+        for key, record in report.sentence_recovery.items():
+            by_size = record["linkage"][dataset]
+            largest = max(by_size, key=int)
+            named = record["named"][dataset]
+            about = {
+                "which": f"{level_name(key[2])}, {key[2]}",
+                "level": level_name(key[2]),
+                "dataset": dataset,
+                "epsilon": record["epsilon"],
+                "found": max(by_size[largest].values()),
+                "among": int(largest),
+                "content": named["content"],
+                "blind": named["content_without_output"],
+            }
+            found.append(about | scores_of(values, key))
+    return found
+
+
+def view(report: ReportData) -> Mapping[str, Any]:
+    """Return the values that the template of the section uses."""
+    grid = report.params.grid
+    ends = [
+        {"which": which, "dataset": dataset} | scores_of(values, key)
+        for dataset, values in report.sentence_values.items()
+        for which, key in (("clean texts", CLEAN), ("majority", MAJORITY))
+    ]
+    made = rows(report)
+    skipped = {
+        f"{level_name(level)}, {level}": why
+        for _, _, level in grid.sentence_runs()
+        if (why := why_skipped(level)) is not None
+    }
+    return {
+        "sentences": Table("sentences", COLUMNS, [*made, *ends], n_quiet=len(ends)),
+        "n_runs": len(made_sentence_runs(grid.sentence_runs())),
+        "per_text": next((record["sentences"] for record in report.sentence_recovery.values()), 0),
+        "skipped": skipped,
+    }
