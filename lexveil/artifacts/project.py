@@ -23,8 +23,7 @@ from lexveil.runtime.project import root_around
 LOG = logger(__name__)
 
 NO_PROJECT = (
-    f"{paths.PARAMS} is ignored: this folder is no project, since it has neither dvc.yaml nor "
-    "artifacts/; "
+    "%s is ignored: this folder is no project, since it has neither dvc.yaml nor artifacts/; "
     "`lexveil init DIR` makes one"
 )
 SEED = 20261  # seed of experiments outside a project, as in the params.yaml that ships
@@ -69,8 +68,9 @@ class Project:
             is_copy = (here / paths.PARAMS).is_file() and (here / paths.ARTIFACTS).is_dir()
             root = here if is_copy else root_around(here)
             if root is None:
-                if (here / paths.PARAMS).is_file():
-                    LOG.warning(NO_PROJECT)
+                for name in (paths.PARAMS, paths.CONFIGURATION):
+                    if (here / name).is_file():
+                        LOG.warning(NO_PROJECT, name)
                 return cls.of_user()
             project = Path() if root == here else root
         folder = Path(project)
