@@ -3,6 +3,7 @@ words.
 
     uv run python -m benchmarks.sentences --data FOLDER --open FILE.json.gz FILE.json.gz \
         --work FOLDER --json rows.json
+    uv run python -m benchmarks.sentences --packaged --data FOLDER --work FOLDER --json rows.json
     OPENBLAS_NUM_THREADS=1 uv run python -m benchmarks.sentences --speed 100000 1000000
 
 The bank has 100,000 sentences, half of reviews (films and places, `imdb.parquet`, `yelp.parquet`)
@@ -40,6 +41,7 @@ from benchmarks.problems import PROBLEMS, Problem, Sizes
 from benchmarks.protection import Measuring
 from benchmarks.table import markdown
 from lexveil.accounting.budgets import PerToken
+from lexveil.artifacts.default_bank import bank_of
 from lexveil.artifacts.measured_levels import level_of, measured_levels
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.sentence_banks import open_bank
@@ -144,6 +146,12 @@ ROWS = (
     Rewriting(per_text=8, epsilon=5, weight=3, task_weight=3),
     Rewriting(unit="sentence", per_text=None, epsilon=10, weight=3),
     Rewriting(unit="sentence", per_text=None, epsilon=20, weight=3),
+)
+OF_PACKAGED = (
+    CLEAN,
+    Rewriting(per_text=4, epsilon=5),
+    Rewriting(per_text=4, epsilon=5, weight=3),
+    Rewriting(per_text=8, epsilon=5, weight=3),
 )
 
 
@@ -377,12 +385,16 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
     for problem in PROBLEMS:
         if options.only and problem.file not in options.only:
             continue
-        is_films = f"{problem.file}.parquet" == FILMS
-        name = "without-films" if is_films else "bank"
-        bank = mixed_bank(options.work / name, [reviews[:1] if is_films else reviews, options.open])
         drawn = problem.drawn(options.data, SIZES)
-        rewriter = Rewriter(drawn, bank, task_scale(problem, drawn, options.data, options.work))
-        for rewriting in ROWS:
+        if options.packaged:
+            rewriter = Rewriter(drawn, bank_of(Model.load(name="en")))
+        else:
+            is_films = f"{problem.file}.parquet" == FILMS
+            name = "without-films" if is_films else "bank"
+            parts = [reviews[:1] if is_films else reviews, options.open]
+            bank = mixed_bank(options.work / name, parts)
+            rewriter = Rewriter(drawn, bank, task_scale(problem, drawn, options.data, options.work))
+        for rewriting in OF_PACKAGED if options.packaged else ROWS:
             has_task = rewriter.scale is not None or not rewriting.task_weight
             if not has_task or (problem.name, str(rewriting)) in there:
                 continue
@@ -466,14 +478,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--open", type=Path, nargs="+", metavar="FILE")
     parser.add_argument("--work", type=Path, metavar="FOLDER")
     parser.add_argument("--json", type=Path, help="keep the rows here")
+    parser.add_argument("--packaged", action="store_true", help="measure the bank that ships")
     parser.add_argument("--only", nargs="+", default=[], metavar="FILE")
     parser.add_argument("--speed", type=int, nargs="+", metavar="N")
     options = parser.parse_args(arguments)
     if options.speed:
         print(markdown(SPEEDS, [*speeds(options.speed)]))
         return
-    if None in (options.data, options.open, options.work, options.json):
-        parser.error("--data, --open, --work and --json are needed, or --speed")
+    if None in (options.data, options.work, options.json):
+        parser.error("--data, --work and --json are needed, or --speed")
+    if not options.open and not options.packaged:
+        parser.error("--open is needed, or --packaged")
     rows = []
     for row in measure(options):
         rows.append(row)

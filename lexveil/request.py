@@ -168,7 +168,7 @@ class Request(Options):
     in the place of texts, each on the whole epsilon (docs/how-to/sentences.md)"""
     bank: Annotated[str | None, OptionHelp("sentences", "BANK")] = None
     """the bank of S5: a folder that `lexveil sentences build` made of public texts (default: that
-    of the project's run)"""
+    of the project's run, else the packaged one)"""
     unit: Annotated[Literal["text", "sentence"] | None, OptionHelp("sentences")] = None
     """what S5 replaces: text (the default), so that nothing of the shape of a text is disclosed; or
     each sentence by one, so that the number of sentences is"""
@@ -178,7 +178,8 @@ class Request(Options):
     """how many sentences S5 writes for a text, where the unit is the text; each spends epsilon
     (default: 4)"""
     epsilon: Annotated[Positive | None, OptionHelp(metavar=NUMBER)] = None
-    """base epsilon per word; the budget of a text is this times a public number of words"""
+    """base epsilon per word; the budget of a text is this times a public number of words. Of S5,
+    the epsilon of a sentence (default: 5 with the packaged bank, else that of the level)"""
     document_budget: Annotated[Positive | None, OptionHelp(metavar=NUMBER)] = None
     """the budget of each text, directly"""
     recovery: Annotated[Fraction | None, OptionHelp(metavar=NUMBER)] = None

@@ -70,7 +70,8 @@ def test_its_one_package_is_the_library(wheel: Path) -> None:
     assert not [name for name in names if "__pycache__" in name or "/tests/" in name]
     model = {
         str(file.relative_to(ROOT))
-        for file in (ROOT / "lexveil/models/en").rglob("*")
+        for folder in ("lexveil/models/en", "lexveil/models/written")
+        for file in (ROOT / folder).rglob("*")
         if file.is_file()
     }
     assert (

@@ -217,27 +217,6 @@ def read_card(folder: Path) -> BankCard:
     return card
 
 
-def bank_of(model: Model) -> Path:
-    """The folder of the bank that goes with a model: that of its project's run.
-
-    Raises:
-        RequestError: if there is none.
-    """
-    folder = model.source.bank_folder
-    if folder is not None and (folder / CARD).is_file():
-        return folder
-    why = ""
-    if folder is not None:
-        why = (
-            f" ({folder} has none: the corpus of the run has fewer than {FEWEST:,} sentences that "
-            "are fit, or `lexveil run` has not made it)"
-        )
-    raise RequestError(
-        f"{option('strategy')} S5 writes sentences of a public bank{why}; make one with `lexveil "
-        f"sentences build PUBLIC.jsonl -o BANK --public`, and say {option('bank')} BANK"
-    )
-
-
 def open_bank(folder: Path, model: Model) -> SentenceBank:
     """Open a bank for a model and its purposes, and check every file of it.
 

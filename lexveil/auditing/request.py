@@ -31,7 +31,9 @@ class AuditRequest(Options):
         "bank",
     )
     bank: Annotated[str | None, OptionHelp(metavar="BANK")] = Field(
-        None, description="the bank of S5, whose sentences are drawn"
+        None,
+        description="the bank of S5, whose sentences are drawn (default: that of the project's "
+        "run, else the packaged one)",
     )
     words: Annotated[Count, Field(ge=2), OptionHelp(metavar="N")] = Field(
         300,

@@ -416,15 +416,10 @@ def audit_sentences(
         raise RequestError(
             f"{option('mechanism')} {request.mechanism}: sentences are drawn by tem; say tem"
         )
-    if request.bank is None:
-        raise RequestError(
-            f"{option('strategy')} {SENTENCES} is audited over a bank; say {option('bank')} BANK "
-            "(`lexveil sentences build` makes one)"
-        )
     asked = {"strategy": SENTENCES, "bank": request.bank, "epsilon": request.epsilon}
     settings = settings_of(Request.of({**asked, "mode": request.mode}), model.project)
     engine = SentenceEngine(settings, model)
-    own = OwnSpace.read(Path(request.bank), model)
+    own = OwnSpace.read(engine.bank.folder, model)
     shared = _SentenceAudit(request, model, own, engine, (1 - request.confidence) / PARTS)
     told("audit: vectors")
     findings = [shared.vectors()]

@@ -23,11 +23,12 @@ from lexveil.accounting.budgets import (
 from lexveil.accounting.expected_recovery import WORDS_ALONE
 from lexveil.accounting.record import Protection
 from lexveil.accounting.shares import CLASSES, WHOLE, BudgetShares, parts_of
+from lexveil.artifacts.default_bank import bank_of, has_written_bank
 from lexveil.artifacts.measured_levels import level_of, measured_levels
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.project import Project
 from lexveil.artifacts.screened_words import LANGUAGE
-from lexveil.artifacts.sentence_banks import bank_of, open_bank
+from lexveil.artifacts.sentence_banks import open_bank
 from lexveil.artifacts.sentence_runs import PER_TEXT
 from lexveil.artifacts.user_lists import load_phrases, load_pseudonyms, load_words
 from lexveil.config import DetectionParams, PolicyParams, ShareParams
@@ -54,6 +55,7 @@ LOG = logger(__name__)
 BY_WORD = 0.35
 # the strategy whose words, collocations and vectors sentences have
 WORDS_OF_SENTENCES = "S3"
+EPSILON = 5.0  # of a sentence of the packaged bank, unless a request says it
 # no word of a text stays
 NOTHING_KEPT = Policy("perturb", "perturb", "perturb")
 NEARLY = 1.5  # times what a reader names who sees no output: less is no target
@@ -64,7 +66,7 @@ class Sentences:
     """The settings of sentences of a bank that take the place of texts.
 
     Attributes:
-        bank: the folder of the bank; None is that of the project's run.
+        bank: the folder of the bank; None is that of the project's run, or the packaged one.
         unit: the unit that has a vector: a text, or each sentence of it.
         per_text: how many are written for a text; None where there is one for each sentence.
     """
@@ -205,11 +207,7 @@ def resolve_settings(request: Request, model: Model) -> Settings:
     """
     settings = _screened_in_language(settings_of(request, model.project), request, model)
     if settings.sentences is not None:
-        return (
-            settings
-            if request.level is None
-            else sentences_at_level(settings, model, request.level)
-        )
+        return sentences_completed(settings, model, request)
     if request.level is not None:
         return at_level(settings, model, request.level)
     if request.recovery is None:
@@ -290,6 +288,22 @@ def at_level(settings: Settings, model: Model, name: LevelName) -> Settings:
             f"it: {error}; or take {option('mechanism')} tem"
         ) from None
     return replace(of_every_token(settings, epsilon), protection=level)
+
+
+def sentences_completed(settings: Settings, model: Model, request: Request) -> Settings:
+    """The settings of sentences with the epsilon of each.
+
+    The packaged bank has no levels, because no public text ships: where nothing says what to spend
+    it has an epsilon of its own, at which sources are hardly found (docs/reference/sentences.md).
+
+    Raises:
+        RequestError: as ``sentences_at_level``.
+    """
+    if request.level is None:
+        return settings
+    if request.protection is None and request.bank is None and has_written_bank(model):
+        return replace(settings, spending=PerToken(EPSILON))
+    return sentences_at_level(settings, model, request.level)
 
 
 def sentences_at_level(settings: Settings, model: Model, name: LevelName) -> Settings:

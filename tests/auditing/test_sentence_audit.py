@@ -205,7 +205,6 @@ def test_a_planted_fault_is_seen(fault: Fault, bank: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ({"bank": None}, "is audited over a bank"),
         ({"mechanism": "madlib"}, "sentences are drawn by tem"),
         ({"strategy": "S3"}, "is of sentences"),
     ],

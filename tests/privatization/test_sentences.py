@@ -222,7 +222,7 @@ def test_a_file_is_released_with_its_statement(
     rows = pd.read_json(here / "out.jsonl", lines=True)
     assert [len(each) for each in written(rows["text"].tolist())] == [PER_TEXT] * 2
     page = (here / "out.jsonl.statement.txt").read_text()
-    assert "were replaced by sentences of public texts by Lexveil" in page
+    assert "were replaced by sentences of a public bank by Lexveil" in page
     assert "In the place of 2 texts stand 8 sentences, 4 for each text." in page
     assert "word by word" not in page and "stop words" not in page
     log = pq.read_table(here / "out.jsonl.tokens.parquet")
@@ -279,7 +279,6 @@ def test_what_is_published_is_a_function_of_the_output(
 
 
 REFUSED = [
-    ({"bank": None}, "make one with `lexveil sentences build"),
     ({"epsilon": None}, "has no levels of protection, since it was built of too few texts"),
     ({"epsilon": None, "unit": "sentence"}, "levels are measured with the text as unit"),
     ({"epsilon": -1.0}, "epsilon"),

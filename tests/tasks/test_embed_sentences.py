@@ -8,7 +8,8 @@ import pytest
 from lexveil import Model, RequestError, paths
 from lexveil.accounting.linkage import CANDIDATES
 from lexveil.artifacts import sentence_banks
-from lexveil.artifacts.sentence_banks import bank_of, open_bank, read_card
+from lexveil.artifacts.default_bank import bank_of
+from lexveil.artifacts.sentence_banks import open_bank, read_card
 from lexveil.data.sentence_banks import neighbours
 from lexveil.recovery import bank_levels
 from lexveil.runtime.tables import write_json

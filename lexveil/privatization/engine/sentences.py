@@ -22,10 +22,11 @@ from lexveil.accounting.changes import Fate, TextChanges
 from lexveil.accounting.measurements import Measurement, SentenceMeasurement
 from lexveil.accounting.record import SentencesRecord
 from lexveil.accounting.vocabulary import Vocabulary
+from lexveil.artifacts.default_bank import bank_of
 from lexveil.artifacts.mechanisms import Prepared
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.screened_words import listed_words
-from lexveil.artifacts.sentence_banks import SentenceBank, bank_of, open_bank
+from lexveil.artifacts.sentence_banks import SentenceBank, open_bank
 from lexveil.artifacts.sentence_runs import CARD
 from lexveil.embeddings.sentences import SentenceSpace, Units
 from lexveil.errors import RequestError, option

@@ -1,0 +1,3 @@
+"""Writes the sentences of the packaged bank with a public language model, and chooses among
+them.
+"""

@@ -1,0 +1,169 @@
+"""The choice of sentences among what a language model wrote: those that are fit for a bank, name
+nobody, repeat no public text and are likely.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence, Set
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import pyarrow as pa
+
+from benchmarks.written_bank.prompts import kinds
+from lexveil.artifacts.model import Model
+from lexveil.artifacts.screened_words import screened_words
+from lexveil.artifacts.sentence_banks import STRATEGY
+from lexveil.data.public_sentences import PublicTexts, candidates, choose
+from lexveil.data.sentence_choice import Choice
+from lexveil.modelling.screening import FIRST_NAMES, census
+from lexveil.runtime import duckdb_session
+from lexveil.text.languages.english import STOP_WORDS
+
+COPIED = 8  # words in a row that a sentence shares with no public text
+REPEATED = 3  # words in a row that stand in a sentence once
+# capitals within a sentence: everything else may be a name
+PLAIN = frozenset(
+    "i i'm i'd i'll i've ok tv monday tuesday wednesday thursday friday saturday sunday january "
+    "february march april june july august september october november december english french "
+    "spanish german italian chinese japanese mexican indian american british christmas internet "
+    "dvd pc usb".split()
+)
+# subjects that a sentence from nowhere should not bring into a text of somebody else
+GRAVE = re.compile(
+    r"\b(kill\w*|suicid\w*|murder\w*|rap(e|ed|ist)|dead|die[sd]?|dying|death\w*|gun\w*|bomb\w*|"
+    r"weapon\w*|violen\w*|jail\w*|prison\w*|arrest\w*|drugs|drunk\w*|sex\w*|porn\w*|naked|"
+    r"nazi\w*|terroris\w*|slave\w*|racis\w*|gay|lesbian\w*|jew\w*|muslim\w*|christian\w*|"
+    r"islam\w*|god|cancer|hiv|aids|miscarr\w*|abus\w*|stupid|idiot\w*)\b",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+
+
+Screen = Callable[[str], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The sentences of a bank, text and n_words, the likeliest first; and how many others were left
+    out, by the reason.
+    """
+
+    table: pa.Table
+    left_out: dict[str, int]
+
+
+def chosen(written: Path, public: Sequence[Path], size: int, least: float) -> Chosen:
+    """Choose sentences of a file of texts.
+
+    Args:
+        written: JSON lines with the text and the log likelihoods of its pieces.
+        public: texts that nothing is copied from, compressed JSON lines.
+        least: the mean log likelihood of the pieces of a text, at least.
+    """
+    model = Model.load(name="en")
+    lexicon = model.lexicon(STRATEGY)
+    texts = _read(written)
+    choice = Choice(size=10**9)
+    found = candidates(texts, lexicon, screened_words(choice.parts(lexicon.language)))
+    with duckdb_session.session(model.configuration.machine) as con:
+        fit = choose(con, [texts], lexicon, choice)
+    left_out = {"not fit for a bank, or there already": len(found) - len(fit)}
+    likelihood = dict[str, float]()
+    for text, weight in zip(found["text"].to_pylist(), found["weight"].to_pylist(), strict=True):
+        likelihood[text.lower()] = max(weight, likelihood.get(text.lower(), 0.0))
+    n_words = dict(zip(fit["text"].to_pylist(), fit["n_words"].to_pylist(), strict=True))
+    kept = sorted(n_words, key=lambda text: (-likelihood[text.lower()], text))
+    for reason, is_out in _screens(kept, public).items():
+        rest = [text for text in kept if not is_out(text)]
+        left_out[reason] = len(kept) - len(rest)
+        kept = rest
+    likely = [text for text in kept if likelihood[text.lower()] >= math.exp(least)][:size]
+    left_out["less likely"] = len(kept) - len(likely)
+    numbers = pa.array([n_words[text] for text in likely], pa.int32())
+    return Chosen(pa.table({"text": pa.array(likely, pa.string()), "n_words": numbers}), left_out)
+
+
+def has_name(text: str, names: Set[str]) -> bool:
+    """Whether a sentence begins with one of the first names, or has a capital within that may be
+    one of a name.
+    """
+    first, *others = _WORD.findall(text)
+    return first.lower() in names or any(
+        word[0].isupper() and word.lower().replace("’", "'") not in PLAIN for word in others
+    )
+
+
+def is_torn(text: str) -> bool:
+    """Whether a sentence has no capital to begin with, or has a quotation, a bracket or a colon,
+    which may be half of something.
+    """
+    return text[0].islower() or re.search(r'["“”()*:;]', text) is not None
+
+
+def repeats(text: str) -> bool:
+    """Whether the same words stand in a sentence twice."""
+    words = _WORD.findall(text.lower())
+    grams = _grams(words, REPEATED)
+    return len(set(grams)) < len(grams) or any(a == b for a, b in pairwise(words))
+
+
+def copied(texts: Iterable[str], public: Sequence[Path]) -> set[str]:
+    """The sequences of ``COPIED`` words of some sentences that stand in public texts."""
+    wanted = {gram for text in texts for gram in _grams(_WORD.findall(text.lower()), COPIED)}
+    found = set[str]()
+    for file in public:
+        with gzip.open(file, "rt", encoding="utf-8") as lines:
+            for line in lines:
+                words = _WORD.findall(json.loads(line)["text"].lower())
+                found |= wanted.intersection(_grams(words, COPIED))
+    return found
+
+
+def _screens(texts: Sequence[str], public: Sequence[Path]) -> dict[str, Screen]:
+    """The reasons to leave out a sentence."""
+    names = census(*FIRST_NAMES) - STOP_WORDS
+    examples = [text for kind in kinds() for _, text in kind.examples]
+    own = {gram for text in examples for gram in _grams(_WORD.findall(text.lower()), COPIED)}
+    grams = own | copied(texts, public)
+    return {
+        "may name somebody": lambda text: has_name(text, names),
+        "of a grave subject": lambda text: GRAVE.search(text) is not None,
+        "part of something": is_torn,
+        "says the same twice": repeats,
+        "of an example or a public text": lambda text: (
+            not grams.isdisjoint(_grams(_WORD.findall(text.lower()), COPIED))
+        ),
+    }
+
+
+def _grams(words: Sequence[str], n: int) -> list[str]:
+    return [" ".join(words[i : i + n]) for i in range(len(words) - n + 1)]
+
+
+def _written(text: str, given: int) -> str:
+    """A text without its first sentence, where the model wrote no word of it.
+
+    Args:
+        given: bytes of the opening.
+    """
+    own = text.encode()[given:].decode()
+    return own[1:] if own[:1] in {".", "?", "!"} else text
+
+
+def _read(file: Path) -> PublicTexts:
+    """The texts that were written; each weighs as its pieces were likely on average."""
+    texts = list[str]()
+    weights = list[float]()
+    with file.open(encoding="utf-8") as lines:
+        for line in lines:
+            one = json.loads(line)
+            if one["nats"]:
+                texts.append(_written(one["text"], one["given"]))
+                weights.append(math.exp(sum(one["nats"]) / len(one["nats"])))
+    return PublicTexts(texts, weights)

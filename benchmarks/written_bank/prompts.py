@@ -1,0 +1,98 @@
+"""What the language model is asked to write: texts of eight kinds about many subjects.
+
+A prompt is a list of examples of one kind and the head of one text more, which names its subject.
+It follows from the seed and the number of the text alone. The examples are in this repository
+(kinds.yaml); texts of others stand in no prompt.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import yaml
+
+KINDS = Path(__file__).with_name("kinds.yaml")
+EXAMPLES = 3  # before the text that is written
+SHARED = 64  # texts of a kind, one after the other, that have the same examples
+OPENED = 0.5  # of the texts: how many have their first words given
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of text.
+
+    Attributes:
+        title: the line above the examples.
+        openings: first words, with {} where the subject stands.
+        examples: subject and text of each.
+    """
+
+    title: str
+    subjects: Sequence[str]
+    openings: Sequence[str]
+    examples: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What comes before a text.
+
+    Attributes:
+        number: of the text.
+        examples: the beginning, which other texts share.
+        head: the rest, without the opening.
+        opening: the first words of the text, or nothing.
+    """
+
+    number: int
+    examples: str
+    head: str
+    opening: str
+
+
+def kinds() -> list[Kind]:
+    """All kinds of text."""
+    read = yaml.safe_load(KINDS.read_text(encoding="utf-8"))
+    return [
+        Kind(
+            title=kind["title"],
+            subjects=[subject.strip() for subject in kind["subjects"].split(",")],
+            openings=kind["openings"],
+            examples=[(subject, text) for subject, text in kind["examples"]],
+        )
+        for kind in read.values()
+    ]
+
+
+def head(subject: str) -> str:
+    """The words before a text about a subject."""
+    return f"{subject[:1].upper()}{subject[1:]}:"
+
+
+def fingerprint() -> str:
+    """The sha256 of everything that prompts are made of."""
+    return hashlib.sha256(KINDS.read_bytes()).hexdigest()
+
+
+def prompt(number: int, seed: int, among: Sequence[Kind]) -> Prompt:
+    """The prompt of a text."""
+    which = number % len(among)
+    kind = among[which]
+    block = number // (len(among) * SHARED)
+    shared = np.random.default_rng([seed, which, block])
+    chosen = shared.permutation(len(kind.examples))[:EXAMPLES].tolist()
+    texts = [kind.examples[example] for example in chosen]
+    listed = [f"{head(subject)} {text}" for subject, text in texts]
+    own = np.random.default_rng([seed, which, block, number])
+    subject = kind.subjects[int(own.integers(len(kind.subjects)))]
+    opening = kind.openings[int(own.integers(len(kind.openings)))] if own.random() < OPENED else ""
+    return Prompt(
+        number=number,
+        examples="\n\n".join([kind.title, *listed, ""]),
+        head=head(subject),
+        opening=opening.format(subject).strip(),
+    )

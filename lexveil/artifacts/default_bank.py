@@ -1,0 +1,150 @@
+"""The bank of sentences that strategy S5 takes where none is named: that of a project's run, or the
+packaged one.
+
+The packaged bank (lexveil/models/written) is a list of sentences that a public language model
+wrote. Their vectors follow from the model that rewrites; they are computed when the bank is first
+used, and kept in the user's cache as a bank like any other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+from pydantic import ValidationError
+
+from lexveil import paths
+from lexveil.accounting.record import ScreenRecord
+from lexveil.accounting.results import Result, Sha256
+from lexveil.artifacts.model import Model
+from lexveil.artifacts.sentence_banks import (
+    FEWEST,
+    FORMAT,
+    STRATEGY,
+    BankSource,
+    without_purposes,
+    write_bank,
+)
+from lexveil.artifacts.sentence_runs import CARD
+from lexveil.embeddings.sentences import Units
+from lexveil.errors import RequestError, option
+from lexveil.runtime.hashes import sha256
+
+WRITTEN = paths.MODELS / "written"
+WRITTEN_CARD = "written.json"
+SENTENCES = "sentences.parquet"
+NOTHING = np.zeros(0, dtype=np.int64)
+
+
+class WrittenCard(Result):
+    """The card of the packaged sentences: which model wrote them, how, and by which rule they were
+    chosen.
+
+    Attributes:
+        writer: The language model that wrote them, and whose it is.
+        licence: Of the language model and of the sentences.
+        weights: Of the file of the language model.
+        prompts: Of the file that the prompts are made of.
+        seed: Of the prompts and of the draws.
+        temperature: Of the draws.
+        top: The share of the chance of a piece among which it was drawn.
+        least: The mean log likelihood of the pieces of a text, at least.
+        sentences: The number of sentences.
+        sha256: Of the file of sentences.
+    """
+
+    language: str
+    writer: str
+    licence: str
+    weights: Sha256
+    prompts: Sha256
+    seed: int
+    temperature: float
+    top: float
+    least: float
+    least_words: int
+    most_words: int
+    least_known: float
+    screen: ScreenRecord
+    sentences: int
+    sha256: Sha256
+
+
+def bank_of(model: Model) -> Path:
+    """The folder of the bank that goes with a model: that of its project's run, or the packaged one
+    for a packaged model of its language.
+
+    Raises:
+        RequestError: if there is none.
+    """
+    folder = model.source.bank_folder
+    if folder is not None and (folder / CARD).is_file():
+        return folder
+    if has_written_bank(model):
+        return written_bank(model)
+    why = f"; there is none in the language of model {model.name}"
+    if folder is not None:
+        why = (
+            f" ({folder} has none: the corpus of the run has fewer than {FEWEST:,} sentences that "
+            "are fit, or `lexveil run` has not made it)"
+        )
+    raise RequestError(
+        f"{option('strategy')} S5 writes sentences of a public bank{why}; make one with `lexveil "
+        f"sentences build PUBLIC.jsonl -o BANK --public`, and say {option('bank')} BANK"
+    )
+
+
+def has_written_bank(model: Model) -> bool:
+    """Whether the packaged bank goes with a model."""
+    return model.packaged is not None and read_written_card().language == model.language
+
+
+def read_written_card() -> WrittenCard:
+    """The card of the packaged sentences.
+
+    Raises:
+        RequestError: if the installation lacks it.
+    """
+    file = WRITTEN / WRITTEN_CARD
+    try:
+        return WrittenCard.model_validate_json(file.read_bytes())
+    except (OSError, ValidationError) as error:
+        raise RequestError(
+            f"{file}: cannot be read ({type(error).__name__}); install Lexveil again"
+        ) from None
+
+
+def written_bank(model: Model) -> Path:
+    """The folder of the packaged bank with the vectors of a model, which is made if it is missing.
+
+    Raises:
+        RequestError: if the packaged sentences are not those of their card.
+    """
+    card = read_written_card()
+    file = WRITTEN / SENTENCES
+    if not file.is_file() or sha256(file) != card.sha256:
+        raise RequestError(f"{file}: is not what its card says it is; install Lexveil again")
+    base = without_purposes(model)
+    made_with = f"{FORMAT} {card.sha256} {base.reference(STRATEGY).sha256}"
+    folder = paths.user_cache() / "banks" / hashlib.sha256(made_with.encode()).hexdigest()[:32]
+    if not (folder / CARD).is_file():
+        about = {
+            "public": True,
+            "seed": card.seed,
+            "least_words": card.least_words,
+            "most_words": card.most_words,
+            "least_known": card.least_known,
+            "screen": card.screen,
+            "sources": [BankSource(name=f"written by {card.writer}", sha256=card.sha256)],
+        }
+        write_bank(
+            folder,
+            table=pq.read_table(file),
+            model=base,
+            about=about,
+            public=Units.of(NOTHING, NOTHING, 0),
+            levels_of=lambda *_: [],
+        )
+    return folder

@@ -1,0 +1,125 @@
+"""The bank of sentences that ships: what its sentences are, and that it serves where no bank is
+named.
+"""
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from asking import command
+
+from lexveil.artifacts import default_bank
+from lexveil.artifacts.default_bank import SENTENCES, WRITTEN, bank_of, read_written_card
+from lexveil.artifacts.model import Model
+from lexveil.artifacts.screened_words import is_screened, screen_record, screened_words
+from lexveil.artifacts.sentence_banks import open_bank
+from lexveil.artifacts.sentence_runs import CARD
+from lexveil.errors import RequestError
+from lexveil.screen_parts import PARTS
+from lexveil.text.encode import encode
+
+CONTACT = re.compile(r"[@#/\\_|<>{}\[\]()]|www|http|\w\.(com|org|net)\b|[0-9]{3}|[0-9][ .-]+[0-9]")
+NAMES = "john mary emily sarah michael david james alex lisa anna smith johnson emma jack".split()
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, with a user's folder of its own."""
+    monkeypatch.setenv("LEXVEIL_HOME", str(tmp_path / "home"))
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def sentences() -> list[str]:
+    return pq.read_table(WRITTEN / SENTENCES).column("text").to_pylist()
+
+
+def test_it_has_as_many_sentences_as_its_card_says(here: Path, sentences: list[str]) -> None:
+    model = Model.load(name="en")
+    bank = open_bank(bank_of(model), model)
+    assert list(bank.texts) == sentences
+    assert read_written_card().sentences == len(sentences) >= 1_000
+
+
+def test_it_takes_little_room() -> None:
+    assert sum(file.stat().st_size for file in WRITTEN.iterdir()) < 4 * 2**20
+
+
+def test_it_has_no_screened_word(sentences: list[str]) -> None:
+    words = {form.lower() for form in encode(sentences, Model.load(name="en").lexicon("S1")).forms}
+    assert not is_screened([*words], screened_words(PARTS)).any()
+    assert read_written_card().screen == screen_record(PARTS)
+
+
+def test_it_has_no_sentence_twice(sentences: list[str]) -> None:
+    assert len({sentence.lower() for sentence in sentences}) == len(sentences)
+
+
+def test_it_has_no_address_and_no_number_to_call(sentences: list[str]) -> None:
+    assert not [sentence for sentence in sentences if CONTACT.search(sentence)]
+
+
+def test_it_has_no_usual_name_of_a_person(sentences: list[str]) -> None:
+    words = {word for sentence in sentences for word in re.findall(r"[a-z]+", sentence.lower())}
+    assert not words & {*NAMES}
+
+
+def test_a_file_becomes_its_sentences_in_an_empty_folder(here: Path, sentences: list[str]) -> None:
+    (here / "reviews.csv").write_text("text\nThe room was dirty and loud.\nI love this phone.\n")
+    assert command("privatize", "reviews.csv", "-o", "out.csv", "--strategy", "S5") == 0
+    with (here / "out.csv").open(newline="") as file:
+        texts = [row["text"] for row in csv.DictReader(file)]
+    known = {*sentences}
+    for text in texts:
+        parts = re.split(r"(?<=[.!?]) (?=[A-Z])", text)
+        assert any(" ".join(parts[:n]) in known for n in range(1, len(parts) + 1)), text
+    assert len(texts) == 2
+
+
+def test_the_record_names_the_packaged_bank(here: Path, sentences: list[str]) -> None:
+    (here / "in.txt").write_text("The room was dirty and loud.\n")
+    command("privatize", "in.txt", "-o", "out.txt", "--strategy", "S5")
+    record = json.loads((here / "out.txt.record.json").read_text())
+    folder = bank_of(Model.load(name="en"))
+    card = json.loads((folder / CARD).read_text())
+    assert record["sentences"]["bank_sentences"] == len(sentences)
+    assert card["sources"][0]["sha256"] == read_written_card().sha256
+    assert (record["mode"], record["base_epsilon"], record["sentences"]["per_text"]) == (
+        "release",
+        5.0,
+        4,
+    )
+
+
+def test_its_vectors_are_computed_once(here: Path) -> None:
+    model = Model.load(name="en")
+    first = (bank_of(model) / CARD).stat().st_mtime_ns
+    assert (bank_of(model) / CARD).stat().st_mtime_ns == first
+
+
+def test_an_edited_file_of_it_is_refused(
+    here: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    edited = tmp_path / "written"
+    edited.mkdir()
+    for file in WRITTEN.iterdir():
+        (edited / file.name).write_bytes(file.read_bytes())
+    (edited / SENTENCES).write_bytes(b"another")
+    monkeypatch.setattr(default_bank, "WRITTEN", edited)
+    with pytest.raises(RequestError, match="is not what its card says it is"):
+        bank_of(Model.load(name="en"))
+
+
+def test_a_model_of_another_language_asks_for_a_bank(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = Model.load(name="en")
+    monkeypatch.setattr(Model, "language", property(lambda _: "de"))
+    with pytest.raises(RequestError, match="make one with `lexveil sentences build"):
+        bank_of(model)

@@ -1,0 +1,74 @@
+"""Sentences of a language model: what it is asked, and which of its sentences are left out."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks.written_bank.choosing import chosen, has_name
+from benchmarks.written_bank.prompts import SHARED, kinds, prompt
+
+GOOD = "The waiter was kind and the soup was still warm."
+BAD = {
+    "may name somebody": "We met them at the old Garden again last week.",
+    "of a grave subject": "My old dog died in the winter after a long life.",
+    "part of something": "The good parts are: the music and the light.",
+    "says the same twice": "It is too loud and it is too dark in here.",
+    "of an example or a public text": "We often walk along the old river in the cold rain.",
+}
+
+
+def test_a_prompt_follows_from_seed_and_number() -> None:
+    among = kinds()
+    assert prompt(77, 1, among) == prompt(77, 1, among) != prompt(77, 2, among)
+
+
+def test_texts_of_a_kind_share_their_examples_for_a_while() -> None:
+    among = kinds()
+    block = {prompt(n, 1, among).examples for n in range(0, len(among) * SHARED, len(among))}
+    assert len(block) == 1
+    assert prompt(len(among) * SHARED, 1, among).examples not in block
+
+
+def choose(folder: Path, *lines: tuple[str, float], size: int = 100) -> tuple[list[str], dict]:
+    written = folder / "written.jsonl"
+    rows = [json.dumps({"text": text, "given": 0, "nats": [nats]}) for text, nats in lines]
+    written.write_text("\n".join(rows) + "\n")
+    public = folder / "open.json.gz"
+    with gzip.open(public, "wt") as out:
+        out.write(json.dumps({"text": f"Then: {BAD['of an example or a public text']} So."}) + "\n")
+    found = chosen(written, [public], size, -2.0)
+    return found.table.column("text").to_pylist(), found.left_out
+
+
+@pytest.mark.parametrize("reason", BAD)
+def test_a_sentence_is_left_out_for_a_reason(reason: str, tmp_path: Path) -> None:
+    kept, left_out = choose(tmp_path, (GOOD, -1.0), (BAD[reason], -1.0))
+    assert kept == [GOOD] and left_out[reason] == 1
+
+
+def test_the_likeliest_are_kept(tmp_path: Path) -> None:
+    lines = [(GOOD, -1.5), ("It came on time and it works.", -1.0), ("The tea was cold.", -3.0)]
+    assert choose(tmp_path, *lines)[0] == [lines[1][0], GOOD]
+    assert choose(tmp_path, *lines, size=1)[0] == [lines[1][0]]
+
+
+def test_a_sentence_that_was_given_is_no_sentence_of_the_model(tmp_path: Path) -> None:
+    written = tmp_path / "written.jsonl"
+    line = {"text": f"I love this place. {GOOD}", "given": len("I love this place"), "nats": [-1.0]}
+    written.write_text(json.dumps(line) + "\n")
+    assert chosen(written, [], 100, -2.0).table.column("text").to_pylist() == [GOOD]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Emily liked it.", True),
+        ("We flew to Rome.", True),
+        ("On Monday I’m at home.", False),
+        ("Will it work?", False),
+    ],
+)
+def test_names_are_told_by_capitals(text: str, expected: bool) -> None:
+    assert has_name(text, frozenset({"emily"})) is expected
