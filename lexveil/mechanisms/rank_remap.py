@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import Field
 
-from lexveil.mechanisms.base import Mechanism
-from lexveil.mechanisms.madlib import Madlib
+from lexveil.mechanisms.base import EuclideanMechanism, Mechanism
 from lexveil.parameters import Section, validated
 from lexveil.types import Floats, Ids
 
@@ -54,7 +53,9 @@ class RankRemap(Mechanism):
         "an output is moved to a near word of its own, by rank: the input is not looked at again"
     )
 
-    def __init__(self, inner: Madlib, near: NearTable | None = None, **parameters: Any) -> None:
+    def __init__(
+        self, inner: EuclideanMechanism, near: NearTable | None = None, **parameters: Any
+    ) -> None:
         from lexveil.embeddings.neighborhoods import Neighborhoods
 
         given = validated(RankRemapParameters, parameters, named=lambda key: f"rank_remap.{key}")
