@@ -11,7 +11,6 @@ from pydantic import Field, create_model, model_validator
 from lexveil.association import MEASURES, PMI, AssociationMeasure
 from lexveil.parameters import MODEL_NAME, Documented, ListFile, OneOf, Section, Several, matching
 from lexveil.request import ScreenParts
-from lexveil.screen_parts import DEFAULT as DEFAULT_SCREEN
 
 # NAME@HASH: the first 12 digits of a hash of the model's content.
 MODEL = r"own|gst|mst|[a-z0-9][a-z0-9_-]{0,63}@[0-9a-f]{12}"
@@ -182,7 +181,7 @@ class SentenceParams(Documented):
     public: bool = False
     """whether no private text is in the corpus: a release refuses a bank that is not said to be
     public"""
-    screen: ScreenParts = DEFAULT_SCREEN
+    screen: ScreenParts = "vulgar,jargon,health,religion"
     """parts of the public list of words that stand in no sentence, with commas between them:
     vulgar, jargon, health, crime, religion, names; or none"""
 
