@@ -25,8 +25,8 @@ LIST = r".+@[0-9a-f]{12}"  # a file of the user
 
 
 def with_purposes(model: str | None, purposes: str | Iterable[str]) -> str | None:
-    """The name of a model with purposes, as ``Model.load`` takes it; None is the default model
-    without any.
+    """Return the name of a model with purposes, as ``Model.load`` takes it; None is the default
+    model without any.
     """
     named = [purposes] if isinstance(purposes, str) else list(purposes)
     return "+".join([model or "", *named]) if named else model
@@ -62,7 +62,7 @@ class Section(BaseModel):
 
     @classmethod
     def resolved(cls) -> type[Section]:
-        """The section itself; of one whose fields come from a registry, the one with these
+        """Return the section itself; of one whose fields come from a registry, the one with these
         fields.
         """
         return cls
@@ -95,12 +95,12 @@ class OneOf:
 
 
 def refused(message: str) -> PydanticCustomError:
-    """The error of a field's own validator: shown after "KEY is VALUE; "."""
+    """Return the error of a field's own validator: shown after "KEY is VALUE; "."""
     return PydanticCustomError("refused", "{message}", {"message": message})
 
 
 def matching(pattern: str, message: str) -> AfterValidator:
-    """The validator of a text that a pattern describes; null passes."""
+    """Return the validator of a text that a pattern describes; null passes."""
 
     def check(text: str | None) -> str | None:
         if text is not None and not re.fullmatch(pattern, text):
@@ -198,7 +198,7 @@ def _message(
 
 
 def nearest(written: str, names: Iterable[str]) -> str:
-    """The name most like what was written, whatever the case; empty if there are no names."""
+    """Return the name most like what was written, whatever the case; empty without names."""
     cased = {name.casefold(): name for name in names}
     near = difflib.get_close_matches(written.casefold(), cased, n=1, cutoff=0.0)
     return cased[near[0]] if near else ""
@@ -230,15 +230,15 @@ def _choices(error: ErrorDetails) -> list[str]:
 
 
 def _words(kind: Any) -> tuple[Any, ...]:
-    """The words that a field takes in place of a number."""
+    """Return the words that a field takes in place of a number."""
     return typing.get_args(kind) if typing.get_origin(kind) is typing.Literal else ()
 
 
 def _resolve(
     model: type[Section], location: tuple[int | str, ...], named: Callable[[str], str]
 ) -> tuple[type[Section], FieldInfo | None, str]:
-    """The section and the field that a location in an error leads to, and its key as a file has it:
-    a.b[2].
+    """Return the section and the field that a location in an error leads to, and its key as a file
+    has it: a.b[2].
     """
     section: type[Section] | None = model
     last = model
@@ -258,12 +258,12 @@ def _resolve(
 
 
 def fields_of(section: type[Section]) -> dict[str, FieldInfo]:
-    """The fields of a section by their keys in a file."""
+    """Return the fields of a section by their keys in a file."""
     return {field.alias or name: field for name, field in section.model_fields.items()}
 
 
 def section_of(field: FieldInfo) -> type[Section] | None:
-    """The section that a field holds, if it does."""
+    """Return the section that a field holds, if it does."""
     kind = field.annotation
     return kind.resolved() if isinstance(kind, type) and issubclass(kind, Section) else None
 
@@ -277,7 +277,7 @@ def _is_union(annotation: Any) -> bool:
 
 
 def limits_of(field: FieldInfo) -> str:
-    """The range of a field in words, "1 and 1000" or "at least 1"; empty without one."""
+    """Return the range of a field in words, "1 and 1000" or "at least 1"; empty without one."""
     bounds = {
         name: f"{value:g}" if isinstance(value, float) else str(value)
         for mark in _metadata(field)

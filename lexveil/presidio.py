@@ -58,7 +58,7 @@ class LexveilOperator(Operator):  # type: ignore[misc]  # of a library without t
     needs: ClassVar[tuple[str, ...]] = ()
 
     def operate(self, text: str, params: dict[str, Any] | None = None) -> str:
-        """The span's words, rewritten; what has no words is left out.
+        """Return the span's words, rewritten; what has no words is left out.
 
         Raises:
             LexveilError: if the span cannot be paid for or rewritten; its text is not anonymized
@@ -160,8 +160,8 @@ class LexveilExperiment(LexveilOperator):
 
 
 def _seed_of(seed: Random | int, text: str) -> int:
-    """The seed of a span: the next of a generator; else it follows from the seed and the span's
-    text.
+    """Return the seed of a span: the next of a generator; else it follows from the seed and the
+    span's text.
     """
     return (
         seed.getrandbits(63)

@@ -302,5 +302,5 @@ def _divide(
 
 
 def _new_file() -> str:
-    """The name of a file of one attempt alone."""
+    """Return the name of a file of one attempt alone."""
     return f"part-{secrets.token_hex(16)}.parquet"

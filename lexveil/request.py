@@ -96,7 +96,7 @@ def _delimiter(value: str | None) -> str | None:
 
 
 def _listed(value: Any) -> Any:
-    """A list of names, as YAML, JSON and Python have it, as one text."""
+    """Return a list of names, as YAML, JSON and Python have it, as one text."""
     return ",".join(map(str, value)) if isinstance(value, list | tuple) else value
 
 
@@ -424,8 +424,8 @@ class FileRequest(Request):
 
 
 def as_requested(name: str, default: Any = None, example: Any = None) -> Any:
-    """The field of a request for another model: its meaning and its limits, with another default
-    and an example of a value.
+    """Return the field of a request for another model: its meaning and its limits, with another
+    default and an example of a value.
     """
     field = copy(Request.model_fields[name])
     field.default = default
@@ -460,7 +460,7 @@ def shown_of(field: FieldInfo) -> OptionHelp:
 
 
 def choices_of(field: FieldInfo) -> list[str]:
-    """The names that an option can have, if it can have no other value."""
+    """Return the names that an option can have, if it can have no other value."""
     kinds = [kind for kind in (typing.get_args(field.annotation) or ()) if kind is not type(None)]
     if typing.get_origin(field.annotation) is Literal:
         return [str(name) for name in kinds]

@@ -371,7 +371,7 @@ def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _quoted(column: str) -> str:
-    """A column's name in an expression of Spark."""
+    """Return a column's name in an expression of Spark."""
     return "`" + column.replace("`", "``") + "`"
 
 

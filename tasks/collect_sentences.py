@@ -23,7 +23,7 @@ DOCUMENTS = 1_000  # that are cut at a time
 
 
 def sampled(sample: Path, weights: Mapping[str, float]) -> Iterator[PublicTexts]:
-    """The documents of the sample, by the weights of their sources."""
+    """Yield the documents of the sample, by the weights of their sources."""
     file = pq.ParquetFile(sample)
     for batch in file.iter_batches(DOCUMENTS, columns=["text", "source"]):
         of_source = [weights.get(source, 1.0) for source in batch.column("source").to_pylist()]

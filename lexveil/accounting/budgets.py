@@ -279,7 +279,7 @@ class PerToken:
         return self.epsilon
 
     def in_release(self) -> PerToken:
-        """The spending itself, which a release may have."""
+        """Return the spending itself, which a release may have."""
         return self
 
     def budget(
@@ -287,8 +287,8 @@ class PerToken:
         average_of_corpus: Callable[[], float | None],
         average_of_texts: float,  # noqa: ARG002
     ) -> DocumentBudget:
-        """The budget of a document, which binds one of more than ``MOST_TOKENS`` tokens alone; see
-        ``PerDocument``.
+        """Return the budget of a document, which binds one of more than ``MOST_TOKENS`` tokens
+        alone; see ``PerDocument``.
         """
         total = budget_of_average(self.epsilon, MOST_TOKENS)
         ordinary_words = average_of_corpus() or ORDINARY
@@ -321,7 +321,9 @@ class PerDocument:
         return "corpus" if self.average_words is None else "given words"
 
     def in_release(self) -> PerDocument:
-        """The nearest that a release may have: a public number of words, and a largest epsilon."""
+        """Return the nearest that a release may have: a public number of words, and a largest
+        epsilon.
+        """
         average = None if self.average_words == "data" else self.average_words
         most = None if self.max_token_epsilon == "none" else self.max_token_epsilon
         return replace(self, average_words=average, max_token_epsilon=most)
@@ -329,7 +331,7 @@ class PerDocument:
     def budget(
         self, average_of_corpus: Callable[[], float | None], average_of_texts: float
     ) -> DocumentBudget:
-        """The budget of a document.
+        """Return the budget of a document.
 
         Args:
             average_of_corpus: words per document of the public corpus, asked for where needed.

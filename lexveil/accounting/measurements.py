@@ -372,7 +372,7 @@ def with_scripts_emptied(text: Measurement) -> Measurement:
 
 
 def over_columns(text: Measurement, n_columns: int | None) -> Measurement:
-    """The texts of several columns are one text, which shares a budget.
+    """Return the measurement of rows whose columns are one text, which shares a budget.
 
     Args:
         n_columns: None where a column may find several texts in a row.
@@ -446,7 +446,7 @@ class SentenceMeasurement(Measurement):
         return self.epsilon * self.diameter
 
     def guarantee(self, structure: StructureFigures | None = None) -> Guarantee:
-        """The statement of a record; nothing of it depends on how words are cut."""
+        """Return the statement of a record; nothing of it depends on how words are cut."""
         del structure
         if self.refusals:
             # of a class of slots, no parent is found by super() alone

@@ -228,12 +228,12 @@ class ModelReference(Result):
     sha256: Sha256
 
     def __str__(self) -> str:
-        """The model in the words by which statements name it."""
+        """Return the model in the words by which statements name it."""
         return model_in_words(self.name, self.version, self.made_of)
 
 
 def model_in_words(name: str, version: str | None, made_of: str | None) -> str:
-    """A model with its version and what it was made of."""
+    """Return a model with its version and what it was made of."""
     of = f", made of {made_of}" if made_of else ""
     return f"model {name}{f' {version}' if version else ''}{of}"
 

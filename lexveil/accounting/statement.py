@@ -50,7 +50,7 @@ def _wrapped(line: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    """A text that begins with a capital and ends with a full stop."""
+    """Return a text that begins with a capital and ends with a full stop."""
     return text[:1].upper() + text[1:].rstrip(".") + "."
 
 

@@ -97,8 +97,8 @@ def subject_key(name: str) -> str:
 
 
 def _time_of_day(found: re.Match[str]) -> str:
-    """A day and a time of it in one form; the day alone where the time is midnight and no zone
-    says where.
+    """Return a day and a time of it in one form; the day alone where the time is midnight and no
+    zone says where.
     """
     day, minutes, seconds, fraction, zone = found.groups()
     fraction = (fraction or "").rstrip("0")
@@ -110,8 +110,8 @@ def _time_of_day(found: re.Match[str]) -> str:
 
 
 def keys_of_client(client: str, keys: Sequence[str]) -> list[str]:
-    """The keys of a client's subjects, where each client has its own: no two clients share a key,
-    whether it was made from a name or from texts.
+    """Return the keys of a client's subjects, where each client has its own: no two clients share a
+    key, whether it was made from a name or from texts.
 
     Args:
         client: its name, without a slash.

@@ -73,8 +73,8 @@ class WrittenCard(Result):
 
 
 def bank_of(model: Model) -> Path:
-    """The folder of the bank that goes with a model: that of its project's run, or the packaged one
-    for a packaged model of its language.
+    """Return the folder of the bank that goes with a model: that of its project's run, or the
+    packaged one for a packaged model of its language.
 
     Raises:
         RequestError: if there is none.
@@ -102,7 +102,7 @@ def has_written_bank(model: Model) -> bool:
 
 
 def read_written_card() -> WrittenCard:
-    """The card of the packaged sentences.
+    """Return the card of the packaged sentences.
 
     Raises:
         RequestError: if the installation lacks it.
@@ -117,7 +117,8 @@ def read_written_card() -> WrittenCard:
 
 
 def written_bank(model: Model) -> Path:
-    """The folder of the packaged bank with the vectors of a model, which is made if it is missing.
+    """Return the folder of the packaged bank with the vectors of a model, which is made if it is
+    missing.
 
     Raises:
         RequestError: if the packaged sentences are not those of their card.

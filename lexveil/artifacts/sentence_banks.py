@@ -134,12 +134,12 @@ class SentenceBank:
 
 
 def without_purposes(model: Model) -> Model:
-    """The model that a bank belongs to."""
+    """Return the model that a bank belongs to."""
     return replace(model, purposes=())
 
 
 def units_of_texts(texts: Sequence[str], model: Model) -> Units:
-    """The tokens of texts, each one unit."""
+    """Return the tokens of texts, each one unit."""
     encoded = encode(texts, model.lexicon(STRATEGY))
     return Units(encoded.rows, encoded.offsets())
 
@@ -192,7 +192,7 @@ def write_bank(
 
 
 def read_card(folder: Path) -> BankCard:
-    """The card of a bank.
+    """Return the card of a bank.
 
     Raises:
         RequestError: if the folder is no bank, or one of another version.

@@ -23,14 +23,14 @@ Run = tuple[str, str, float]  # mechanism, strategy, and base epsilon or level
 
 
 def level_name(level: float) -> LevelName:
-    """The level of protection that a run of sentences has: its share of sources found again is that
-    of content words named.
+    """Return the level of protection that a run of sentences has: its share of sources found again
+    is that of content words named.
     """
     return next(name for name, shares in LEVELS.items() if shares.content == float(level))
 
 
 def epsilon_of_sentences(level: float) -> float:
-    """The epsilon of each sentence of a run, by the card of the project's bank.
+    """Return the epsilon of each sentence of a run, by the card of the project's bank.
 
     Raises:
         RequestError: if the run is skipped.
@@ -55,7 +55,7 @@ def why_skipped(level: float) -> str | None:
 
 
 def made_sentence_runs(runs: Iterable[Run]) -> list[Run]:
-    """The runs of sentences that are made, with the epsilon of their level."""
+    """Return the runs of sentences that are made, with the epsilon of their level."""
     return [
         (mechanism, strategy, Level(level, epsilon_of_sentences(level)))
         for mechanism, strategy, level in runs
@@ -64,5 +64,5 @@ def made_sentence_runs(runs: Iterable[Run]) -> list[Run]:
 
 
 def n_bank_sentences() -> int:
-    """The number of sentences of the project's bank."""
+    """Return the number of sentences of the project's bank."""
     return int(read_object(paths.BANK / CARD)["sentences"])

@@ -142,7 +142,7 @@ class _Audit:
                 )
 
     def embedding(self, made: Prepared, space: AuditedSpace) -> None:
-        """The mechanism as a run builds it, over the words of the project."""
+        """Audit the mechanism as a run builds it, over the words of the project."""
         request, claim = self.request, claim_of(self.request.mechanism, space, self.parameters)
         built = Built(made.mechanism, claim)
         chosen = choose_words(space.size, request.words, stream(self.seed, "audit", "words"))
@@ -328,8 +328,8 @@ def _result(shared: _Audit, using: Model, made: Prepared, settings: Settings) ->
 
 
 def read_space(using: Model, made: Prepared, request: AuditRequest) -> AuditedSpace:
-    """The words of the mechanism, from the files themselves: vectors in float64, lists of its words
-    only.
+    """Return the words of the mechanism, from the files themselves: vectors in float64, lists of
+    its words only.
     """
     segmentation = SEGMENTATION_OF[request.strategy]
     rows = made.vocabulary.rows

@@ -92,8 +92,8 @@ class ClaimedDraws:
 
 
 def events(order: Ids, mass: Floats, n: int) -> list[Ids]:
-    """The sets of the k likeliest words, and single words that are expected ``LEAST`` times and not
-    always.
+    """Return the sets of the k likeliest words, and single words that are expected ``LEAST`` times
+    and not always.
     """
     w = len(order)
     ends = sorted(

@@ -59,7 +59,7 @@ class Release:
     _codes: dict[tuple[str | None, ...], list[int]] = field(default_factory=dict, repr=False)
 
     def rows(self, name: str) -> list[int]:
-        """The rows of one document."""
+        """Return the rows of one document."""
         return [row for row, document in enumerate(self.names) if document == name]
 
     def fates(self, name: str) -> list[TokenFate]:
@@ -70,11 +70,11 @@ class Release:
         return self._fates[name]
 
     def staying(self, name: str) -> list[TokenFate]:
-        """The fates of the tokens that are not dropped."""
+        """Return the fates of the tokens that are not dropped."""
         return [fate for fate in self.fates(name) if fate.action != "drop"]
 
     def read(self, texts: Iterable[str | None]) -> list[int]:
-        """The numbers of the tokens that came out in the columns of a row."""
+        """Return the numbers of the tokens that came out in the columns of a row."""
         row = tuple(texts)
         if row not in self._codes:
             self._codes[row] = [code for text in row for code in self.toy.read(text)]
@@ -114,7 +114,7 @@ class Releasing:
     more: Mapping[str, object] = field(default_factory=dict)
 
     def options(self, budget: float, consistent: bool = False) -> dict[str, object]:
-        """The options of a release."""
+        """Return the options of a release."""
         policy = self.toy.policy
         return {
             "mechanism": self.mechanism,
@@ -202,8 +202,8 @@ class Releasing:
         )
 
     def capped(self, documents: dict[str, Document], budget: float) -> tuple[Release, list[str]]:
-        """A release under a cap that the documents of a subject exceed together, and what is wrong
-        with it.
+        """Return a release under a cap that the documents of a subject exceed together, and what is
+        wrong with it.
         """
         model = self.toy.model
         cap = 1.5 * budget

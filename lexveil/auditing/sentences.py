@@ -98,7 +98,7 @@ class OwnSpace:
         return {text: row for row, text in enumerate(self.texts)}
 
     def vector(self, tokens: Sequence[int]) -> Floats:
-        """The vector of one unit, by its tokens."""
+        """Return the vector of one unit, by its tokens."""
         weights = own_weights(self.space)
         total = np.zeros(self.space.vectors.shape[1])
         known = [token for token in tokens if token >= 0]
@@ -132,7 +132,7 @@ def _mean_score(tokens: Ids, weights: Floats, scores: Floats) -> float:
 
 
 def own_law(distances: Floats, epsilon: float, beta: float) -> Floats:
-    """The probabilities of all N sentences at these distances."""
+    """Return the probabilities of all N sentences at these distances."""
     n = len(distances)
     radius = max(0.0, 2 / epsilon * math.log((1 - beta) * (n - 1) / beta))
     log_weight = -epsilon / 2 * np.minimum(distances, radius)
@@ -181,7 +181,7 @@ class _SentenceAudit:
         return [*single, *joined, UNKNOWN]
 
     def tokens(self, text: str) -> list[int]:
-        """The tokens of a text, greedily (CLMLDP, Algorithm 1)."""
+        """Return the tokens of a text, greedily (CLMLDP, Algorithm 1)."""
         found = []
         for words in cut_sentences(text, self.model.language):
             at = 0
@@ -195,7 +195,7 @@ class _SentenceAudit:
         return len(words) == size and "_".join(words) in self.own.rows
 
     def embedded(self, texts: Sequence[str]) -> Vectors:
-        """The vectors of texts, as a release makes them."""
+        """Return the vectors of texts, as a release makes them."""
         from lexveil.privatization.engine.sentences import cut
         from lexveil.text.encode import encode
 
@@ -223,7 +223,7 @@ class _SentenceAudit:
         return AuditFinding.fact("bank: texts and sentences", "vectors", wrong, right)
 
     def queries(self) -> Vectors:
-        """The vectors of the sample, on which the mechanism is audited."""
+        """Return the vectors of the sample, on which the mechanism is audited."""
         return self.embedded(self.sample())
 
     def distances(self, query: Vectors) -> Floats:
@@ -233,7 +233,7 @@ class _SentenceAudit:
         return distances
 
     def exact(self) -> AuditFinding:
-        """The closed form against ε·d between all pairs of units."""
+        """Return the closed form against ε·d between all pairs of units."""
         queries = self.queries()
         epsilon = self.request.epsilon
         queries = queries[np.linspace(0, len(queries) - 1, QUERIES).astype(int)]
@@ -333,7 +333,7 @@ class _SentenceAudit:
         return privatize(rows, request, model, subjects=subjects if is_release else None)
 
     def read(self, text: str) -> list[int] | None:
-        """An output as rows of the bank; None if it is no sequence of its sentences."""
+        """Return an output as rows of the bank; None if it is no sequence of its sentences."""
         places = self.own.places
         found: dict[int, list[int]] = {0: []}
         ends = [at for at, sign in enumerate(text) if sign == " "] + [len(text)]
@@ -379,7 +379,7 @@ class _SentenceAudit:
     def _fitted(
         self, place: str, texts: Sequence[str], outputs: Sequence[Any], per_text: Sequence[int]
     ) -> list[AuditFinding]:
-        """The sentences of releases against the law, and against each other."""
+        """Return the sentences of releases against the law, and against each other."""
         samples = []
         for number, text in enumerate(texts):
             rows = np.array(outputs[number::RELEASED]).reshape(-1, per_text[number])

@@ -120,17 +120,17 @@ class ToyProject:
         return SEGMENTATION_OF[self.strategy] != "word"
 
     def open_ledger(self) -> Ledger:
-        """The ledger that its releases are charged to."""
+        """Return the ledger that its releases are charged to."""
         return Ledger.open(
             self.model.path(self.model.configuration.ledger.folder), None, make=False
         )
 
     def written(self, tokens: Tokens) -> str:
-        """A text of these tokens."""
+        """Return a text of these tokens."""
         return re.sub(r" ([.,])", r"\1", " ".join(tokens).replace("_", " "))
 
     def cut(self, tokens: Tokens) -> Tokens:
-        """The tokens that the strategy makes of such a text, in normal form."""
+        """Return the tokens that the strategy makes of such a text, in normal form."""
         lower = [token.lower() for token in tokens]
         return (
             tuple(lower)
@@ -139,7 +139,7 @@ class ToyProject:
         )
 
     def read(self, text: str | None) -> tuple[int, ...]:
-        """An output as numbers of tokens; -1 for what is none of the mechanism's."""
+        """Return an output as numbers of tokens; -1 for what is none of the mechanism's."""
         words = re.findall(r"[a-z]+|[0-9]+|[.,]", (text or "").lower())
         number = self.number
         found = list[int]()

@@ -160,7 +160,8 @@ def _releases(
 
 
 def _text(toy: ToyProject, blocks: int, rng: np.random.Generator) -> Tokens:
-    """A text of so many blocks of tokens of all kinds, in any order; no mark follows another.
+    """Return a text of so many blocks of tokens of all kinds, in any order; no mark follows
+    another.
 
     All blocks have as many tokens of each kind, so that ε differs little from text to text.
     """
@@ -189,7 +190,7 @@ def _in_capitals(token: str, chance: float) -> str:
 
 
 def _tokens(way: str, release: Release) -> Iterator[WrittenToken]:
-    """The tokens that were drawn, of the texts in which no token is missing."""
+    """Yield the tokens that were drawn, of the texts in which no token is missing."""
     toy = release.toy
     last = -1
     kind = cache(partial(_kind, toy=toy, crowd=frozenset(toy.crowd)))
@@ -239,7 +240,7 @@ def _tokens(way: str, release: Release) -> Iterator[WrittenToken]:
 
 
 def _kind(part: str, toy: ToyProject, crowd: frozenset[str]) -> str:
-    """The kind of a source token; "" stands for none."""
+    """Return the kind of a source token; "" stands for none."""
     kinds = {"": "nothing", ".": "a mark", "the": "a stop word", "and": "an unknown stop word"}
     if part in kinds:
         return kinds[part]
@@ -331,7 +332,7 @@ class Scores:
 
 
 def _scores(tokens: Sequence[WrittenToken], law: Law, rng: np.random.Generator) -> Scores:
-    """The scores of all tokens; tokens of one fate and screen at a time."""
+    """Return the scores of all tokens; tokens of one fate and screen at a time."""
     alike: dict[tuple[str, int, float, bool], list[int]] = defaultdict(list)
     for row, token in enumerate(tokens):
         fate = token.fate
@@ -455,8 +456,8 @@ def _at_most(bins: Ids) -> Ids:
 
 
 def _power(stays: Floats, shares: Floats, each: float, reference: int) -> float | None:
-    """The smallest share of copies among n tokens that is seen with probability ``POWER``; None if
-    none of ``COPIED`` is.
+    """Return the smallest share of copies among n tokens that is seen with probability ``POWER``;
+    None if none of ``COPIED`` is.
 
     Args:
         stays: (n,) chance that the source word is written where nothing is copied.

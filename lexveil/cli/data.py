@@ -131,8 +131,8 @@ def status(*, json: Json = False) -> None:
 
 
 def _source(text: str) -> Path | str:
-    """A path, made absolute because the command works in the project's folder; or an address, as it
-    is.
+    """Return a path, made absolute because the command works in the project's folder; or an
+    address, as it is.
     """
     from lexveil.data.remote import is_address
 
@@ -140,7 +140,7 @@ def _source(text: str) -> Path | str:
 
 
 def _documents(written: Sequence[str]) -> tuple[list[Path], dict[str, Path]]:
-    """The files and folders of --documents, and those that a name stands before.
+    """Return the files and folders of --documents, and those that a name stands before.
 
     Raises:
         RequestError: if two have the same name.

@@ -172,8 +172,8 @@ def cap(value: Annotated[str, Parameter(name="N")], /, *, because: Reason) -> No
 
 
 def _ledger() -> LedgerParams:
-    """The ledger of the project around the current folder, else of the user, whose ledger standard
-    error then names.
+    """Return the ledger of the project around the current folder, else of the user, whose ledger
+    standard error then names.
     """
     anywhere()
     from lexveil.artifacts.project import Project
@@ -188,7 +188,7 @@ def _ledger() -> LedgerParams:
 
 @contextmanager
 def _opened(*, make: bool = False) -> Iterator[tuple[Ledger, LedgerParams]]:
-    """The ledger, once it has completed or undone what was killed, and its parameters."""
+    """Yield the ledger, once it has completed or undone what was killed, and its parameters."""
     from lexveil.ledger.ledger import Ledger
 
     params = _ledger()
@@ -202,7 +202,7 @@ def _opened(*, make: bool = False) -> Iterator[tuple[Ledger, LedgerParams]]:
 
 
 def _cap(balances: Ledger, configured: float | str | None) -> float | None:
-    """The cap that new releases have, None for no limit."""
+    """Return the cap that new releases have, None for no limit."""
     if configured is None:
         return balances.cap()
     return configured if isinstance(configured, float) else None

@@ -105,7 +105,8 @@ def option_name(name: str) -> str:
 def options_of(
     model: type[Options], leave_out: tuple[str, ...] = (), optional: bool = False
 ) -> Any:
-    """A group of options, each a text as it was written or a flag, for the signature of a command.
+    """Return a group of options, each a text as it was written or a flag, for the signature of a
+    command.
 
     Args:
         leave_out: fields that the command does not take.
@@ -149,7 +150,9 @@ def _option(name: str, about: FieldInfo, optional: bool) -> tuple[str, Any, Any]
 
 
 def command_of(request: Request, file: str, column: str | None, model: str | None) -> str:
-    """The command that releases a file by a request; it names also what is a default of today."""
+    """Return the command that releases a file by a request; it names also what is a default of
+    today.
+    """
     parts = ["lexveil", "privatize", file, "-o", "OUT"]
     always = ("protection", "mechanism", "strategy")
     for name, value in request.model_copy(update={"protection": request.level}):
@@ -164,13 +167,13 @@ def command_of(request: Request, file: str, column: str | None, model: str | Non
 
 
 def named_column(column: str) -> str:
-    """The option that names a column of texts."""
+    """Return the option that names a column of texts."""
     return shlex.join([_TEXT_COLUMN, column])
 
 
 def _written(value: Any) -> str:
-    """A value as the command line takes it; of a number the shortest decimal that is this one and
-    no other.
+    """Return a value as the command line takes it; of a number the shortest decimal that is this
+    one and no other.
     """
     if isinstance(value, dict):
         return ",".join(f"{key}={_written(part)}" for key, part in value.items())
@@ -178,7 +181,7 @@ def _written(value: Any) -> str:
 
 
 def requested(options: Any, model: type[R], /, **fixed: Any) -> R:
-    """The request that options make.
+    """Return the request that options make.
 
     Args:
         fixed: fields that the command itself says.
@@ -190,7 +193,7 @@ def requested(options: Any, model: type[R], /, **fixed: Any) -> R:
 
 
 def written(options: Any) -> dict[str, object]:
-    """The options that were written, or have a default of the request, by field."""
+    """Return the options that were written, or have a default of the request, by field."""
     values = {name: getattr(options, name) for name in type(options).__dataclass_fields__}
     values = {
         name: value for name, value in values.items() if value is not None and value is not False

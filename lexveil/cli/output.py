@@ -36,7 +36,7 @@ def anywhere() -> Path | None:
 
 
 def located(text: str) -> Path | str:
-    """A file, a folder, an address or -, so that it stays the same from another folder."""
+    """Return a file, a folder, an address or -, so that it stays the same from another folder."""
     from lexveil.databases.address import is_address, read_address
     from lexveil.runtime.objects import as_path
 

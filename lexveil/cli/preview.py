@@ -83,7 +83,7 @@ def _lines(row: PreviewRow, several: bool, has_styles: bool) -> Iterator[tuple[s
 
 
 def _marked(parts: Sequence[Part], has_styles: bool) -> Text:
-    """A text with its tokens in the style of their fates, or in brackets."""
+    """Return a text with its tokens in the style of their fates, or in brackets."""
     marked = Text()
     for text, fate, _ in parts:
         style = STYLES[fate] if fate else ""

@@ -124,7 +124,7 @@ def _lines(card: object, folder: Path) -> list[str]:
 
 
 def _levels(card: BankCard) -> list[str]:
-    """The levels of protection of a bank, a line each."""
+    """Return the levels of protection of a bank, a line each."""
     if not card.levels:
         return ["no levels of protection: they need 1,000 texts of about 40 words"]
     return [

@@ -113,8 +113,8 @@ def serve(
 
 
 def _fixed(how: Fixed) -> dict[str, object]:
-    """The settings that the operator fixes: those that are named; without any budget, protection
-    balanced.
+    """Return the settings that the operator fixes: those that are named; without any budget,
+    protection balanced.
     """
     fixed = written(how)
     if "none" in (fixed.get("mechanism"), fixed.get("strategy")):

@@ -217,7 +217,7 @@ def inspect(
     show_examples: bool = False,
     json: Json = False,
 ) -> None:
-    """What `lexveil privatize` would do with a file, without doing it.
+    """Show what `lexveil privatize` would do with a file, without doing it.
 
     Reads a file or folder and says how many of its words the vocabulary knows, what would be
     unprotected, how the budget would be spread, and how much would change. Writes and spends

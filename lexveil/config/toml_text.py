@@ -45,7 +45,7 @@ def can_be_lifted(field: FieldInfo) -> bool:
 
 
 def _table(name: str, section: Section, comments: Comments) -> Iterator[str]:
-    """The lines of a section: its own keys, then the sections in it, because TOML counts what
+    """Yield the lines of a section: its own keys, then the sections in it, because TOML counts what
     follows the head of a section to it.
     """
     yield ""
@@ -74,7 +74,7 @@ def _assignment(key: str, value: object, field: FieldInfo) -> str:
 
 
 def _written(value: object) -> str:
-    """A value in TOML."""
+    """Return a value in TOML."""
     if isinstance(value, Mapping):
         items = ", ".join(f"{json.dumps(key)} = {_written(one)}" for key, one in value.items())
         return f"{{ {items} }}" if items else "{}"

@@ -211,7 +211,7 @@ class _SetWriter:
 
 
 def _named_sets(sources: Iterable[Source], named: Mapping[str, Path]) -> dict[str, Source]:
-    """The document sets by name: those that were named, and files by their stems.
+    """Return the document sets by name: those that were named, and files by their stems.
 
     Raises:
         RequestError: if a name is none, two are the same (also where only capitals differ), or a

@@ -221,8 +221,8 @@ def _wanted(options: ImportOptions, force: bool) -> Import:
 def _mixed_license(
     license: str, mixed_license: str | None, collocations: PackagedModel | None
 ) -> str | None:
-    """The licence of a model that mixes vectors and collocations of two licences, which only its
-    importer can say; None where there is one licence.
+    """Return the licence of a model that mixes vectors and collocations of two licences, which only
+    its importer can say; None where there is one licence.
 
     Raises:
         RequestError: if nobody said it, or nothing is mixed.

@@ -115,7 +115,7 @@ class TextSample:
 
 
 def _hash(text: str) -> str:
-    """The hash by which documents of the sampled corpus are ordered, too."""
+    """Return the hash by which documents of the sampled corpus are ordered, too."""
     return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 

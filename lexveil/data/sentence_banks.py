@@ -125,7 +125,7 @@ def make_bank(
 
 
 def neighbours(folder: Path, sentence: str, k: int, model: str | None) -> list[Neighbour]:
-    """The k sentences of a bank that are nearest to a sentence.
+    """Return the k sentences of a bank that are nearest to a sentence.
 
     Raises:
         RequestError: as ``open_bank``; if the model knows no word of the sentence.
@@ -154,7 +154,7 @@ def _check_parts(screen: str) -> None:
 
 
 def _files(sources: Sequence[Path]) -> list[Path]:
-    """The files of sources, folders by the names of their files."""
+    """Return the files of sources, folders by the names of their files."""
     files = []
     for source in sources:
         listed = sorted(source.iterdir()) if source.is_dir() else [source]
@@ -169,7 +169,7 @@ def _files(sources: Sequence[Path]) -> list[Path]:
 
 
 def _documents(files: Sequence[Path], column: str) -> Iterator[PublicTexts]:
-    """The texts of files, about ``CHARACTERS`` at a time; all weigh the same."""
+    """Yield the texts of files, about ``CHARACTERS`` at a time; all weigh the same."""
     waiting = list[str]()
     size = 0
     for file in files:

@@ -32,11 +32,13 @@ class Choice:
     screen: str = DEFAULT
 
     def parts(self, language: str) -> tuple[str, ...]:
-        """The parts whose words stand in no sentence of a language; the list is of one language."""
+        """Return the parts whose words stand in no sentence of a language; the list is of one
+        language.
+        """
         return chosen_parts(self.screen) if language == LANGUAGE else ()
 
     def limits(self) -> dict[str, int | float]:
-        """The limits of a sentence, as the card of a bank and the query name them."""
+        """Return the limits of a sentence, as the card of a bank and the query name them."""
         return {
             "least_words": LEAST_WORDS,
             "most_words": self.most_words,
@@ -44,11 +46,11 @@ class Choice:
         }
 
     def described(self, language: str) -> dict[str, object]:
-        """The fields of a card that say how the sentences of a bank were chosen."""
+        """Return the fields of a card that say how the sentences of a bank were chosen."""
         screen = screen_record(self.parts(language))
         return {**self.limits(), "seed": self.seed, "screen": screen}
 
 
 def choice_of(wanted: SentenceParams, seed: int) -> Choice:
-    """The choice that params.yaml asks for."""
+    """Return the choice that params.yaml asks for."""
     return Choice(most_words=wanted.max_words, size=wanted.size, seed=seed, screen=wanted.screen)

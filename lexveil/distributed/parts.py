@@ -43,7 +43,7 @@ def part_count(totals: RunTotals) -> int:
 
 
 def order_column() -> str:
-    """The name of the column of random numbers, which no table has."""
+    """Return the name of the column of random numbers, which no table has."""
     return f"order_{secrets.token_hex(8)}"
 
 
@@ -72,7 +72,7 @@ def require_all(n_rows: int, totals: RunTotals) -> None:
 
 
 def ranges(n_parts: int) -> list[tuple[int, int]]:
-    """The numbers of the rows of each part: the first, and that after the last."""
+    """Return the numbers of the rows of each part: the first, and that after the last."""
     bounds = [part * LIMIT // n_parts for part in range(n_parts + 1)]
     return list(itertools.pairwise(bounds))
 
@@ -96,7 +96,9 @@ def write_part(files: Sequence[Path], order: str, numbers: tuple[int, int], out:
 
 
 def _bare(table: pa.Table) -> pa.Table:
-    """A table in memory of its own, without metadata; a dictionary has the order of its rows."""
+    """Return a table in memory of its own, without metadata; a dictionary has the order of its
+    rows.
+    """
     schema = pa.schema([bare_field(field) for field in table.schema])
     columns = [
         bare_column(column, field.type) for column, field in zip(table.columns, schema, strict=True)

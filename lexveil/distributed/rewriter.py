@@ -257,7 +257,7 @@ class Rewriter:
 
     @reported()
     def rewrite(self, batch: pa.RecordBatch, totals: RunTotals) -> pa.RecordBatch:
-        """The rows that were charged, with other texts and all other columns as they are.
+        """Return the rows that were charged, with other texts and all other columns as they are.
 
         Args:
             totals: the totals of this attempt of a task alone, to which the results are added.
@@ -314,7 +314,7 @@ class Rewriter:
         return costs(spent, self.budget.total or 1.0), tokens
 
     def _read(self, batch: pa.RecordBatch) -> tuple[ArrowRows, list[str]]:
-        """The texts of each row, and the key of its subject."""
+        """Return the texts of each row, and the key of its subject."""
         columns = [_checked_texts(batch.column(column), column) for column in self.columns]
         if self.settings.empties_scripts:
             columns = [
@@ -378,7 +378,7 @@ def _opened(of_driver: str, values: bytes) -> Rewriter:
 
 
 def _for_workers(settings: Settings) -> Settings:
-    """The settings with the whole path of a bank, which every worker must see.
+    """Return the settings with the whole path of a bank, which every worker must see.
 
     Raises:
         RequestError: if no bank is named: workers have no project.
@@ -417,7 +417,7 @@ def _check_columns(schema: pa.Schema, columns: Sequence[str], subject_column: st
 
 
 def _checked_texts(column: pa.Array, called: str) -> pa.LargeStringArray:
-    """A column of texts that every later step can carry."""
+    """Return a column of texts that every later step can carry."""
     texts = column.cast(pa.large_string())
     try:
         texts.validate(full=True)

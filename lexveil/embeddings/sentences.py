@@ -87,7 +87,9 @@ class SentenceSpace:
 
     @classmethod
     def fitted(cls, space: WordSpace, bank: Units) -> Self:
-        """The space whose direction is the first principal component of the sentences of a bank."""
+        """Return the space whose direction is the first principal component of the sentences of a
+        bank.
+        """
         weights = token_weights(space.counts)
         plain = cls(np.asarray(space.vectors), weights, np.zeros(space.vectors.shape[1]))
         return cls(plain.vectors, weights, principal_component(plain, bank))
@@ -110,7 +112,7 @@ class SentenceSpace:
     def with_purposes(
         self, tokens: Sequence[str], purposes: Sequence[Purpose], bank: Units
     ) -> SentenceSpace:
-        """The space with an axis for each purpose.
+        """Return the space with an axis for each purpose.
 
         Raises:
             ValueError: naming a purpose that tells no sentence of the bank from another.
@@ -125,7 +127,7 @@ class SentenceSpace:
         return replace(self, axes=tuple(axes))
 
     def embed(self, units: Units) -> Vectors:
-        """The vectors of n units, (n, p + number of axes) float32; zeros where no token is
+        """Return the vectors of n units, (n, p + number of axes) float32; zeros where no token is
         known.
         """
         known = units.known()
@@ -186,7 +188,7 @@ def principal_component(space: SentenceSpace, bank: Units) -> Floats:
 
 
 def _sum_units(values: Floats, starts: Ids) -> Floats:
-    """The sum of the values of each unit, one after the other; 0 of a unit without any."""
+    """Return the sum of the values of each unit, one after the other; 0 of a unit without any."""
     sums = np.zeros((len(starts) - 1, *values.shape[1:]))
     is_there = np.diff(starts) > 0
     if is_there.any():

@@ -161,8 +161,8 @@ class TableRequest:
     def parse(
         self, values: Mapping[str, Any], line: int, source: Source, rest: Any = None
     ) -> ParsedRow:
-        """The texts of a row, its subject, what was found in the texts, and what its writer needs
-        besides.
+        """Return the texts of a row, its subject, what was found in the texts, and what its writer
+        needs besides.
 
         Raises:
             RequestError: if a text is missing, not usable or too long, or the subject or the spans
@@ -275,8 +275,8 @@ class Format(ABC):
         """
 
     def text_columns(self, table: InputTable) -> list[str]:
-        """The columns of a table that was just opened that can hold texts by their type: all of
-        them, where columns have no types.
+        """Return the columns of a table that was just opened that can hold texts by their type: all
+        of them, where columns have no types.
         """
         return table.columns
 
@@ -297,7 +297,7 @@ class Format(ABC):
         return gather(map(parsed, table.rows), request.subject is not None)
 
     def nested_texts(self, table: InputTable) -> list[str]:  # noqa: ARG002
-        """The paths of texts within columns of a table that was just opened, by types alone."""
+        """Return the paths of texts within columns of an opened table, by types alone."""
         return []
 
     def rest(self, row: InputRow, table: InputTable, request: TableRequest) -> Any:  # noqa: ARG002

@@ -122,7 +122,9 @@ def gather(rows: Iterable[ParsedRow], has_subjects: bool) -> Iterator[Chunk]:
 def _filled(
     texts: Sequence[str | None], counts: Sequence[int], widths: Sequence[int]
 ) -> list[str | None]:
-    """The texts of a row with nulls after those of each column, so that there are ``widths``."""
+    """Return the texts of a row with nulls after those of each column, so that there are
+    ``widths``.
+    """
     filled = list[str | None]()
     start = 0
     for n, width in zip(counts, widths, strict=True):
@@ -142,8 +144,8 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def rewritten_type(kind: pa.DataType) -> pa.DataType:
-    """The type of rewritten texts: that of the texts. A dictionary gets room, because equal texts
-    become different.
+    """Return the type of rewritten texts: that of the texts. A dictionary gets room, because equal
+    texts become different.
     """
     import pyarrow as pa
 

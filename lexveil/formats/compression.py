@@ -35,7 +35,7 @@ PIECE = 2**14  # bytes expanded at a time: so many at most are lost before a fau
 
 
 def open_bytes(path: Path, compression: str, stream: IO[bytes] | None = None) -> IO[bytes]:
-    """The bytes that a file holds, expanded; closing the result closes ``stream`` too.
+    """Return the bytes that a file holds, expanded; closing the result closes ``stream`` too.
 
     Args:
         path: the file.
@@ -57,8 +57,8 @@ def open_bytes(path: Path, compression: str, stream: IO[bytes] | None = None) ->
 
 
 def compressed(stream: IO[bytes], compression: str, files: ExitStack) -> Any:
-    """A stream that compresses to ``stream``, or ``stream`` itself; ``files`` closes the former,
-    and not the latter.
+    """Return a stream that compresses to ``stream``, or ``stream`` itself; ``files`` closes the
+    former, and not the latter.
 
     The same content gives the same bytes: a header of gzip has neither time nor file name.
     """

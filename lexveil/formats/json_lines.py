@@ -65,8 +65,8 @@ class JsonLines(LineFormat):
         return described(replace(InputTable(source, columns, rows), paths=paths), text)
 
     def text_columns(self, table: InputTable) -> list[str]:
-        """The keys of the first rows that have a string, or nothing but null; types of values are
-        published as they are.
+        """Return the keys of the first rows that have a string, or nothing but null; types of
+        values are published as they are.
         """
         kinds = dict[str, set[type]]()
         for row in itertools.islice(table.rows, LOOKED_AT):
@@ -75,7 +75,7 @@ class JsonLines(LineFormat):
         return [key for key, found in kinds.items() if str in found or found == {type(None)}]
 
     def nested_texts(self, table: InputTable) -> list[str]:
-        """The paths of strings within columns of the first rows."""
+        """Return the paths of strings within columns of the first rows."""
         rows = itertools.islice(table.rows, LOOKED_AT)
         values = (item for row in rows for item in row.values.items())
         paths = dict.fromkeys(path for key, value in values for path in _nested(value, key))
@@ -114,7 +114,7 @@ def _rows(lines: Iterable[str], where: str, columns: Sequence[str]) -> Iterator[
 
 
 def _object(line: str, where: str, is_first: bool) -> dict[str, object]:
-    """The object that a line holds.
+    """Return the object that a line holds.
 
     Raises:
         RequestError: naming ``where``, if it holds anything else.
@@ -141,14 +141,14 @@ def _object(line: str, where: str, is_first: bool) -> dict[str, object]:
 
 
 def _path_of(column: str) -> _Path | None:
-    """The steps of a path; None if this is the name of a column alone."""
+    """Return the steps of a path; None if this is the name of a column alone."""
     if not _PATH.fullmatch(column) or not ("." in column or "[]" in column):
         return None
     return tuple(step or _EACH for step in column.replace("[]", ".").split("."))
 
 
 def _nested(value: object, path: str) -> Iterator[str]:
-    """The paths of strings within a value; those with keys that no path can name left out."""
+    """Yield the paths of strings within a value; those with keys that no path can name left out."""
     if isinstance(value, str):
         yield path
     members: Iterable[tuple[str, object]] = ()

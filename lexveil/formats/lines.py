@@ -58,7 +58,7 @@ class LineFormat(Format):
 
     @abstractmethod
     def encode(self, chunk: Chunk, texts: Texts, rows: Sequence[int], writer: LineWriter) -> str:
-        """The chosen rows of a chunk, with other texts."""
+        """Return the chosen rows of a chunk, with other texts."""
 
     def writer(  # noqa: D102
         self, table: InputTable, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas
@@ -109,7 +109,7 @@ class TextLines:
 
 
 def open_lines(stream: IO[bytes], source: Source) -> TextLines:
-    """The text of a file: UTF-8, or what a byte order mark or the user says.
+    """Return the text of a file: UTF-8, or what a byte order mark or the user says.
 
     Raises:
         RequestError: naming file and line: no text, not of this encoding, too long, or not
@@ -233,7 +233,7 @@ def _damage(error: OSError, compression: str, number: int) -> str:
 
 
 def described(table: InputTable, text: TextLines, *remarks: str) -> InputTable:
-    """A table with what is said of its text.
+    """Return a table with what is said of its text.
 
     Args:
         remarks: how else it is read, where that is not what the file's name says.
@@ -288,7 +288,7 @@ class PlainText(LineFormat):
 
 
 def _rows(lines: Iterable[str], column: str, keeps_blanks: bool) -> Iterator[InputRow]:
-    """The lines; those that are blank as null, or left out."""
+    """Yield the lines; those that are blank as null, or left out."""
     number = 0
     for line_number, line in enumerate(lines, 1):
         text = line.rstrip("\r\n")

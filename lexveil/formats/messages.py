@@ -14,7 +14,7 @@ from lexveil.errors import RequestError
 
 @lru_cache(maxsize=256)
 def shown(path: Path | str) -> str:
-    """The path, or another name, as one printable line."""
+    """Return the path, or another name, as one printable line."""
     return "".join(
         c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in str(path)
     )
@@ -32,8 +32,8 @@ HIDDEN = "(hidden)"
 
 
 def name(column: str) -> str:
-    """A column's name. What does not look like one may be a text (a file without its header):
-    hidden.
+    """Return a column's name. What does not look like one may be a text (a file without its
+    header): hidden.
     """
     if os.environ.get(HIDES):
         return HIDDEN
@@ -125,5 +125,5 @@ def require_distinct(columns: Sequence[str], where: str) -> None:
 
 
 def no_documents(file: str) -> RequestError:
-    """The error of a file without any row."""
+    """Return the error of a file without any row."""
     return RequestError(f"{file}: empty, there is no document in it; remove the file or fill it")

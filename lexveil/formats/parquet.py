@@ -27,7 +27,7 @@ class Parquet(Format):
         return open_parquet(stream, source, request)
 
     def text_columns(self, table: InputTable) -> list[str]:
-        """The columns of strings."""
+        """Return the columns of strings."""
         schema = table.layout.file.schema_arrow
         return [column for column in table.columns if is_text(schema.field(column).type)]
 

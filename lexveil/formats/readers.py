@@ -117,8 +117,8 @@ class Reader:
         self.text_columns = list(self.text_columns)
 
     def text_columns_by_name(self) -> list[str]:
-        """The columns that could hold texts by their types and names; the column ``text`` alone,
-        where there is one.
+        """Return the columns that could hold texts by their types and names; the column ``text``
+        alone, where there is one.
 
         Raises:
             NoColumnError: if there is none, or what could does not look like a column's name.

@@ -21,7 +21,7 @@ FORMATS: tuple[Format, ...] = (
 
 
 def format_named(name: str) -> Format:
-    """A format by its name."""
+    """Return a format by its name."""
     return next(form for form in FORMATS if form.name == name)
 
 
@@ -44,7 +44,7 @@ def known_endings(conjunction: str = "and") -> str:
 
 
 def known_names(conjunction: str = "or") -> str:
-    """The names of all formats, for messages."""
+    """Return the names of all formats, for messages."""
     return _listed({form.name: form for form in FORMATS}, conjunction)
 
 

@@ -121,8 +121,8 @@ def _plain_scalar(value: object) -> object:
 
 
 def exact_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """A column of Arrow as a list, in which a float of 16 or 32 bits is still told from one of 64:
-    of .1 all are .1, and not the nearest number of 64 bits.
+    """Return a column of Arrow as a list, in which a float of 16 or 32 bits is still told from one
+    of 64: of .1 all are .1, and not the nearest number of 64 bits.
     """
     import numpy as np  # formats are declared without them
     import pyarrow as pa

@@ -40,8 +40,8 @@ def own_cap(con: Connection) -> OwnCap | None:
 
 
 def fix_cap(con: Connection, budget: float) -> OwnCap:
-    """The ledger's own cap, which is fixed now if there is none: ``TIMES`` the budget that a text
-    of ordinary length may spend.
+    """Return the ledger's own cap, which is fixed now if there is none: ``TIMES`` the budget that a
+    text of ordinary length may spend.
     """
     if (cap := own_cap(con)) is not None:
         return cap

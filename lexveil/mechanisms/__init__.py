@@ -27,7 +27,9 @@ SHARED = frozenset(
 
 
 def mechanism_names() -> list[str]:
-    """The names of all mechanisms, those of this package first, sorted; none of them is loaded."""
+    """Return the names of all mechanisms, those of this package first, sorted; none of them is
+    loaded.
+    """
     from lexveil.mechanisms.installed import entries
 
     shipped = own_names()
@@ -35,7 +37,7 @@ def mechanism_names() -> list[str]:
 
 
 def own_names() -> list[str]:
-    """The names of the mechanisms of this package, sorted."""
+    """Return the names of the mechanisms of this package, sorted."""
     return sorted(
         module.name
         for module in pkgutil.iter_modules(__path__)

@@ -318,8 +318,8 @@ class Mechanism:
         return np.array([self.distance(np.full(self.size, word), every) for word in ids.tolist()])
 
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
-        """The privacy map: an upper bound on |ln Pr[M(w)=y] - ln Pr[M(w')=y]| for n tokens, in
-        nats, shape (n,).
+        """Return the privacy map: an upper bound on |ln Pr[M(w)=y] - ln Pr[M(w')=y]| for n tokens,
+        in nats, shape (n,).
 
         A class declares the map for its own code: a derived class without its own declaration
         claims nothing.

@@ -20,7 +20,7 @@ GROUP = "lexveil.mechanisms"
 
 @cache
 def entries() -> dict[str, EntryPoint]:
-    """The entry points by the names of their mechanisms, sorted; none of them is loaded."""
+    """Return the entry points by the names of their mechanisms, sorted; none of them is loaded."""
     found = sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
     return {entry.name: entry for entry in found}
 
@@ -54,7 +54,7 @@ def load(name: str, base: type[Any]) -> type[Any]:
 
 
 def _without_claim(own: type[Any], why: str) -> type[Any]:
-    """The class with the reason why nothing is claimed, which its own code cannot take back."""
+    """Return the class with the reason why nothing is claimed, which its code cannot undo."""
 
     def reason(_: Any) -> str:
         return why

@@ -164,7 +164,7 @@ class Settings:
         return "ordinary English spacing, lower case"
 
     def described(self) -> dict[str, object]:
-        """The fields of a record that say how texts are rewritten."""
+        """Return the fields of a record that say how texts are rewritten."""
         detection = self.detection
         described = {
             "mechanism": self.mechanism,
@@ -231,7 +231,7 @@ def resolve_settings(request: Request, model: Model) -> Settings:
 
 
 def _screened_in_language(settings: Settings, request: Request, model: Model) -> Settings:
-    """The settings without a screen where the model is of another language than its list."""
+    """Return the settings without a screen where the model is of another language than its list."""
     if model.language == LANGUAGE or not settings.screen:
         return settings
     if request.screen is not None:
@@ -265,8 +265,8 @@ def document_budget(
 
 
 def at_level(settings: Settings, model: Model, name: LevelName) -> Settings:
-    """The settings at a level of protection: every token gets its epsilon, whatever the length of
-    its text.
+    """Return the settings at a level of protection: every token gets its epsilon, whatever the
+    length of its text.
 
     By the strongest reader that was run, where the model ships with its figures; else by the
     stronger of the two that calibration runs.
@@ -291,7 +291,7 @@ def at_level(settings: Settings, model: Model, name: LevelName) -> Settings:
 
 
 def sentences_completed(settings: Settings, model: Model, request: Request) -> Settings:
-    """The settings of sentences with the epsilon of each.
+    """Return the settings of sentences with the epsilon of each.
 
     The packaged bank has no levels, because no public text ships: where nothing says what to spend
     it has an epsilon of its own, at which sources are hardly found (docs/reference/sentences.md).
@@ -307,7 +307,7 @@ def sentences_completed(settings: Settings, model: Model, request: Request) -> S
 
 
 def sentences_at_level(settings: Settings, model: Model, name: LevelName) -> Settings:
-    """The settings of sentences at a level of protection, by the public texts of their bank.
+    """Return the settings of sentences at a level of protection, by the public texts of their bank.
 
     Raises:
         RequestError: if the bank cannot be used or has no levels, or no epsilon gives the level.
@@ -327,8 +327,8 @@ def sentences_at_level(settings: Settings, model: Model, name: LevelName) -> Set
 
 
 def measured_level(settings: Settings, model: Model, name: LevelName) -> MeasuredLevel | None:
-    """The figures of a level, where the model ships with them: of the usual policy and parameters
-    of mechanisms.
+    """Return the figures of a level, where the model ships with them: of the usual policy and
+    parameters of mechanisms.
     """
     if not is_usual(settings, model):
         return None
@@ -337,8 +337,8 @@ def measured_level(settings: Settings, model: Model, name: LevelName) -> Measure
 
 
 def beyond_light(settings: Settings, model: Model, epsilon: float) -> str | None:
-    """A caution where a token may get more than at the level light; None too where the model ships
-    without its figure.
+    """Return a caution where a token may get more than at the level light; None too where the model
+    ships without its figure.
     """
     light = measured_level(settings, model, "light")
     if light is None or epsilon <= light.epsilon:
@@ -365,14 +365,16 @@ def is_usual(settings: Settings, model: Model) -> bool:
 
 
 def of_every_token(settings: Settings, epsilon: float) -> Settings:
-    """The settings with an epsilon of every token, or the limit of a token where that is less."""
+    """Return the settings with an epsilon of every token, or the limit of a token where that is
+    less.
+    """
     limit = None if settings.spending is None else settings.spending.max_token_epsilon
     epsilon = min(epsilon, limit) if isinstance(limit, float) else epsilon
     return replace(settings, spending=PerToken(epsilon))
 
 
 def _expected_level(settings: Settings, model: Model, name: LevelName) -> tuple[Protection, float]:
-    """The level by the strongest reader that calibration runs, and its epsilon."""
+    """Return the level by the strongest reader that calibration runs, and its epsilon."""
     if any(measured_level(settings, model, other) for other in LEVELS):
         raise RequestError("measured on public texts, in context, a reader names more at every one")
     curve = StoredCurve(
@@ -488,7 +490,7 @@ def settings_of(request: Request, project: Project) -> Settings:
 
 
 def _of_sentences(request: Request, project: Project, *, without_guarantee: bool) -> Settings:
-    """The settings of a request for sentences.
+    """Return the settings of a request for sentences.
 
     Raises:
         RequestError: if lexveil.toml asks for what sentences do not have.
@@ -523,7 +525,7 @@ def _of_sentences(request: Request, project: Project, *, without_guarantee: bool
 
 
 def _shares(request: Request, defaults: ShareParams) -> BudgetShares | None:
-    """The classes of tokens with shares of their own; None if all have the same."""
+    """Return the classes of tokens with shares of their own; None if all have the same."""
     parts = {}
     for name, share in (
         {name: getattr(defaults, name) for name in CLASSES[1:]} | (request.shares or {})
@@ -589,7 +591,7 @@ def detection_of(request: Request, default: DetectionParams) -> Detection | None
 
 
 def _presidio(request: Request, look: PresidioParams) -> Presidio:
-    """The detector, and what messages call the model that finds names."""
+    """Return the detector, and what messages call the model that finds names."""
     model = look.spacy_model
     key = "lexveil.toml: detection.presidio.spacy_model"
     if request.spacy_model is not None:
@@ -601,7 +603,7 @@ def _presidio(request: Request, look: PresidioParams) -> Presidio:
 
 
 def _file(request: Request, detection: DetectionParams, name: str) -> tuple[Path, str] | None:
-    """A file and what messages call it."""
+    """Return a file and what messages call it."""
     if (requested := getattr(request, name)) is not None:
         return Path(requested), option(name)
     default = getattr(detection, name)

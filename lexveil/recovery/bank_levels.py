@@ -80,7 +80,8 @@ class Calibration:
 
 
 def found_level(search: LevelSearch, name: str, named: Shares) -> BankLevel:
-    """The epsilon of a level: sources may be found again as often as content words are named.
+    """Return the epsilon of a level: sources may be found again as often as content words are
+    named.
 
     Raises:
         RequestError: if no epsilon keeps to it.
@@ -93,7 +94,7 @@ def found_level(search: LevelSearch, name: str, named: Shares) -> BankLevel:
 def level_of_bank(
     bank: SentenceBank, model: Model, per_text: int | None, name: LevelName
 ) -> BankLevel:
-    """The level of a bank for a model and its purposes.
+    """Return the level of a bank for a model and its purposes.
 
     Args:
         per_text: sentences that are written for a text; None where there is one for each sentence.
@@ -122,7 +123,7 @@ def level_of_bank(
 
 
 def _worked_out(bank: SentenceBank, model: Model, per_text: int, name: LevelName) -> BankLevel:
-    """The level for other than the usual settings, from the cache or now."""
+    """Return the level for other than the usual settings, from the cache or now."""
     beta = model.params.mechanisms.tem.beta
     purposes = [f"{purpose} {purpose.sha256}" for purpose in model.purposes]
     key = "\n".join([version(), bank.sha256, str(per_text), repr(beta), name, *purposes])

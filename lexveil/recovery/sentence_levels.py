@@ -154,7 +154,7 @@ class LevelSearch:
         self.blind = named_by(sources, np.zeros((len(sources), len(sources))))
 
     def at(self, step: int) -> Found:
-        """What is found out at an epsilon, by its number."""
+        """Return what is found out at an epsilon, by its number."""
         if step not in self._measured:
             self._measured[step] = found_at(
                 self._mechanism, self._sources, self._per_text, epsilon_of(step)
@@ -173,8 +173,8 @@ class LevelSearch:
         )
 
     def largest(self, linkage: float, named: Shares) -> tuple[float, Found]:
-        """The largest epsilon that is tried, and what is found out there, of those at which, and
-        below which, no more is found out than is allowed; not beyond the peak.
+        """Return the largest epsilon that is tried, and what is found out there, of those at which,
+        and below which, no more is found out than is allowed; not beyond the peak.
 
         Raises:
             RequestError: if more is found out at every epsilon.
@@ -202,7 +202,7 @@ class LevelSearch:
         return most > NOISE and self.at(step).linkage < most / 2
 
     def _last(self, low: int, high: int, linkage: float, named: Shares) -> int:
-        """The last step that keeps to a level, between one that does and one that does not."""
+        """Return the last step that keeps to a level, between one that does and one that fails."""
         while high - low > 1:
             middle = (low + high) // 2
             if self.holds(middle, linkage, named):
@@ -213,5 +213,5 @@ class LevelSearch:
 
 
 def epsilon_of(step: int) -> float:
-    """The epsilon of a number, to four digits."""
+    """Return the epsilon of a number, to four digits."""
     return float(f"{2 ** (step / STEPS):.4g}")

@@ -36,7 +36,7 @@ class Channel:
 
     @classmethod
     def of(cls, mechanism: SentenceDraws, queries: Vectors, rows: Ids, epsilon: float) -> Self:
-        """The channel for sentences that came out; distances are right to about 1e-3.
+        """Return the channel for sentences that came out; distances are right to about 1e-3.
 
         Args:
             rows: of the bank.
@@ -61,7 +61,7 @@ class Channel:
 
 
 def posterior(log_likelihood: Floats) -> Floats:
-    """The chances of equally likely candidates."""
+    """Return the chances of equally likely candidates."""
     weights = np.exp(log_likelihood - log_likelihood.max())
     chances: Floats = weights / weights.sum()
     return chances
@@ -70,7 +70,8 @@ def posterior(log_likelihood: Floats) -> Floats:
 def named_words(
     chances: Floats, words: Sequence[Set[str]], n_words: int, own: Set[str] = frozenset()
 ) -> set[str]:
-    """The words that a reader names: those of which it is likeliest that they stand in the source.
+    """Return the words that a reader names: those of which it is likeliest that they stand in the
+    source.
 
     Args:
         chances: the chances of the candidates.

@@ -89,7 +89,7 @@ def _require_same(there: Configuration, moved: Configuration, target: Path) -> N
 
 
 def _checked(text: str, configuration: Configuration) -> str:
-    """The text of a lexveil.toml, of which it is certain that it has these settings."""
+    """Return the text of a lexveil.toml, of which it is certain that it has these settings."""
     assert parse_configuration(tomllib.loads(text)) == configuration
     return text
 
@@ -141,8 +141,8 @@ def _is_block(value: yaml.Node) -> bool:
 
 
 def _first_line(lines: Sequence[str], mark: yaml.Mark) -> int:
-    """The line of a key, or the first of the comments directly above it; one that is further to the
-    right continues the comment of the key before.
+    """Return the line of a key, or the first of the comments directly above it; one that is further
+    to the right continues the comment of the key before.
     """
     line: int = mark.line
     while line > 0 and re.match(rf" {{0,{mark.column}}}#", lines[line - 1]):
@@ -151,7 +151,7 @@ def _first_line(lines: Sequence[str], mark: yaml.Mark) -> int:
 
 
 def _renamed(name: str) -> str | None:
-    """The name in lexveil.toml of a key of params.yaml; None of one that remains."""
+    """Return the name in lexveil.toml of a key of params.yaml; None of one that remains."""
     section, _, rest = name.partition(".")
     if section in SECTIONS:
         return name
@@ -161,7 +161,7 @@ def _renamed(name: str) -> str | None:
 
 
 def _comments_of(text: str) -> dict[str, list[str]]:
-    """The comments of the keys that move, by their new names."""
+    """Return the comments of the keys that move, by their new names."""
     lines = text.splitlines()
     comments = {}
     entries = list(_entries(lines, yaml.compose(text, Loader=yaml.SafeLoader), len(lines)))
@@ -201,8 +201,8 @@ def _can_be_lifted(name: str) -> bool:
 
 
 def _without_moved(text: str, remains: dict[str, Any]) -> str:
-    """The text without the lines of the keys that moved; if something else stands in these lines,
-    the remaining values anew, without comments.
+    """Return the text without the lines of the keys that moved; if something else stands in these
+    lines, the remaining values anew, without comments.
     """
     lines = text.splitlines()
     gone: set[int] = set()

@@ -49,7 +49,7 @@ NO_TELEMETRY: Any = {
 
 
 def _errors() -> dict[int | str, dict[str, Any]]:
-    """The answers without texts, by status, for the OpenAPI document."""
+    """Return the answers without texts, by status, for the OpenAPI document."""
     meanings = defaultdict(list)
     for status, message in REFUSALS.values():
         meanings[status].append(message)
@@ -117,7 +117,7 @@ async def ready(request: Request) -> Response:
 
 @public.get(METRICS, include_in_schema=False)
 async def numbers(request: Request) -> Response:
-    """The metrics, for Prometheus."""
+    """Return the metrics, for Prometheus."""
     return Response(request.app.state.metrics.exposition(), media_type=CONTENT_TYPE_LATEST)
 
 
@@ -133,7 +133,7 @@ def _check(body: InspectBody, terms: Terms) -> None:
 
 
 def create_app(rewriter: TextRewriter) -> FastAPI:
-    """The application of one worker."""
+    """Return the application of one worker."""
     terms = rewriter.terms
     metrics = Metrics()
     app = FastAPI(

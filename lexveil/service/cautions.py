@@ -28,8 +28,8 @@ from lexveil.service.terms import Terms
 
 
 def caution_of_terms(terms: Terms, model: Model) -> str | None:
-    """The caution that follows from the settings and from figures that ship, before anything is
-    loaded; None where there is nothing to say, or where it is worked out later.
+    """Return the caution that follows from the settings and from figures that ship, before anything
+    is loaded; None where there is nothing to say, or where it is worked out later.
     """
     if terms.is_complete:
         if terms.fixed.keys() & {"protection", "recovery"}:  # no more than was asked for
@@ -66,8 +66,8 @@ def _is_beyond(name: tuple[str, str], most: float, terms: Terms, model: Model) -
 
 
 def cautions_of_public_texts(engine: Engine) -> list[str]:
-    """The cautions that `lexveil inspect` has of a few public texts, by how much of them comes out
-    as it is; what is drawn is discarded.
+    """Return the cautions that `lexveil inspect` has of a few public texts, by how much of them
+    comes out as it is; what is drawn is discarded.
     """
     tried = inspect_texts(list(SAMPLES.values()), engine).tried
     cautions = list[str]()
@@ -79,7 +79,7 @@ def cautions_of_public_texts(engine: Engine) -> list[str]:
 
 
 def caution_of_meaning(meaning: Meaning | None) -> str | None:
-    """The caution where a reader names more than at light, once that is worked out."""
+    """Return the caution where a reader names more than at light, once that is worked out."""
     if meaning is None:
         return None
     bands = meaning.at[-1].bands

@@ -178,7 +178,7 @@ class TextRewriter:
             raise Refusal("refused") from None
 
     def _allowed(self, asked: Mapping[str, Any]) -> dict[str, object]:
-        """The request's settings with those that the operator fixed.
+        """Return the request's settings with those that the operator fixed.
 
         Raises:
             Refusal: if it asks for others, or too little is named.
@@ -235,7 +235,7 @@ class TextRewriter:
 
 
 def _without_numbers(line: str) -> str:
-    """A line for the log, whose numbers may be of a request."""
+    """Return a line for the log, whose numbers may be of a request."""
     return re.sub(r"\d[\d,.]*", "#", line)
 
 

@@ -104,7 +104,7 @@ def serve(terms: Terms) -> int:
 
 
 def bound(config: Config, asked: str) -> socket.socket:
-    """The socket to listen at.
+    """Return the socket to listen at.
 
     Raises:
         RequestError: if there is none; ``asked`` are the options that say where.
@@ -172,7 +172,7 @@ class Supervisor(Multiprocess):
 
 
 def worker() -> FastAPI:
-    """The application of a worker, by the terms in its environment."""
+    """Return the application of a worker, by the terms in its environment."""
     hide_messages()
     _end_with_parent()
     terms = Terms.model_validate_json(os.environ[VARIABLE])
@@ -209,8 +209,8 @@ def _failed(error: Exception) -> int:
 
 
 def _end_with_parent() -> None:
-    """A worker whose parent was killed ends as if it were asked to; else it would hold the socket
-    for ever.
+    """End this worker when its parent is killed, as if it were asked to; else it would hold the
+    socket for ever.
     """
     parent = multiprocessing.parent_process()
     if parent is None:
@@ -227,7 +227,7 @@ class Quiet(logging.Formatter):
     """Shows what happened and where, never the message of an exception, which may quote a text."""
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - of logging
-        """The traceback without messages."""
+        """Return the traceback without messages."""
         return crash_report(ei[1])
 
 

@@ -29,7 +29,7 @@ LOCAL = ("127.0.0.1", "localhost", "[::1]")  # names of this machine in a Host h
 
 
 def fixed_settings(written: Mapping[str, Any]) -> dict[str, object]:
-    """Settings that an operator fixes, from texts as they were written.
+    """Return settings that an operator fixes, from texts as they were written.
 
     Raises:
         RequestError: if one has no value that a request can have.

@@ -50,8 +50,8 @@ class TokenClass(IntEnum):
 
     @classmethod
     def labels(cls, *, with_found: bool = False) -> list[str]:
-        """The names of those of words, in the order of their numbers; of all where a detector may
-        have found some, or they are sentences.
+        """Return the names of those of words, in the order of their numbers; of all where a
+        detector may have found some, or they are sentences.
         """
         return [member.label for member in cls if with_found or member < cls.FOUND]
 

@@ -72,7 +72,7 @@ def add_envelopes(
 def whole_product(
     first: Vectors, left: int, second: Vectors, right: int
 ) -> np.float32:  # pragma: no cover - compiled
-    """The product of a row each of whole numbers, exact in any order of additions."""
+    """Return the product of a row each of whole numbers, exact in any order of additions."""
     total = np.float32(0.0)
     for i in range(first.shape[1]):
         total += first[left, i] * second[right, i]

@@ -305,8 +305,8 @@ def _deliver(work: Work, record: PrivacyRecord, publish: Callable[[], None]) -> 
 def _destination(
     target: Path | str, request: FileRequest, is_stamped: bool
 ) -> tuple[Path | str | None, Path | None, DatabaseTable | None]:
-    """The output, the name that those of record and operator's files begin with, and the table if
-    the output is one.
+    """Return the output, the name that those of record and operator's files begin with, and the
+    table if the output is one.
 
     Args:
         is_stamped: whether the name says that there is no guarantee.
@@ -353,8 +353,8 @@ def _write(result: Result, outputs: Outputs, ending: str) -> None:
 
 
 def _hashes(work: Work) -> OutputHashes | None:
-    """The sha256 of what is published: never of the source, with whose hash anybody could test a
-    guess of the text.
+    """Return the sha256 of what is published: never of the source, with whose hash anybody could
+    test a guess of the text.
     """
     if work.table is not None:
         return None  # a table has no bytes of its own

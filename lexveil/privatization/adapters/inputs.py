@@ -113,7 +113,7 @@ def is_a_folder(source: Path | str) -> bool:
 
 
 def name_in(folder: Path | str, file: Path) -> str:
-    """The name of a file of a folder.
+    """Return the name of a file of a folder.
 
     Raises:
         RequestError: if it is not UTF-8, as records are, which name the files of a folder.
@@ -171,7 +171,7 @@ def find_readers(source: Path | str, request: FileRequest, spool: Path) -> Itera
 
 
 def _insisted(source: Source, request: FileRequest) -> Source:
-    """A file with what the user says of its text.
+    """Return a file with what the user says of its text.
 
     Raises:
         RequestError: if it is not of a format that has such.
@@ -244,7 +244,7 @@ def tell_columns(readers: Sequence[Reader], request: FileRequest) -> None:
 
 
 def other_columns(readers: Sequence[Reader]) -> list[str]:
-    """The columns of files that were checked which go out as they are."""
+    """Return the columns of files that were checked which go out as they are."""
     others = dict[str, None]()
     for reader in readers:
         if reader.source.format.has_columns:
@@ -268,7 +268,7 @@ def _named(columns: Iterable[str], readers: Sequence[Reader]) -> str:
 
 
 def _columns_of(readers: Sequence[Reader]) -> list[str]:
-    """The columns of all files."""
+    """Return the columns of all files."""
     return list(dict.fromkeys(column for reader in readers for column in reader.table.columns))
 
 
@@ -294,7 +294,9 @@ def _spool_stdin(form: str, file: BinaryIO) -> Source:
 def _spool_rows(
     address: str, sql: str | None, file: BinaryIO
 ) -> tuple[Source, str, Mapping[str, str]]:
-    """The rows of a query, the engine of its database, and what that calls the types of columns."""
+    """Return the rows of a query, the engine of its database, and what that calls the types of
+    columns.
+    """
     from lexveil.databases.base import QUERY, spool_query
 
     database = read_address(address)
@@ -376,7 +378,7 @@ def make_spool(folder: Path) -> None:
 
 @contextmanager
 def _temporary(folder: Path) -> Iterator[BinaryIO]:
-    """A file without a name, which nobody else can open."""
+    """Yield a file without a name, which nobody else can open."""
     make_spool(folder)
     with tempfile.TemporaryFile(dir=folder) as file:
         yield file

@@ -217,7 +217,7 @@ class _Column:
 
 
 def whole_chunks(source: Texts) -> Iterator[Chunk]:
-    """A list of texts as the chunks that the engine takes.
+    """Yield a list of texts as the chunks that the engine takes.
 
     Raises:
         RequestError: if a value is no text or too long, or there is not one subject or list of
@@ -286,7 +286,7 @@ class Frame:
         )
 
     def named(self, column: Any, role: str) -> Any:
-        """A column that is there.
+        """Return a column that is there.
 
         Raises:
             RequestError: if none is named, or there is no such column.
@@ -300,7 +300,7 @@ class Frame:
 
 
 def frame_of(values: Any) -> Frame | None:
-    """The table that was given; None if it is none.
+    """Return the table that was given; None if it is none.
 
     Raises:
         RequestError: of a kind that has to be made a table first, with how.
@@ -329,7 +329,7 @@ def frame_of(values: Any) -> Frame | None:
 
 
 def column_list(values: Any, name: str) -> list[Any]:
-    """A column as a list, null as None.
+    """Return a column as a list, null as None.
 
     Raises:
         RequestError: if it is no column.
@@ -358,8 +358,8 @@ def column_list(values: Any, name: str) -> list[Any]:
 
 
 def aligned(column: Any, values: Any, role: str) -> Any:
-    """A column in the order of the texts that it is about: by labels where both have some (pandas),
-    else as it is.
+    """Return a column in the order of the texts that it is about: by labels where both have some
+    (pandas), else as it is.
 
     Raises:
         RequestError: if the labels do not say which is whose.
@@ -402,8 +402,8 @@ def column_like(values: Any, rewritten: list[str | None]) -> Any:
 
 
 def _polars_type(values: Any, rewritten: list[str | None]) -> Any:
-    """The type of rewritten texts: that of the texts, if it can hold others; that of a column that
-    is left out, too.
+    """Return the type of rewritten texts: that of the texts, if it can hold others; that of a
+    column that is left out, too.
     """
     import polars as pl
 
@@ -419,7 +419,7 @@ def _array(rewritten: list[str | None], kind: pa.DataType) -> pa.Array:
 
 
 def _of_arrow(table: Any, *, takes_extensions: bool = False) -> Frame:
-    """A table of Arrow.
+    """Return a table of Arrow.
 
     Args:
         takes_extensions: write extension types as what they are stored as; else they are refused.
@@ -535,7 +535,7 @@ def _require_replacements(relation: Any) -> None:
 
 
 def _quoted(column: str) -> str:
-    """A column's name in SQL."""
+    """Return a column's name in SQL."""
     escaped = column.replace('"', '""')
     return f'"{escaped}"'
 
@@ -550,8 +550,8 @@ def _of_pandas(frame: Any) -> Frame:
 
 
 def _with_texts(frame: Any, column: Any, texts: list[str | None]) -> Any:
-    """A DataFrame of pandas with other texts, without attributes and categories that no row has; of
-    ordered ones all stay, for they are the column's type.
+    """Return a DataFrame of pandas with other texts, without attributes and categories that no row
+    has; of ordered ones all stay, for they are the column's type.
     """
     made = frame.copy(deep=False)
     made[column] = column_like(frame[column], texts)

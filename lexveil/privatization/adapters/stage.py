@@ -173,7 +173,7 @@ class StageRun:
         )
 
     def record(self, counts: RunCounts) -> PrivacyRecord:
-        """The privacy record of the run."""
+        """Return the privacy record of the run."""
         engine = self.engine
         made = dict[str, Any]()
         if engine is not None:

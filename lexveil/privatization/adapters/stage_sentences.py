@@ -61,7 +61,7 @@ class SentenceRun:
             yield group, self.worker.rewrite(batch_of(group), self.budget)
 
     def record(self, counts: RunCounts) -> PrivacyRecord:
-        """The privacy record of the run."""
+        """Return the privacy record of the run."""
         engine = self.engine
         epsilon = self.settings.base_epsilon or 0.0
         has_pairs = bool(pc.any(pc.is_valid(self.documents.column("text_b"))).as_py())

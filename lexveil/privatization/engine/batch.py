@@ -58,8 +58,8 @@ TOKEN_LOG = pa.schema(
 
 
 def token_log_schema(n_columns: int, settings: Settings) -> pa.Schema:
-    """The columns of the token log of a user's rows: without output words, with the text column if
-    there are several.
+    """Return the columns of the token log of a user's rows: without output words, with the text
+    column if there are several.
 
     Where classes of tokens have shares of their own, the log says which class each token is of, and
     where there are detectors, the type of what they found.
@@ -171,7 +171,7 @@ class Batch:
         return keys_of_columns(self.arrow.columns)
 
     def with_texts(self, texts: Strings) -> ArrowRows:
-        """The rows of the same documents with other texts."""
+        """Return the rows of the same documents with other texts."""
         columns = []
         for column in range(len(self.arrow.columns)):
             of_column = np.flatnonzero(self._flat[2] == column)
@@ -287,7 +287,7 @@ def _labelled(numbers: npt.NDArray[Any], labels: Sequence[str]) -> pa.Dictionary
 
 
 def arrow_rows(rows: Texts) -> ArrowRows:
-    """The texts of rows as columns; of no rows, one."""
+    """Return the texts of rows as columns; of no rows, one."""
     if isinstance(rows, ArrowRows):
         return rows
     columns: Iterable[Sequence[str | None]] = zip(*rows, strict=True) if rows else ([],)
@@ -295,8 +295,8 @@ def arrow_rows(rows: Texts) -> ArrowRows:
 
 
 def supported(chunk: Chunk) -> tuple[Chunk, int]:
-    """A chunk with empty texts, in which nothing was found, in place of those in a script without
-    spaces between words; and how many these are.
+    """Return a chunk with empty texts, in which nothing was found, in place of those in a script
+    without spaces between words; and how many these are.
     """
     rows = list[list[str | None]]()
     n_emptied = 0
@@ -314,7 +314,8 @@ def supported(chunk: Chunk) -> tuple[Chunk, int]:
 
 
 def batch_of(chunk: Chunk, *, for_ledger: bool = False) -> Batch:
-    """The selected texts of a chunk for a worker; what else is in a row stays in this process.
+    """Return the selected texts of a chunk for a worker; what else is in a row stays in this
+    process.
 
     Args:
         for_ledger: whether rows are charged, to themselves where no column names their subjects.
@@ -333,7 +334,7 @@ def batch_of(chunk: Chunk, *, for_ledger: bool = False) -> Batch:
 
 
 def selected_texts(chunk: Chunk) -> ArrowRows:
-    """The texts of all rows; of rows that are not rewritten, none."""
+    """Return the texts of all rows; of rows that are not rewritten, none."""
     rows = arrow_rows(chunk.texts)
     return rows if chunk.selection is None or chunk.selection.all() else rows.only(chunk.selection)
 
@@ -355,7 +356,7 @@ def in_plain_layout(
     stays: Flags,
     written: Mapping[int, str],
 ) -> Strings:
-    """The texts of output tokens, in ordinary spacing.
+    """Return the texts of output tokens, in ordinary spacing.
 
     Args:
         rows: (n,) row of each output token in the embedding, -1 where a token is kept or

@@ -118,7 +118,7 @@ class ExactSum:
         return self
 
     def __float__(self) -> float:
-        """The sum, rounded once."""
+        """Return the sum, rounded once."""
         return float(Fraction(self.units, 2**self.EXPONENT))
 
 
@@ -247,15 +247,15 @@ def _percents_unchanged(
 
 
 def coverage(actions: Int64) -> float | None:
-    """The share of the words that the vocabulary knows, of tokens by class and action; but for
-    those found.
+    """Return the share of the words that the vocabulary knows, of tokens by class and action; but
+    for those found.
     """
     n_words = int(actions[[TokenClass.WORD, TokenClass.STOPWORD, TokenClass.OOV]].sum())
     return 1 - int(actions[TokenClass.OOV].sum()) / n_words if n_words else None
 
 
 def unprotected_share(actions: Int64) -> float | None:
-    """The share of such tokens that are kept."""
+    """Return the share of such tokens that are kept."""
     n_tokens = int(actions.sum())
     return int(actions[:, Action.KEPT].sum()) / n_tokens if n_tokens else None
 
@@ -326,7 +326,7 @@ class SpendHistogram:
         self.bins += other.bins
 
     def summary(self) -> SpendSummary:
-        """The distribution as a record has it."""
+        """Return the distribution as a record has it."""
         return SpendSummary(
             documents=self.n,
             least=self.least if self.n else None,

@@ -62,8 +62,8 @@ class Engine(ABC):
         return self.prepared.vocabulary
 
     def made_with(self) -> dict[str, str]:
-        """The sha256 of the artifacts that decide what comes out, by the names that a record gives
-        them.
+        """Return the sha256 of the artifacts that decide what comes out, by the names that a record
+        gives them.
         """
         return self.model.hashes(self.settings.of_words) | self.prepared.hashes()
 
@@ -91,7 +91,7 @@ class Engine(ABC):
         return measurements.with_rows_withheld(text) if withholds else text
 
     def guarantee(self, measurement: Measurement, n_columns: int | None = 1) -> Guarantee:
-        """The statement of a record; of an experiment, with that of a release with the same
+        """Return the statement of a record; of an experiment, with that of a release with the same
         settings.
 
         There the noise would be the system's, and the budget a public number.
@@ -110,7 +110,7 @@ class Engine(ABC):
     def _proven(
         self, settings: Settings, budget: DocumentBudget | None, n_columns: int | None
     ) -> Measurement:
-        """What is proven of the mechanism with some settings."""
+        """Return what is proven of the mechanism with some settings."""
 
     def _structure(self) -> StructureFigures | None:
         """Public figures of how often a text keeps its structure; None where nothing of it is
@@ -123,7 +123,7 @@ class Engine(ABC):
         return {"screen": screen_record(self.settings.screen)} if self.settings.screen else {}
 
     def recovery_curve(self) -> StoredCurve | None:
-        """The expected recovery by epsilon; None where it is not known."""
+        """Return the expected recovery by epsilon; None where it is not known."""
         return None
 
     def meaning(self, least: float, most: float) -> Meaning | None:  # noqa: ARG002
@@ -136,8 +136,8 @@ class Engine(ABC):
 
     @abstractmethod
     def disclosed(self, texts: Sequence[str]) -> DisclosedTexts:
-        """The structure that outputs of some texts would disclose. What detectors would find is not
-        looked for: it makes texts more different, not less.
+        """Return the structure that outputs of some texts would disclose. What detectors would find
+        is not looked for: it makes texts more different, not less.
         """
 
     @abstractmethod
@@ -146,8 +146,8 @@ class Engine(ABC):
 
 
 def column_keys(columns: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """The keys that each column adds to the key of a document. The first column adds nothing, so
-    that a file of one column is its own experiment by any name.
+    """Return the keys that each column adds to the key of a document. The first column adds
+    nothing, so that a file of one column is its own experiment by any name.
     """
     return ((), *((name,) for name in columns[1:]))
 
@@ -207,14 +207,14 @@ class WordEngine(Engine):
         return self.model.structure(self.settings.strategy, self.settings.policy)
 
     def disclosed(self, texts: Sequence[str]) -> DisclosedTexts:
-        """The structure that outputs of some texts would disclose. What detectors would find is not
-        looked for: it makes texts more different, not less.
+        """Return the structure that outputs of some texts would disclose. What detectors would find
+        is not looked for: it makes texts more different, not less.
         """
         number = self.vocabulary.number
         return DisclosedTexts.cut(texts, self.lexicon, number, self.settings.policy)
 
     def recovery_curve(self) -> StoredCurve:
-        """The expected recovery of these settings by epsilon, from a sample of the words."""
+        """Return the expected recovery of these settings by epsilon, from a sample of the words."""
         settings = self.settings
         parts = (self.model, settings.mechanism, settings.strategy, settings.policy, self.prepared)
         return StoredCurve(*parts, progress_of(self.model, settings))

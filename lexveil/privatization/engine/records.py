@@ -14,7 +14,7 @@ from lexveil.runtime.hashes import version
 def record_of(
     settings: Settings, engine: Engine | None, counts: Counts, **facts: Any
 ) -> PrivacyRecord:
-    """The privacy record of any output: of a release, of a run of the graph, of a copy.
+    """Return the privacy record of any output: of a release, of a run of the graph, of a copy.
 
     Args:
         engine: None of a copy, whose texts are as they were.

@@ -100,7 +100,7 @@ class SentenceEngine(Engine):
         return text if settings.seed is None else measurements.with_known_seed(text)
 
     def described(self) -> dict[str, object]:
-        """The fields of a record that say which sentences are written."""
+        """Return the fields of a record that say which sentences are written."""
         measured = self._measured(document_budget(self.settings, self.model))
         wanted = self.wanted
         screen = self.bank.card.screen
@@ -118,8 +118,8 @@ class SentenceEngine(Engine):
         }
 
     def disclosed(self, texts: Sequence[str]) -> DisclosedTexts:
-        """The structure that outputs of some texts would disclose: the number of their sentences,
-        where each is replaced; else nothing.
+        """Return the structure that outputs of some texts would disclose: the number of their
+        sentences, where each is replaced; else nothing.
         """
         _, text_of, _ = cut(encode(texts, self.lexicon), self.wanted.per_text)
         drawn = np.bincount(text_of, minlength=len(texts))
@@ -169,12 +169,14 @@ class SentenceWorker(BatchWorker):
     sentences: SentenceComponents | None = None
 
     def plan(self, batch: Batch) -> tuple[Encoded, TokenPlan]:
-        """The draws for a batch, as tokens of its texts that are all perturbed."""
+        """Return the draws for a batch, as tokens of its texts that are all perturbed."""
         _, _, encoded, plan = self._planned(batch)
         return encoded, plan
 
     def _planned(self, batch: Batch) -> tuple[Encoded, Units, Encoded, TokenPlan]:
-        """The words of a batch, their units, and the draws for these as tokens with their plan."""
+        """Return the words of a batch, their units, and the draws for these as tokens with their
+        plan.
+        """
         assert self.sentences is not None
         assert self.settings.sentences is not None
         source = encode(batch.texts, self.sentences.lexicon)
@@ -222,7 +224,7 @@ class SentenceWorker(BatchWorker):
     def _noise(
         self, batch: Batch, budget: DocumentBudget, encoded: Encoded, epsilon: Floats
     ) -> Words:
-        """The keys of all draws; of an experiment, those of each text by its own generator."""
+        """Return the keys of all draws; in an experiment each text has its own generator."""
         assert self.sentences is not None
         mechanism = self.sentences.mechanism
         generator = self._generator(batch, self.budget_name or repr(budget.total))
@@ -281,7 +283,7 @@ class RewrittenSentences(Rewritten):
 
 
 def cut(source: Encoded, per_text: int | None) -> tuple[Units, Ids, Ids]:
-    """The units of texts, and for each draw its text and its unit.
+    """Return the units of texts, and for each draw its text and its unit.
 
     Args:
         per_text: draws for a text, which is a unit then; None takes each sentence for a unit, or
@@ -300,14 +302,14 @@ def cut(source: Encoded, per_text: int | None) -> tuple[Units, Ids, Ids]:
 
 
 def _totals(values: Ids, starts: Int64) -> Int64:
-    """The sum of the values of each unit."""
+    """Return the sum of the values of each unit."""
     before = np.concatenate([[0], np.cumsum(values, dtype=np.int64)])
     totals: Int64 = np.diff(before[starts])
     return totals
 
 
 def _joined(drawn: Strings, encoded: Encoded) -> Strings:
-    """The texts of drawn sentences, one after the other with spaces between."""
+    """Return the texts of drawn sentences, one after the other with spaces between."""
     sentences = drawn.array.to_pylist()
     bounds = pairwise(encoded.offsets().tolist())
     texts = [" ".join(sentences[start:stop]) for start, stop in bounds]

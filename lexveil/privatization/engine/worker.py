@@ -107,7 +107,7 @@ class BatchWorker:
         return self.components is None or self.components.mechanism.searched > 0
 
     def plan(self, batch: Batch) -> tuple[Encoded, TokenPlan]:
-        """The tokens of a batch, and what is to happen to each."""
+        """Return the tokens of a batch, and what is to happen to each."""
         settings = self.settings
         components = self.components
         assert components is not None
@@ -337,7 +337,7 @@ def _draw(
 def _of_filled_texts(
     generator: Callable[[int], np.random.Generator], encoded: Encoded
 ) -> Callable[[int], np.random.Generator]:
-    """The generators of the texts that have a token, which alone are numbered then."""
+    """Return the generators of the texts that have a token, which alone are numbered then."""
     filled = np.flatnonzero(np.diff(encoded.offsets())).tolist()
     return lambda number: generator(filled[number])
 

@@ -175,7 +175,7 @@ class Inspection(TextsInspection):
     examples: dict[str, list[tuple[str, int]]] | None
 
     def __str__(self) -> str:
-        """The inspection as `lexveil inspect` prints it."""
+        """Return the inspection as `lexveil inspect` prints it."""
         return "\n".join(as_text(self))
 
 
@@ -435,7 +435,7 @@ def _try(run: Run, chunks: Sequence[tuple[Chunk, BatchCounts]]) -> Trial:
 
 
 def _screened_shares(engine: WordEngine, chunks: Sequence[Chunk]) -> dict[str, float]:
-    """The share of the replaced words of texts that are of each chosen part of the screen."""
+    """Return the share of replaced words that are of each chosen part of the screen."""
     worker = engine.worker()
     known = [
         plan.known[plan.action == Action.PERTURBED.value]
@@ -463,8 +463,8 @@ def _trial(tally: Tally) -> Trial:
 
 
 def _examples(run: Run, survey: _Survey) -> dict[str, list[tuple[str, int]]]:
-    """The most frequent words that would stay unprotected, and those that are unknown, of the first
-    rows.
+    """Return the most frequent words that would stay unprotected, and those that are unknown, of
+    the first rows.
     """
     examples: dict[str, Frequencies[str]] = {"unprotected": Frequencies(), "unknown": Frequencies()}
     for chunk, _ in survey.first:
@@ -479,7 +479,7 @@ def _examples(run: Run, survey: _Survey) -> dict[str, list[tuple[str, int]]]:
 
 
 def as_text(result: Inspection) -> list[str]:
-    """The result as lines for people."""
+    """Return the result as lines for people."""
     more = {
         "size": size(result.bytes),
         "times": TIMES,

@@ -219,8 +219,8 @@ class LedgerCharge(Charge):
         return self._reservation.withheld(start, stop)
 
     def entry(self) -> LedgerEntry:
-        """The transaction by its id; what it charged counts private texts, and the head tells when
-        it was paid.
+        """Return the transaction by its id; what it charged counts private texts, and the head
+        tells when it was paid.
         """
         return LedgerEntry(id=self.release.id, cap=self.cap)
 
@@ -282,8 +282,8 @@ class LedgerCharge(Charge):
 
 
 def ledger_of(project: Project, on_exhausted: OnExhausted | None = None) -> LedgerParams:
-    """The ledger of a project, where it lies; what a request says of exhausted subjects takes
-    precedence.
+    """Return the ledger of a project, where it lies; what a request says of exhausted subjects
+    takes precedence.
     """
     params = project.configuration.ledger
     places = {name: str(project.path(getattr(params, name))) for name in ("folder", "anchor")}
@@ -341,7 +341,7 @@ def open_charge(
 
 
 def subjects_of(chunk: Chunk) -> Sequence[str]:
-    """The key of each row's subject, by the one rule of ``lexveil.accounting.subject_keys``.
+    """Return the key of each row's subject, by the one rule of ``lexveil.accounting.subject_keys``.
 
     Raises:
         RequestError: if nothing is left of a subject's name.

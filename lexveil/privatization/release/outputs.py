@@ -124,15 +124,15 @@ class Outputs:
                     )
 
     def sha256(self, final: Path) -> str:
-        """The hash of what is written and will be ``final``; it is read once, so it must not change
-        any more.
+        """Return the hash of what is written and will be ``final``; it is read once, so it must not
+        change any more.
         """
         if final not in self.hashes:
             self.hashes[final] = sha256(self.begun[final])
         return self.hashes[final]
 
     def companion(self, ending: str) -> Path:
-        """The name of a file that goes with the output."""
+        """Return the name of a file that goes with the output."""
         assert self.target is not None
         name = beside(self.target, ending)
         return self.operator / name.name if self.operator and ending in OPERATORS else name
@@ -144,7 +144,9 @@ class Outputs:
         return final in {self.companion(ending) for ending in OPERATORS}
 
     def all_names(self, finals: Sequence[Path]) -> list[tuple[Path, Path]]:
-        """The hidden and the final name of all that a request may write, whether it will or not."""
+        """Return the hidden and the final name of all that a request may write, whether it will or
+        not.
+        """
         names = [*finals, *(self.companion(ending) for ending in COMPANIONS), *self.more]
         return [(partial_name(final, self.waiting), final) for final in names]
 
@@ -210,13 +212,13 @@ class Outputs:
 
 
 def beside(out: Path, ending: str) -> Path:
-    """The name of what goes with an output."""
+    """Return the name of what goes with an output."""
     return out.with_name(f"{out.name}.{ending}")
 
 
 def partial_name(final: Path, waiting: Path = Path()) -> Path:
-    """The name of an output until it is whole, in folder ``waiting`` if it is an object. It keeps
-    its ending.
+    """Return the name of an output until it is whole, in folder ``waiting`` if it is an object. It
+    keeps its ending.
     """
     if isinstance(final, ObjectPath):
         digest = blake2b(str(final).encode(), digest_size=16).hexdigest()

@@ -108,7 +108,8 @@ def check(request: Request | Settings, model: Model) -> Checked:
 
 
 def settings_for(request: Request | Settings, model: Model) -> Settings:
-    """The settings of a request whose texts are rewritten, or looked at, with a checked model.
+    """Return the settings of a request whose texts are rewritten, or looked at, with a checked
+    model.
 
     Raises:
         MissingArtifactError: if what an earlier stage makes is not there, or not as it must be.
@@ -220,8 +221,8 @@ def require_named_subjects(ledger: LedgerParams, has_subjects: bool) -> None:
 
 
 def stamped(target: Path) -> Path:
-    """The name of an output without a guarantee: NAME.no-guarantee.EXT; as it is if it, or its
-    folder, says so.
+    """Return the name of an output without a guarantee: NAME.no-guarantee.EXT; as it is if it, or
+    its folder, says so.
     """
     if STAMP in target.name or STAMP in target.parent.name:
         return target
@@ -233,7 +234,7 @@ def stamped(target: Path) -> Path:
 def find_valid_audit(
     engine: Engine, budget: DocumentBudget, model: ModelReference, made_with: Mapping[str, str]
 ) -> tuple[AuditReference | None, str]:
-    """The result of an audit that matches, of the nearest epsilon; or None, and why.
+    """Return the result of an audit that matches, of the nearest epsilon; or None, and why.
 
     `lexveil schedule` makes audits every week.
 
@@ -367,7 +368,7 @@ class LanguageCheck:
         self.n_words = 0
 
     def supported(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-        """The chunks of an input from its first row; texts that cannot be cut into words are
+        """Yield the chunks of an input from its first row; texts that cannot be cut into words are
         emptied, and counted, where that was asked for.
         """
         if self.n_emptied is not None:

@@ -47,7 +47,7 @@ def release_record(
     charge: Charge,
     **formulas: int | None,
 ) -> PrivacyRecord:
-    """The privacy record of a run over a user's texts.
+    """Return the privacy record of a run over a user's texts.
 
     Args:
         measurement: which mechanism ran, and what is proven of it.
@@ -85,7 +85,7 @@ def release_record(
 def operator_report(
     checked: Checked, outcome: Outcome, language: LanguageCheck, charge: Charge
 ) -> OperatorReport:
-    """The report on the rewritten texts that only the operator may see."""
+    """Return the report on the rewritten texts that only the operator may see."""
     return OperatorReport(
         schema_version=2,
         secrecy=SECRECY,

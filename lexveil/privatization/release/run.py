@@ -261,7 +261,7 @@ class Run:
         return self.engine.measurement(self.budget, self.outcome.n_columns, withholds=withholds)
 
     def record(self, checked: Checked, charge: Charge, **formulas: int | None) -> PrivacyRecord:
-        """The privacy record of what was rewritten; arguments as of ``release_record``."""
+        """Return the privacy record of what was rewritten; arguments as of ``release_record``."""
         measurement = self.measurement(charge)
         return release_record(checked, self.outcome, measurement, charge, **formulas)
 

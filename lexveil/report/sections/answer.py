@@ -157,7 +157,7 @@ def chart(number: int, dataset: str, kept: Kept, clean: float, majority: float) 
 
 
 def labelless(report: ReportData, dataset: str, every: Values) -> LabellessAnswer | None:
-    """The answer of a data set without labels; None if nothing is known to choose by."""
+    """Return the answer of a data set without labels; None if nothing is known to choose by."""
     cosines = of_score(every, COSINE)
     named = {run.key: run.share(CONTENT, dataset=dataset) for run in report.recovery}
     near = {

@@ -35,7 +35,7 @@ COLUMNS = (
 
 
 def scores_of(values: Values, key: Key) -> dict[str, float]:
-    """The scores of a run, of clean texts or of the majority, by column."""
+    """Return the scores of a run, of clean texts or of the majority, by column."""
     known = {name: values.get((score.name, key)) for name, score in SCORES.items()}
     return {name: value.mean for name, value in known.items() if value is not None}
 

@@ -130,7 +130,7 @@ class Drawing:
         ]
 
     def token(self, number: int | None) -> Token:
-        """A token of the source.
+        """Return a token of the source.
 
         Raises:
             RequestError: if there is none of this number.
@@ -219,7 +219,7 @@ class ExploreSession:
     _last: tuple[Form, float | None, Drawing] | None = field(default=None, repr=False)
 
     def model(self, name: str) -> WarmModel:
-        """A model, of which the last ``MODELS`` are kept."""
+        """Return a model, of which the last ``MODELS`` are kept."""
         if name not in self._models:
             while len(self._models) >= MODELS:
                 self._models.pop(next(iter(self._models)))
@@ -227,7 +227,7 @@ class ExploreSession:
         return self._models[name]
 
     def name_of(self, name: str) -> str | None:
-        """The name of the model of a form, as ``Model.load`` takes it."""
+        """Return the name of the model of a form, as ``Model.load`` takes it."""
         return f"{self.default or ''}{name}" if name.startswith("+") else name or self.default
 
     def draw(self, form: Form, found: float | None = None, row: Row | None = None) -> Drawing:
@@ -319,7 +319,7 @@ def _counted(engine: WordEngine, row: Row) -> tuple[BatchCounts, str | None]:
 
 
 def _tokens(done: Rewritten, changes: TextChanges, engine: WordEngine) -> list[Token]:
-    """The tokens of the first text."""
+    """Return the tokens of the first text."""
     encoded = done.encoded
     labels = Action.labels(with_found=True)
     tokens = []

@@ -86,7 +86,7 @@ class Shown:
 
 
 def figure(number: float, digits: int) -> str:
-    """A number above 0 in so many significant digits, as people write it: 12,300 rather than
+    """Return a number above 0 in so many significant digits, as people write it: 12,300 rather than
     1.23e+04.
     """
     if not 1e-4 <= number < 1e12:
@@ -128,7 +128,7 @@ class Pages:
         self._templates.globals |= {"Fate": Fate, "version": version()}
 
     async def page(self, _: Request) -> Response:
-        """The page, with a public text; rows of a file are shown when they are opened."""
+        """Return the page, with a public text; rows of a file are shown when they are opened."""
         model = self.session.model("")
         defaults = Form.of()
         return self._html(
@@ -148,7 +148,7 @@ class Pages:
         )
 
     async def sample(self, request: Request) -> Response:
-        """The field of the text with a public text or a row in it."""
+        """Return the field of the text with a public text or a row in it."""
         kind, _, name = request.query_params.get("sample", "").partition(":")
         try:
             text = self.shown.rows[int(name)].text if kind == "row" else SAMPLES[name]
@@ -159,7 +159,7 @@ class Pages:
         return answer
 
     async def draws(self, request: Request, form: Form) -> Response:
-        """The text as it is cut, and what came of it."""
+        """Return the text as it is cut, and what came of it."""
         drawing = await self._drawn(request, form)
         return self._html(
             "draws",
@@ -231,7 +231,7 @@ class Pages:
         return self._html("guesses", failed=None, guesses=guesses)
 
     async def _drawn(self, request: Request, form: Form) -> Drawing:
-        """The draws of a form, which are made but once.
+        """Return the draws of a form, which are made but once.
 
         Raises:
             RequestError: if no epsilon gives the level or the recovery that it asks for.
@@ -263,8 +263,8 @@ class Pages:
 
     @staticmethod
     def _asked(form: Form) -> RewriteRequest:
-        """The request without what no answer of the background depends on, so that it is known
-        again.
+        """Return the request without what no answer of the background depends on, so that it is
+        known again.
         """
         same: dict[str, object] = {
             "keep_layout": False,
@@ -283,7 +283,7 @@ class Pages:
     def posted(
         self, answer: Callable[[Request, Form], Awaitable[Response]]
     ) -> Callable[[Request], Awaitable[Response]]:
-        """A route that answers a form that was sent."""
+        """Return a route that answers a form that was sent."""
 
         async def route(request: Request) -> Response:
             return await answer(request, Form.read(await request.body()))
@@ -291,12 +291,12 @@ class Pages:
         return route
 
     async def failed(self, _: Request, error: Exception) -> Response:
-        """An error that the page shows, in words that hold no text."""
+        """Return an error that the page shows, in words that hold no text."""
         return self._html("error", 422, message=str(error))
 
 
 def create_page(session: ExploreSession, token: str, shown: Shown | None = None) -> Starlette:
-    """The application.
+    """Return the application.
 
     Args:
         token: without which nobody is answered.
@@ -373,7 +373,7 @@ def serve(session: ExploreSession, port: int, shown: Shown, tell: Callable[[str]
 def read_rows(
     source: Path | str, column: str | None, n_rows: int, spool: Path
 ) -> tuple[list[Row], str]:
-    """The first rows of a file or a folder that have a text.
+    """Return the first rows of a file or a folder that have a text.
 
     Args:
         column: the column of the texts; None looks for it.

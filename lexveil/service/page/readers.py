@@ -75,7 +75,7 @@ def expected_shares(
 
 @lru_cache(REMEMBERED)
 def base_epsilon(name: str | None, request: Request) -> float | None:
-    """The base epsilon of a level of protection or of a recovery."""
+    """Return the base epsilon of a level of protection or of a recovery."""
     return resolve_settings(request, _model(name)).base_epsilon
 
 
@@ -90,7 +90,7 @@ def release_refusal(name: str | None, request: Request) -> str:
 def guesses(
     name: str | None, request: Request, epsilon: float, outputs: tuple[int, ...]
 ) -> list[list[int]]:
-    """The words, by their numbers, that a reader holds for likeliest behind each output."""
+    """Return the words, by their numbers, that a reader holds for likeliest behind each output."""
     ids = np.array(outputs, dtype=np.int64)
     reader = _reader(name, request, epsilon)
     return list(reader.candidates(ids, np.full(len(ids), epsilon), GUESSES).ids.tolist())
