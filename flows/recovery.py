@@ -7,7 +7,9 @@ a stage and the hash in dvc.lock.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -23,6 +25,8 @@ from lexveil.runtime.tables import read_object
 if TYPE_CHECKING:
     from dvc.repo import Repo
 
+HOLDER = re.compile(r'"pid": (\d+)')  # of a lock in DVC's rwlock
+LINGER = 10.0  # seconds that the processes of a killed run are waited for
 SET_ASIDE = STATE / "set-aside"
 UNVERSIONED = (paths.DATA_DOCS,)  # files that stages make, but that are outputs of no stage
 
@@ -33,7 +37,8 @@ def repair(repo: Repo, say: Say) -> None:
     """Take away what a killed DVC wrote half, where DVC itself fails on it: dvc.lock, its file of
     locks, and entries of its run cache.
 
-    DVC needs no other help after a kill. It frees the locks of dead processes itself.
+    DVC needs no other help after a kill. It frees the locks of dead processes itself; those of
+    processes that are about to end are waited for.
     """
     from dvc.dvcfile import Lockfile
     from dvc.exceptions import DvcException
@@ -42,6 +47,7 @@ def repair(repo: Repo, say: Say) -> None:
     shutil.rmtree(SCRATCH, ignore_errors=True)
     with lock_repo(repo):
         rwlock = Path(repo.tmp_dir or ".dvc/tmp") / "rwlock"
+        _await_holders(rwlock)
         if not read_object(rwlock):
             rwlock.unlink(missing_ok=True)
         runs = Path(repo.stage_cache.cache_dir)
@@ -58,6 +64,18 @@ def repair(repo: Repo, say: Say) -> None:
                 f"dvc.lock was truncated or is not valid; moved to {kept}, its entries are "
                 "made again"
             )
+
+
+def _await_holders(rwlock: Path) -> None:
+    """Wait for the stages of a killed run, which their guards end within a second: DVC refuses to
+    work on files of a process that is still there.
+    """
+    import psutil
+
+    with contextlib.suppress(OSError, psutil.NoSuchProcess):
+        pids = {int(pid) for pid in HOLDER.findall(rwlock.read_text(encoding="utf-8"))}
+        holders = [psutil.Process(pid) for pid in pids - {os.getpid()} if psutil.pid_exists(pid)]
+        psutil.wait_procs(holders, timeout=LINGER)
 
 
 def _mend_run_cache(runs: Path) -> None:

@@ -40,7 +40,7 @@ def default(*, json: Json = False, wait: Wait = False) -> None:
     root = in_project()
     from lexveil.data import data_store
 
-    with build_lock(wait):
+    with build_lock(wait, say=print):
         show(data_store.use_default(root), json)
 
 
@@ -117,7 +117,7 @@ def use(
         pairs=pairs,
         named=named,
     )
-    with build_lock(wait):
+    with build_lock(wait, say=print):
         show(asdict(data_store.use(request, root)), json)
 
 

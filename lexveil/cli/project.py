@@ -126,7 +126,7 @@ def run(
     from flows.prefect_server import ServerLostError
 
     try:
-        with build_lock(wait):
+        with build_lock(wait, say=print):
             if check:
                 from flows.planning import plan, say_stale
 
@@ -285,7 +285,7 @@ def release(*, dry_run: bool = False, wait: Wait = False, json: Json = False) ->
         dry_run: only print what would be done and what it would cost
     """
     in_project()
-    with build_lock(wait):
+    with build_lock(wait, say=print):
         report = import_module("flows.archive_release").release(dry_run)
     show(report.as_dict() if json else report, json, type(report).as_text)
 

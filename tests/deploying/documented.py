@@ -5,6 +5,7 @@ import json
 import re
 import shlex
 import textwrap
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -73,10 +74,10 @@ def calls(file: Path) -> Iterator[dict[str, str]]:
 
 
 def sections(file: Path) -> Iterator[dict[str, str]]:
-    """The settings of each section `inbox` of YAML."""
+    """The settings of each section `inbox` of a lexveil.toml."""
     for block in blocks(file):
-        for inbox in re.findall(r"^inbox:\n((?:  .*\n?)+)", block, re.MULTILINE):
-            yield dict(re.findall(r"^  (\w+): +([^ #\n]+)", inbox, re.MULTILINE))
+        for inbox in re.findall(r"^\[inbox\]\n((?:\w+ = .*\n?)+)", block, re.MULTILINE):
+            yield {key: str(value) for key, value in tomllib.loads(inbox).items()}
 
 
 def spending() -> list[Spends]:

@@ -20,6 +20,7 @@ LEAST_LEFT = 0.005  # of the perturbed tokens: less is noise
 NEEDS = {
     "--model": "a model of one's own",
     "--detector": "another library",
+    "--bank": "a bank of one's own",
     "--sql": "a database",
     "--share-list": "a list of one's own",
     "--recovery": "minutes",

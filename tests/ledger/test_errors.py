@@ -113,9 +113,7 @@ def test_the_files_of_a_release_are_waited_for(
                 other.execute("begin exclusive")
             return reads(name)
 
-        monkeypatch.setattr(
-            database, "print", lambda *_, **__: other.execute("rollback"), raising=False
-        )
+        monkeypatch.setattr(database.LOG, "info", lambda *_: other.execute("rollback"))
         with Ledger.open(used) as ledger, ledger.begin({}, [tmp_path / ".f"]) as release:
             asked(release, "ben")
             if then == "abort":

@@ -32,14 +32,16 @@ BY_DAY = {
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
-def test_a_planted_fault_is_caught(fault: Fault, request: pytest.FixtureRequest) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        # made without the fault
-        fixtures = {name: request.getfixturevalue(name) for name in fault.fixtures()}
-        fault.plant(patch)
-        assert any(fails(named, values, fixtures.__getitem__) for named, values in fault.tests) or (
-            fault.audit is not None and caught_by_audit(fault.kind, **fault.audit)
-        )
+def test_a_planted_fault_is_caught(
+    fault: Fault, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # made without the fault
+    fixtures = {name: request.getfixturevalue(name) for name in fault.fixtures()}
+    # by the fixture that the named tests patch with, so that their patches are undone before it
+    fault.plant(monkeypatch)
+    assert any(fails(named, values, fixtures.__getitem__) for named, values in fault.tests) or (
+        fault.audit is not None and caught_by_audit(fault.kind, **fault.audit)
+    )
 
 
 @pytest.mark.nightly

@@ -102,7 +102,7 @@ def test_a_grid_of_words_builds_nothing_of_collocations(
     """
     change_params(grid={"strategies": ["S1"], "segmentations": ["word", "mst"]})
     run_stage("segment_corpus")
-    assert "no strategy needs mst" in capsys.readouterr().out
+    assert "no strategy of the grid needs mst" in capsys.readouterr().out
     for folder in ("structure", "word_orders", "model"):
         shutil.rmtree(paths.ARTIFACTS / folder, ignore_errors=True)
     change_params(grid={"segmentations": ["word"]})
