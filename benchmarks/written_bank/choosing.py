@@ -115,13 +115,12 @@ def repeats(text: str) -> bool:
 
 def copied(texts: Iterable[str], public: Sequence[Path]) -> set[str]:
     """The sequences of ``COPIED`` words of some sentences that stand in public texts."""
-    wanted = {gram for text in texts for gram in _grams(_WORD.findall(text.lower()), COPIED)}
+    wanted = _phrases(texts)
     found = set[str]()
     for file in public:
         with gzip.open(file, "rt", encoding="utf-8") as lines:
             for line in lines:
-                words = _WORD.findall(json.loads(line)["text"].lower())
-                found |= wanted.intersection(_grams(words, COPIED))
+                found |= wanted & _phrases([json.loads(line)["text"]])
     return found
 
 
@@ -129,17 +128,19 @@ def _screens(texts: Sequence[str], public: Sequence[Path]) -> dict[str, Screen]:
     """The reasons to leave out a sentence."""
     names = census(*FIRST_NAMES) - STOP_WORDS
     examples = [text for kind in kinds() for _, text in kind.examples]
-    own = {gram for text in examples for gram in _grams(_WORD.findall(text.lower()), COPIED)}
-    grams = own | copied(texts, public)
+    taken = _phrases(examples) | copied(texts, public)
     return {
         "may name somebody": lambda text: has_name(text, names),
         "of a grave subject": lambda text: GRAVE.search(text) is not None,
         "part of something": is_torn,
         "says the same twice": repeats,
-        "of an example or a public text": lambda text: (
-            not grams.isdisjoint(_grams(_WORD.findall(text.lower()), COPIED))
-        ),
+        "of an example or a public text": lambda text: not taken.isdisjoint(_phrases([text])),
     }
+
+
+def _phrases(texts: Iterable[str]) -> set[str]:
+    """Return all sequences of ``COPIED`` words in some texts."""
+    return {phrase for text in texts for phrase in _grams(_WORD.findall(text.lower()), COPIED)}
 
 
 def _grams(words: Sequence[str], n: int) -> list[str]:

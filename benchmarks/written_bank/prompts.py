@@ -1,4 +1,4 @@
-"""What the language model is asked to write: texts of eight kinds about many subjects.
+"""Prompts of the language model, which ask for texts of eight kinds about many subjects.
 
 A prompt is a list of examples of one kind and the head of one text more, which names its subject.
 It follows from the seed and the number of the text alone. The examples are in this repository
@@ -39,7 +39,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What comes before a text.
+    """The words that the language model reads before it writes a text.
 
     Attributes:
         number: of the text.

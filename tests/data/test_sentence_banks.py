@@ -17,7 +17,7 @@ from lexveil.data.sentence_banks import BankOptions, build, neighbours
 from lexveil.data.sentence_choice import Choice
 from lexveil.errors import RequestError
 from lexveil.runtime import duckdb_session
-from tests.privatization.sentence_banks import SENTENCES, build_bank, write_texts
+from tests.privatization.sentence_banks import SENTENCES, build_bank, documents, write_texts
 
 Row = tuple[str, float, int, int, bool]
 
@@ -131,9 +131,8 @@ def test_a_bank_says_what_it_is_of(bank: Path) -> None:
 
 def test_the_same_texts_give_the_same_bank(bank: Path, tmp_path: Path) -> None:
     """Packed, in another order and twice, all but the hash of the source is the same."""
-    texts = [" ".join(SENTENCES[start : start + 3]) for start in range(0, len(SENTENCES), 3)]
     with gzip.open(tmp_path / "again.jsonl.gz", "wt") as file:
-        for text in texts[::-1] * 2:
+        for text in documents()[::-1] * 2:
             file.write(json.dumps({"body": text}) + "\n")
     options = BankOptions(model="en", is_public=True, text_column="body")
     card = build([tmp_path / "again.jsonl.gz"], tmp_path / "bank", options)

@@ -24,9 +24,14 @@ SENTENCES = [
 ]
 
 
+def documents(sentences: Sequence[str] = SENTENCES) -> list[str]:
+    """Documents of three sentences each."""
+    return [" ".join(sentences[start : start + 3]) for start in range(0, len(sentences), 3)]
+
+
 def write_texts(file: Path, sentences: Sequence[str] = SENTENCES) -> Path:
-    """Documents of three sentences each, as JSON lines or CSV by the name of the file."""
-    texts = [" ".join(sentences[start : start + 3]) for start in range(0, len(sentences), 3)]
+    """The documents of sentences, as JSON lines or CSV by the name of the file."""
+    texts = documents(sentences)
     with file.open("w", encoding="utf-8", newline="") as out:
         if file.suffix == ".csv":
             writer = csv.writer(out)
