@@ -5,6 +5,7 @@ stop words beside them; Vickrey that always takes the second word leaves no word
 """
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -83,7 +84,17 @@ def test_what_asks_for_its_epsilon_is_told(planned: Path) -> None:
         epsilon_of(*SKIPPED[0])
 
 
-def test_the_checks_judge_the_runs_that_are_made(planned: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def copied(_planned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the planned project, as current folder, to change at will."""
+    root = tmp_path / "project"
+    shutil.copytree(_planned, root)
+    monkeypatch.chdir(root)
+    return root
+
+
+@pytest.mark.usefixtures("copied")
+def test_the_checks_judge_the_runs_that_are_made() -> None:
     """Here none is left: a grid all of whose cells are out of reach has checks that hold."""
     change_params(grid=GRID | {"strategies": ["S1"], "epsilons": ["r0.02"]})
     run_stage("train_language_model")
