@@ -1,5 +1,5 @@
-"""The bank of sentences that strategy S5 takes where none is named: that of a project's run, or the
-packaged one.
+"""The bank of sentences that strategy S5 takes: the one that is named, else that of a project's
+run, or the packaged one.
 
 The packaged bank (lexveil/models/written) is a list of sentences that a public language model
 wrote. Their vectors follow from the model that rewrites; they are computed when the bank is first
@@ -24,6 +24,8 @@ from lexveil.artifacts.sentence_banks import (
     FORMAT,
     STRATEGY,
     BankSource,
+    SentenceBank,
+    open_bank,
     without_purposes,
     write_bank,
 )
@@ -93,6 +95,18 @@ def bank_of(model: Model) -> Path:
     raise RequestError(
         f"{option('strategy')} S5 writes sentences of a public bank{why}; make one with `lexveil "
         f"sentences build PUBLIC.jsonl -o BANK --public`, and say {option('bank')} BANK"
+    )
+
+
+def open_wanted(named: str | None, model: Model) -> SentenceBank:
+    """Open the bank of this folder, or the one that goes with a model.
+
+    Raises:
+        RequestError: as ``bank_of`` and ``open_bank``.
+    """
+    return model.once(
+        ("bank", named),
+        lambda: open_bank(bank_of(model) if named is None else Path(named), model),
     )
 
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
@@ -38,6 +38,8 @@ from lexveil.runtime.hashes import sha256
 from lexveil.text.encode import Lexicon
 
 LOG = logger(__name__)
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,6 +324,12 @@ class Model:
                 f"model {self.name} are of {self.language}; take bigrams"
             )
         return causal
+
+    def once(self, key: tuple[object, ...], make: Callable[[], T]) -> T:  # noqa: ARG002
+        """Return what ``make`` makes of public things alone; a model that answers many requests
+        makes it once for each key.
+        """
+        return make()
 
     def hashes(self, strategy: str) -> dict[str, str]:
         """Return the sha256 of the embedding and the collocations of a strategy, by file name."""

@@ -14,7 +14,6 @@ from lexveil.errors import RequestError, option
 from lexveil.parameters import OneOf, with_purposes
 from lexveil.request import (
     NUMBER,
-    OF_SENTENCES,
     FileRequest,
     Options,
     Request,
@@ -224,4 +223,4 @@ else:
     OF_REQUESTS = ("mode", "seed", "without_guarantee", "spans_column", "on_exhausted", "workers")
     Rewriting = options_of(FileRequest)
     Looking = options_of(FileRequest, OF_OUTPUT)
-    Fixed = options_of(Request, (*OF_REQUESTS, *OF_SENTENCES), optional=True)
+    Fixed = options_of(Request, OF_REQUESTS, optional=True)

@@ -21,7 +21,7 @@ from lexveil.cli.output import anywhere, show
 from lexveil.errors import RequestError
 from lexveil.logs import logger
 from lexveil.protection import DEFAULT as DEFAULT_LEVEL
-from lexveil.request import BUDGETS, Request
+from lexveil.request import BUDGETS, OF_SENTENCES, SENTENCES, Request
 from lexveil.service.terms import Terms, fixed_settings
 
 LOG = logger(__name__)
@@ -66,14 +66,15 @@ def serve(
 
     Settings given here are fixed: requests leave them out, and a request for another value is
     refused. Requests choose the other settings, unless mechanism, strategy and a budget are given,
-    or a level of protection: then everything is fixed. Without any of these, protection balanced is
-    fixed. Logs go to standard error and hold no texts. SIGHUP replaces the workers one by one; a
-    worker that dies is replaced. TLS is the job of a reverse proxy. docs/how-to/service.md
-    describes requests and limits.
+    or a level of protection, or strategy S5: then everything is fixed. Without any of these,
+    protection balanced is fixed. Logs go to standard error and hold no texts. SIGHUP replaces the
+    workers one by one; a worker that dies is replaced. TLS is the job of a reverse proxy.
+    docs/how-to/service.md describes requests and limits.
 
         lexveil service
         lexveil service --protection strong
         lexveil service --mechanism tem --strategy S3 --protection strong
+        lexveil service --strategy S5 --purpose sentiment=3
         lexveil service key add billing --keys keys.json
         lexveil service --keys keys.json --host 0.0.0.0 --allowed-host texts.example.org --workers 2
 
@@ -117,6 +118,10 @@ def _fixed(how: Fixed) -> dict[str, object]:
     protection balanced.
     """
     fixed = written(how)
+    if fixed.get("strategy") == SENTENCES:
+        return _fixed_sentences(fixed)
+    # which refuses options of sentences without their strategy
+    Request.of({name: fixed[name] for name in OF_SENTENCES if name in fixed}, written=True)
     if "none" in (fixed.get("mechanism"), fixed.get("strategy")):
         raise RequestError(
             "none leaves texts as they are; name a mechanism and a strategy, or neither"
@@ -128,6 +133,14 @@ def _fixed(how: Fixed) -> dict[str, object]:
             name: Request.model_fields[name].default for name in ("mechanism", "strategy")
         } | fixed
     return fixed_settings(fixed)
+
+
+def _fixed_sentences(fixed: dict[str, object]) -> dict[str, object]:
+    """Return the settings of sentences: all that is left out is fixed as well."""
+    if "bank" in fixed:
+        fixed["bank"] = str(Path(str(fixed["bank"])).absolute())
+    request = Request.of(fixed, written=True)
+    return {name: getattr(request, name) for name in (*fixed, "mechanism")}
 
 
 @key.command

@@ -23,12 +23,11 @@ from lexveil.accounting.budgets import (
 from lexveil.accounting.expected_recovery import WORDS_ALONE
 from lexveil.accounting.record import Protection
 from lexveil.accounting.shares import CLASSES, WHOLE, BudgetShares, parts_of
-from lexveil.artifacts.default_bank import bank_of, has_written_bank
+from lexveil.artifacts.default_bank import has_written_bank, open_wanted
 from lexveil.artifacts.measured_levels import level_of, measured_levels
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.project import Project
 from lexveil.artifacts.screened_words import LANGUAGE
-from lexveil.artifacts.sentence_banks import open_bank
 from lexveil.artifacts.sentence_runs import PER_TEXT
 from lexveil.artifacts.user_lists import load_phrases, load_pseudonyms, load_words
 from lexveil.config import DetectionParams, PolicyParams, ShareParams
@@ -314,8 +313,7 @@ def sentences_at_level(settings: Settings, model: Model, name: LevelName) -> Set
     """
     wanted = settings.sentences
     assert wanted is not None
-    folder = bank_of(model) if wanted.bank is None else Path(wanted.bank)
-    found = level_of_bank(open_bank(folder, model), model, wanted.per_text, name)
+    found = level_of_bank(open_wanted(wanted.bank, model), model, wanted.per_text, name)
     level = Protection(
         level=name,
         reader="measured on public texts, by the exact channel",

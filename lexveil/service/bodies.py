@@ -51,6 +51,9 @@ def _subject(name: str) -> str:
 Text = Annotated[str, AfterValidator(_text)]
 
 
+ServedStrategy = Literal[StrategyName, "S5"]
+
+
 class Body(BaseModel):
     """The body of a request: no value is converted, and no unknown field is passed over."""
 
@@ -75,7 +78,7 @@ LEFT_OUT = frozenset(
         *OF_SENTENCES,
     }
 )
-_Settings: Any = partly(Request, LEFT_OUT, mechanism=MechanismName, strategy=StrategyName)
+_Settings: Any = partly(Request, LEFT_OUT, mechanism=MechanismName, strategy=ServedStrategy)
 
 
 class SettingsBody(_Settings):  # type: ignore[misc]

@@ -21,13 +21,13 @@ from lexveil.ledger.reservation import ExhaustedError
 from lexveil.ledger.stores import store_of
 from lexveil.logs import messages_to
 from lexveil.privatization.adapters.memory import Privatized, Texts, privatize_texts
-from lexveil.privatization.engine.engine import WordEngine
+from lexveil.privatization.engine.sentences import engine_of
 from lexveil.privatization.looking.inspect import TextsInspection, inspect_texts
 from lexveil.privatization.release import preconditions
 from lexveil.privatization.release.charge import ChargeOptions, ledger_of
 from lexveil.privatization.release.preconditions import NoSpacesError
 from lexveil.privatization.settings import document_budget, resolve_settings
-from lexveil.request import BUDGETS, Request
+from lexveil.request import BUDGETS, SENTENCES, Request
 from lexveil.runtime.crash import crash_report
 from lexveil.runtime.user_data import is_of_user, make_user_data
 from lexveil.service.cautions import cautions_of_public_texts
@@ -73,7 +73,7 @@ class TextRewriter:
         """
         if self.terms.is_complete:
             settings = resolve_settings(Request.of(self.terms.fixed), self.model)
-            engine = WordEngine(settings, self.model)
+            engine = engine_of(settings, self.model)
             budget = document_budget(settings, self.model)
             # All of them, before there is a text: those made for one request would make another one
             # faster.
@@ -195,6 +195,11 @@ class TextRewriter:
                 fields=[(f"settings.{name}", "is fixed by the operator") for name in sorted(taken)],
             )
         both = {**asked, **fixed}
+        if self.terms.is_complete:
+            return both
+        if both.get("strategy") == SENTENCES:
+            wrong = "is served where the operator has fixed it"
+            raise Refusal("invalid", fields=[("settings.strategy", wrong)])
         if not {"mechanism", "strategy"} <= set(both) or sum(name in both for name in BUDGETS) != 1:
             raise Refusal("incomplete")
         return both

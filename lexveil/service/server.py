@@ -25,7 +25,7 @@ from uvicorn.supervisors.multiprocess import Process
 from lexveil.errors import LexveilError, RequestError
 from lexveil.privatization.engine.engine import WordEngine
 from lexveil.privatization.settings import document_budget, resolve_settings
-from lexveil.request import Request
+from lexveil.request import SENTENCES, Request
 from lexveil.runtime.crash import crash_report, hide_messages
 from lexveil.runtime.project import ONE_THREAD
 from lexveil.service.app import create_app
@@ -86,10 +86,12 @@ def serve(terms: Terms) -> int:
             lifespan="off",
         )
         listening = bound(config, f"--host {terms.host} --port {terms.port}")
-        # What epsilons mean is worked out beside the service: an answer has no time for it.
+        # What epsilons mean is worked out beside the service: an answer has no time for it. Of
+        # sentences nothing is worked out.
         computing = forked(compute_meanings, terms)
         computing.daemon = True
-        if terms.is_complete:
+        is_computed = terms.is_complete and terms.fixed["strategy"] != SENTENCES
+        if is_computed:
             computing.start()
         parent = Supervisor(config, [listening])
         try:
@@ -97,7 +99,7 @@ def serve(terms: Terms) -> int:
         finally:
             listening.close()
             os.environ.pop(REPLACES, None)
-            if terms.is_complete:
+            if is_computed:
                 computing.kill()
         ends = {process.exitcode for process in parent.processes}
         return WRONG if WRONG in ends else int(STARTUP_FAILURE in ends)

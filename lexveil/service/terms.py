@@ -13,13 +13,12 @@ from lexveil.parameters import validated
 from lexveil.request import (
     BUDGETS,
     NUMBER,
-    OF_SENTENCES,
+    SENTENCES,
     Count,
     OptionHelp,
     Options,
     Positive,
     Request,
-    StrategyName,
     partly,
 )
 
@@ -34,8 +33,7 @@ def fixed_settings(written: Mapping[str, Any]) -> dict[str, object]:
     Raises:
         RequestError: if one has no value that a request can have.
     """
-    model = partly(Request, OF_SENTENCES, strategy=Literal["none", StrategyName])
-    fixed = validated(model, written, named=option, strict=False)
+    fixed = validated(partly(Request), written, named=option, strict=False)
     return fixed.model_dump(include=set(written))
 
 
@@ -84,7 +82,11 @@ class Terms(Options):
 
     @property
     def is_complete(self) -> bool:
-        """Whether requests need no settings of their own."""
+        """Whether requests need no settings of their own; sentences have an epsilon where none is
+        named.
+        """
+        if self.fixed.get("strategy") == SENTENCES:
+            return True
         return {"mechanism", "strategy"} <= set(self.fixed) and any(
             name in self.fixed for name in BUDGETS
         )

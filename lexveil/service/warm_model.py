@@ -21,9 +21,9 @@ MECHANISMS = 4  # size of the cache: each mechanism holds the vectors of its wor
 class WarmModel(Model):
     """Model for one thread that answers many requests.
 
-    The model caches mechanisms, and the hashes of files as they were at their first reading. It
-    caches nothing that depends on a text: the time of an answer would reveal to one client what
-    another one has sent.
+    The model caches mechanisms, banks of sentences, and the hashes of files as they were at their
+    first reading. It caches nothing that depends on a text: the time of an answer would reveal to
+    one client what another one has sent.
     """
 
     _mechanisms: OrderedDict[tuple[str, str, Policy], Prepared] = field(
@@ -57,12 +57,12 @@ class WarmModel(Model):
     def hashes(self, strategy: str) -> dict[str, str]:
         """Return the hashes of files, computed once."""
         return dict(
-            self._once(("hashes", SEGMENTATION_OF[strategy]), lambda: Model.hashes(self, strategy))
+            self.once(("hashes", SEGMENTATION_OF[strategy]), lambda: Model.hashes(self, strategy))
         )
 
     def reference(self, strategy: str) -> ModelReference:
         """Return the reference to this model for records, computed once."""
-        return self._once(
+        return self.once(
             ("reference", SEGMENTATION_OF[strategy]), lambda: Model.reference(self, strategy)
         )
 
@@ -70,11 +70,15 @@ class WarmModel(Model):
         """Return the sensitivity figures of the disclosed structure, measured on public texts and
         read once.
         """
-        return self._once(
+        return self.once(
             ("structure", strategy, policy), lambda: Model.structure(self, strategy, policy)
         )
 
-    def _once(self, key: tuple[object, ...], make: Callable[[], T]) -> T:
-        if key not in self._kept:
-            self._kept[key] = make()
-        return cast(T, self._kept[key])
+    def once(self, key: tuple[object, ...], make: Callable[[], T]) -> T:
+        """Return what ``make`` made at the first call with a key, by this model with the same
+        purposes.
+        """
+        named = (self.name, *key)
+        if named not in self._kept:
+            self._kept[named] = make()
+        return cast(T, self._kept[named])

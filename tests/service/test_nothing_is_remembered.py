@@ -20,6 +20,7 @@ from lexveil.artifacts.model import Model
 from lexveil.service.rewriting import TextRewriter
 from lexveil.service.terms import Terms
 from lexveil.service.warm_model import WarmModel
+from tests.privatization.sentence_banks import build_bank
 
 PLAIN = (str, bytes, int, float, complex, bool, type(None), Path, Enum)
 
@@ -83,7 +84,18 @@ SETTINGS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=lambda settings: settings["mechanism"])
 def test_the_process_keeps_nothing_of_a_request(settings: dict[str, Any], outside: Path) -> None:
-    rewriter = TextRewriter(Terms(model="toy", fixed=settings), WarmModel.find("toy"))
+    nothing_is_kept(settings, "toy")
+
+
+@pytest.mark.parametrize("unit", ["text", "sentence"])
+def test_the_process_keeps_nothing_of_sentences(unit: str, outside: Path, tmp_path: Path) -> None:
+    bank = str(build_bank(tmp_path))
+    settings = {"mechanism": "tem", "strategy": "S5", "epsilon": 5.0, "bank": bank, "unit": unit}
+    nothing_is_kept(settings, "en+sentiment=3")
+
+
+def nothing_is_kept(settings: dict[str, Any], model: str) -> None:
+    rewriter = TextRewriter(Terms(model=model, fixed=settings), WarmModel.find(model))
     rewriter.warm_up()
 
     def ask(text: str, subject: str) -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -22,11 +21,11 @@ from lexveil.accounting.changes import Fate, TextChanges
 from lexveil.accounting.measurements import Measurement, SentenceMeasurement
 from lexveil.accounting.record import SentencesRecord
 from lexveil.accounting.vocabulary import Vocabulary
-from lexveil.artifacts.default_bank import bank_of
+from lexveil.artifacts.default_bank import open_wanted
 from lexveil.artifacts.mechanisms import Prepared
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.screened_words import listed_words
-from lexveil.artifacts.sentence_banks import SentenceBank, open_bank
+from lexveil.artifacts.sentence_banks import SentenceBank
 from lexveil.artifacts.sentence_runs import CARD
 from lexveil.embeddings.sentences import SentenceSpace, Units
 from lexveil.errors import RequestError, option
@@ -58,8 +57,7 @@ class SentenceEngine(Engine):
         self.model = model
         self.wanted: Sentences = settings.sentences
         self.lexicon = model.lexicon(settings.of_words)
-        named = self.wanted.bank
-        self.bank = open_bank(bank_of(model) if named is None else Path(named), model)
+        self.bank = open_wanted(self.wanted.bank, model)
         if settings.mode == "release" and not self.bank.card.public:
             raise RequestError(
                 f"nothing is released: the bank {self.bank.folder} is not said to be public, and "
@@ -68,11 +66,13 @@ class SentenceEngine(Engine):
                 f"sentences.public: true, or say {option('mode')} experiment"
             )
         _require_screened(self.bank, settings.screen)
-        beta = model.params.mechanisms.tem.beta
+        self.prepared = model.once(("draws", self.wanted.bank), self._prepare).fresh()
+
+    def _prepare(self) -> Prepared:
+        beta = self.model.params.mechanisms.tem.beta
         space = self.bank.space
-        mechanism = SentenceDraws(self.bank.vectors, space.radius, beta)
-        self.prepared = Prepared(
-            mechanism=mechanism,
+        return Prepared(
+            mechanism=SentenceDraws(self.bank.vectors, space.radius, beta),
             vocabulary=_no_words(self.lexicon, space),
             parameters={"beta": beta},
             files={f"bank/{CARD}": self.bank.folder / CARD},
