@@ -126,6 +126,20 @@ class SentenceEngine(Engine):
         starts = np.concatenate([[0], np.cumsum(drawn)])
         return DisclosedTexts(starts, [b"%d" % n for n in drawn], np.full(len(text_of), -1))
 
+    def likeliest(self, text: str, number: int, epsilon: float, n: int) -> list[tuple[str, float]]:
+        """Return the n likeliest sentences in the place of a unit of a text, with their chances.
+
+        Args:
+            number: of the unit, from 0.
+        """
+        units, _, _ = cut(encode([text], self.lexicon), self.wanted.per_text)
+        query = self.bank.space.embed(units)[number]
+        mechanism = self.prepared.mechanism
+        assert isinstance(mechanism, SentenceDraws)
+        chances = np.exp(mechanism.log_pmf_of(query[None], np.array([epsilon]))[0])
+        rows = np.argsort(-chances, kind="stable")[:n].tolist()
+        return [(self.bank.texts[row], float(chances[row])) for row in rows]
+
     def worker(self, columns: Sequence[str] = ("text",)) -> BatchWorker:
         """Return the worker that counts and rewrites documents with these text columns."""
         return SentenceWorker(
