@@ -36,7 +36,7 @@ from lexveil.runtime.hashes import sha256
 
 WRITTEN = paths.MODELS / "written"
 WRITTEN_CARD = "written.json"
-SENTENCES = "sentences.parquet"
+SENTENCES_FILE = "sentences.parquet"
 NOTHING = np.zeros(0, dtype=np.int64)
 
 
@@ -138,7 +138,7 @@ def written_bank(model: Model) -> Path:
         RequestError: if the packaged sentences are not those of their card.
     """
     card = read_written_card()
-    file = WRITTEN / SENTENCES
+    file = WRITTEN / SENTENCES_FILE
     if not file.is_file() or sha256(file) != card.sha256:
         raise RequestError(f"{file}: is not what its card says it is; install Lexveil again")
     base = without_purposes(model)

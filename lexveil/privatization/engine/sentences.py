@@ -40,7 +40,9 @@ from lexveil.text.encode import Encoded, Lexicon, TokenClass, encode
 from lexveil.text.strings import Strings
 from lexveil.types import Floats, Ids, Int32, Int64, Words
 
-LONGEST = 60  # words of a sentence of a text; a longer one is cut, as where nobody wrote full stops
+WORDS_OF_A_SENTENCE = (
+    60  # words of a sentence of a text; a longer one is cut, as where nobody wrote full stops
+)
 
 
 class SentenceEngine(Engine):
@@ -85,7 +87,7 @@ class SentenceEngine(Engine):
             n_columns,
             diameter=self.bank.space.diameter,
             budget=budget,
-            longest=LONGEST,
+            longest=WORDS_OF_A_SENTENCE,
         )
 
     def _proven(
@@ -109,7 +111,7 @@ class SentenceEngine(Engine):
             "sentences": SentencesRecord(
                 unit=wanted.unit,
                 per_text=wanted.per_text,
-                longest=LONGEST if wanted.per_text is None else None,
+                longest=WORDS_OF_A_SENTENCE if wanted.per_text is None else None,
                 bank=self.bank.sha256,
                 bank_sentences=len(self.bank),
                 diameter=measured.diameter,
@@ -301,14 +303,14 @@ def cut(source: Encoded, per_text: int | None) -> tuple[Units, Ids, Ids]:
 
     Args:
         per_text: draws for a text, which is a unit then; None takes each sentence for a unit, or
-            each part of ``LONGEST`` words of a longer one, and draws once for it.
+            each part of ``WORDS_OF_A_SENTENCE`` words of a longer one, and draws once for it.
     """
     if per_text is not None:
         units = Units(source.rows, source.offsets())
         draws = np.repeat(np.arange(source.n_texts), per_text)
         return units, draws, draws
     sentence = source.sentence_of
-    part = (source.first_word - source.sentence_offsets[sentence]) // LONGEST
+    part = (source.first_word - source.sentence_offsets[sentence]) // WORDS_OF_A_SENTENCE
     is_first = np.append(True, (np.diff(sentence) > 0) | (np.diff(part) > 0))[: len(sentence)]
     starts = np.append(np.flatnonzero(is_first), len(sentence)).astype(np.int64)
     units = Units(source.rows, starts)
