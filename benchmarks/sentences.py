@@ -4,6 +4,7 @@ words.
     uv run python -m benchmarks.sentences --data FOLDER --open FILE.json.gz FILE.json.gz \
         --work FOLDER --json rows.json
     uv run python -m benchmarks.sentences --packaged --data FOLDER --work FOLDER --json rows.json
+    uv run python -m benchmarks.sentences --figures --json rows.json  # lexveil/models/written/
     OPENBLAS_NUM_THREADS=1 uv run python -m benchmarks.sentences --speed 100000 1000000
 
 The bank has 100,000 sentences, half of reviews (films and places, `imdb.parquet`, `yelp.parquet`)
@@ -16,9 +17,10 @@ learns from rewritten texts and predicts held-out ones: what is utility where th
 that, or an attack where it is who wrote them. Three readers look for the source of each output
 among texts of the data set (lexveil/recovery/linkage.py); a fourth names words of the source, with
 other texts of the data set as candidates and by the exact channel. Noise is seeded: this protects
-nothing. Markdown; what the file of rows has is not measured again. `--speed` draws from banks of
-random vectors of these sizes, and says how much of the time the product of queries and bank takes
-by itself.
+nothing. Markdown; what the file of rows has is not measured again. `--figures` writes what these
+rows say of linkage with the packaged bank to its folder, from which records say it. `--speed`
+draws from banks of random vectors of these sizes, and says how much of the time the product of
+queries and bank takes by itself.
 """
 
 from __future__ import annotations
@@ -41,10 +43,16 @@ from benchmarks.problems import PROBLEMS, Problem, Sizes
 from benchmarks.protection import Measuring
 from benchmarks.table import markdown
 from lexveil.accounting.budgets import PerToken
-from lexveil.artifacts.default_bank import bank_of
+from lexveil.artifacts.default_bank import (
+    WRITTEN,
+    WRITTEN_LINKAGE,
+    WrittenLinkage,
+    bank_of,
+    read_written_card,
+)
 from lexveil.artifacts.measured_levels import level_of, measured_levels
 from lexveil.artifacts.model import Model
-from lexveil.artifacts.sentence_banks import open_bank
+from lexveil.artifacts.sentence_banks import STRATEGY, open_bank, without_purposes
 from lexveil.data.sentence_banks import BankOptions, build
 from lexveil.embeddings.sentences import UNIT
 from lexveil.mechanisms.sentence_draws import PRODUCT, QUERIES, SentenceDraws
@@ -470,6 +478,29 @@ def shown(row: Row) -> Row:
     return cells
 
 
+def write_figures(rows: Sequence[Row]) -> None:
+    """Write how often sources were found with the packaged bank: by the best reader, and of the
+    texts where it was right most often.
+    """
+    linkage = list[dict[str, object]]()
+    for rewriting in OF_PACKAGED[1:]:
+        purpose = f"+sentiment={rewriting.weight:g}" if rewriting.weight else ""
+        model = Model.load(name=f"en{purpose}")
+        of_it = [row for row in rows if row["name"] == str(rewriting)]
+        found = max(max(row["by_size"][str(CANDIDATES[-1])].values()) for row in of_it)
+        one = WrittenLinkage(
+            model=without_purposes(model).reference(STRATEGY).sha256,
+            purposes=[f"{purpose} {purpose.sha256}" for purpose in model.purposes],
+            per_text=rewriting.per_text or 0,
+            epsilon=rewriting.epsilon,
+            found=found,
+            high=round(Share.of(round(found * OUTPUTS), OUTPUTS).high, 4),
+        )
+        linkage.append(one._asdict())
+    measured = {"sentences": read_written_card().sha256, "linkage": linkage}
+    write_json(measured, WRITTEN / WRITTEN_LINKAGE)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and print a table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sentences", description=__doc__)
@@ -479,11 +510,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--work", type=Path, metavar="FOLDER")
     parser.add_argument("--json", type=Path, help="keep the rows here")
     parser.add_argument("--packaged", action="store_true", help="measure the bank that ships")
+    parser.add_argument("--figures", action="store_true", help="write what records say of it")
     parser.add_argument("--only", nargs="+", default=[], metavar="FILE")
     parser.add_argument("--speed", type=int, nargs="+", metavar="N")
     options = parser.parse_args(arguments)
     if options.speed:
         print(markdown(SPEEDS, [*speeds(options.speed)]))
+        return
+    if options.figures and options.json is not None:
+        write_figures(json.loads(options.json.read_text()))
         return
     if None in (options.data, options.work, options.json):
         parser.error("--data, --work and --json are needed, or --speed")

@@ -95,7 +95,9 @@ class OneOf:
 
 
 def refused(message: str) -> PydanticCustomError:
-    """Return the error of a field's own validator: shown after "KEY is VALUE; "."""
+    """Return the error of a field's own validator: a clause with its subject, shown after "KEY is
+    VALUE; ".
+    """
     return PydanticCustomError("refused", "{message}", {"message": message})
 
 
@@ -186,14 +188,14 @@ def _message(
             f"; did you mean {hint}?" if hint else "; there is none here"
         )
     must = requirement(error, field)
-    if kind == "literal_error" and quotes:
-        must += f" (nearest: {nearest(str(raw), _choices(error))})"
+    if kind == "literal_error" and quotes and isinstance(raw, str):
+        must += f" (nearest: {nearest(raw, _choices(error))})"
     # as one that may hold a password
     if not quotes or kind in STRUCTURE or (field and not field.repr):
         return f"{key or 'the file'} {must.removeprefix('it ')}"
     return (
         f"{key} is {raw if kind in LIMITS else repr(raw)}; "
-        f"{must if must.startswith('it ') else f'it {must}'}"
+        f"{f'it {must}' if must.startswith('must ') else must}"
     )
 
 

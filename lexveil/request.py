@@ -91,7 +91,7 @@ def _delimiter(value: str | None) -> str | None:
         return None
     character = DELIMITER_NAMES.get(value, value)
     if len(character) != 1 or character.isalnum() or character in '"\r\n\0 \ufeff':
-        raise refused("is no character that can stand between fields, nor the name of one")
+        raise refused("it is no character that can stand between fields, nor the name of one")
     return character
 
 
@@ -117,7 +117,7 @@ def _encoding(value: str | None) -> str | None:
     except (LookupError, ValueError):
         is_of_text = False
     if not is_of_text or name in ("utf-7", "unicode_escape", "raw_unicode_escape", "punycode"):
-        raise refused("is the name of no encoding of texts")
+        raise refused("it is the name of no encoding of texts")
     return "utf-8" if name == "utf-8-sig" else name
 
 
@@ -167,8 +167,8 @@ class Request(Options):
     collocations, greedy; S4 (mst): collocations by score; S5 (sentence): sentences of a public bank
     in the place of texts, each on the whole epsilon (docs/how-to/sentences.md)"""
     bank: Annotated[str | None, OptionHelp("sentences", "BANK")] = None
-    """the bank of S5: a folder that `lexveil sentences build` made of public texts (default: that
-    of the project's run, else the packaged one)"""
+    """the bank of S5: a folder that `lexveil sentences build` made of public texts, or shipped, the
+    packaged one (default: that of the project's run, else the packaged one)"""
     unit: Annotated[Literal["text", "sentence"] | None, OptionHelp("sentences")] = None
     """what S5 replaces: text (the default), so that nothing of the shape of a text is disclosed; or
     each sentence by one, so that the number of sentences is"""

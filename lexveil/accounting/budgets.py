@@ -258,6 +258,12 @@ class DocumentBudget:
             return "a text that spends its whole budget"
         return f"a text of {self.ordinary_words:.0f} words"
 
+    def longest(self, cap: float) -> int | None:
+        """Return how many perturbed tokens a row may have, so that it costs no more than the cap of
+        a subject; None where what a row costs does not grow with its length.
+        """
+        return None if self.ordinary_words is None else math.floor(cap / self.cap)
+
 
 @dataclass(frozen=True, slots=True)
 class PerToken:

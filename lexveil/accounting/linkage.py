@@ -17,6 +17,11 @@ NOT_MEASURED = (
     "whoever has the original text among others is to be expected to find it again: how often was "
     "not measured for these settings"
 )
+SENTENCES_NOT_MEASURED = (
+    "how often whoever has the original text among others finds it again was not measured for this "
+    "bank, unit, number of sentences and epsilon; docs/reference/sentences.md has how often it was "
+    "for banks of public text"
+)
 
 
 class LinkageAt(Result):
@@ -91,13 +96,17 @@ class LinkageFigures(Result):
         )
 
     @classmethod
-    def of_sentences(cls, found: float) -> LinkageFigures:
+    def of_sentences(cls, found: float | None, high: float | None = None) -> LinkageFigures:
         """Build the figures of texts that become sentences of a bank, and disclose nothing of their
         shape.
 
         Args:
-            found: share that the best adversary identified.
+            found: share that the best adversary identified; None where nothing was measured.
+            high: upper end of its 95 % interval, where few texts were measured.
         """
+        if found is None:
+            return cls(candidates=None, at=[], sentence=SENTENCES_NOT_MEASURED)
+        interval = "" if high is None else f"; 95 % interval up to {_of_100(high)}"
         at = LinkageAt(
             words=PIECE, found=round(found, 4), structure=round(1 / CANDIDATES, 4), naive=None
         )
@@ -105,7 +114,7 @@ class LinkageFigures(Result):
             candidates=CANDIDATES,
             at=[at],
             sentence=f"whoever has the original text among {CANDIDATES:,} of its length finds it "
-            f"in {_of_100(found)} of 100 cases (texts of up to {PIECE} words)",
+            f"in {_of_100(found)} of 100 cases (public texts of up to {PIECE} words{interval})",
         )
 
     @property
@@ -115,6 +124,6 @@ class LinkageFigures(Result):
 
 
 def _of_100(share: float) -> str:
-    if 0 < share < 0.005:
+    if 0 < share < 0.01:
         return "fewer than 1"
     return f"{100 * share:.0f}"

@@ -93,7 +93,8 @@ class RunCounts(Result):
         mean_cosine: Mean cosine between the vectors of changed perturbed tokens and of their
             replacements.
         unprotected_share: Share of all tokens that were kept.
-        epsilon_spent_mean: Mean epsilon spent per text.
+        epsilon_spent_mean: Mean epsilon spent per text; a row with several text columns spends
+            the sum of its texts, whose mean the record has (`spent.mean`).
         found: Tokens that detectors found, by type and action; they are in no class. Null without a
             detector.
     """
@@ -180,8 +181,8 @@ class LedgerCosts(Result):
         id: Id of the transaction, as in the record.
         head: Head of the ledger's hash chain after the charge.
         cap: Lifetime epsilon of a subject.
-        documents_withheld: Documents left out, and not charged, because their subject's budget is
-            exhausted.
+        documents_withheld: Documents left out, and not charged, because their subject has less
+            left than they cost.
         subjects: Subjects of all requested documents.
         subjects_near: Subjects that differ from another one in capitals or punctuation only:
             probably one person with two budgets.
@@ -191,6 +192,8 @@ class LedgerCosts(Result):
             add up.
         epsilon_charged: Epsilon charged, summed over all subjects.
         largest_balance: Largest epsilon that one of the subjects has spent, over all releases.
+        longest_row: Perturbed tokens that a row may have, so that it costs no more than the cap;
+            null without a cap, and where what a row costs does not grow with its length.
     """
 
     id: str
@@ -206,6 +209,7 @@ class LedgerCosts(Result):
     subjects_charged_before: NonNegativeInt = 0
     epsilon_charged: Number
     largest_balance: Number
+    longest_row: NonNegativeInt | None = None
 
 
 class OperatorHashes(Result):

@@ -1,5 +1,5 @@
-"""The bank of sentences that strategy S5 takes: the one that is named, else that of a project's
-run, or the packaged one.
+"""The banks of sentences that strategy S5 takes: the one that a request names, else that of a
+project's run, else the packaged one.
 
 The packaged bank (lexveil/models/written) is a list of sentences that a public language model
 wrote. Their vectors follow from the model that rewrites; they are computed when the bank is first
@@ -9,7 +9,9 @@ used, and kept in the user's cache as a bank like any other.
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -34,9 +36,11 @@ from lexveil.embeddings.sentences import Units
 from lexveil.errors import RequestError, option
 from lexveil.runtime.hashes import sha256
 
+SHIPPED = "shipped"  # the name of the packaged bank
 WRITTEN = paths.MODELS / "written"
 WRITTEN_CARD = "written.json"
-SENTENCES_FILE = "sentences.parquet"
+WRITTEN_LINKAGE = "linkage.json"  # by `python -m benchmarks.sentences --packaged --figures`
+SENTENCES = "sentences.parquet"
 NOTHING = np.zeros(0, dtype=np.int64)
 
 
@@ -74,6 +78,55 @@ class WrittenCard(Result):
     sha256: Sha256
 
 
+class WrittenLinkage(NamedTuple):
+    """How often sources of the packaged sentences were found again among 1,000 public texts of up
+    to 40 words, by the best of the adversaries and of the kinds of text where it was right most
+    often.
+
+    Attributes:
+        model: sha256 of the card of the model, without purposes.
+        purposes: each purpose with its weight and the sha256 of its scale.
+        per_text: sentences that are written for a text.
+        epsilon: of each sentence.
+        found: share of the sources that were found.
+        high: upper end of its 95 % interval.
+    """
+
+    model: str
+    purposes: list[str]
+    per_text: int
+    epsilon: float
+    found: float
+    high: float
+
+
+def bank_named(name: str | None, model: Model) -> Path:
+    """Return the folder of a bank.
+
+    Args:
+        name: the folder, or ``SHIPPED``; None is the bank that goes with the model.
+
+    Raises:
+        RequestError: if there is no such bank.
+    """
+    if name is None:
+        return bank_of(model)
+    if name != SHIPPED:
+        return Path(name)
+    if not has_written_bank(model):
+        raise RequestError(
+            f"{option('bank')} {SHIPPED}: the bank that ships goes with packaged models of its "
+            f"language, and not with model {model.name}; name {option('model')} en, or the folder "
+            f"of another bank (a folder of this name is ./{SHIPPED})"
+        )
+    return written_bank(model)
+
+
+def takes_written_bank(name: str | None, model: Model) -> bool:
+    """Whether the bank of this name, as ``bank_named`` takes it, is the packaged one."""
+    return name in (None, SHIPPED) and has_written_bank(model)
+
+
 def bank_of(model: Model) -> Path:
     """Return the folder of the bank that goes with a model: that of its project's run, or the
     packaged one for a packaged model of its language.
@@ -99,15 +152,12 @@ def bank_of(model: Model) -> Path:
 
 
 def open_wanted(named: str | None, model: Model) -> SentenceBank:
-    """Open the bank of this folder, or the one that goes with a model.
+    """Open the bank of this name, as ``bank_named`` takes it.
 
     Raises:
-        RequestError: as ``bank_of`` and ``open_bank``.
+        RequestError: as ``bank_named`` and ``open_bank``.
     """
-    return model.once(
-        ("bank", named),
-        lambda: open_bank(bank_of(model) if named is None else Path(named), model),
-    )
+    return model.once(("bank", named), lambda: open_bank(bank_named(named, model), model))
 
 
 def has_written_bank(model: Model) -> bool:
@@ -130,6 +180,17 @@ def read_written_card() -> WrittenCard:
         ) from None
 
 
+def measured_of_written(model: Model) -> list[WrittenLinkage]:
+    """Return the linkage that was measured of the packaged bank with a model and its purposes."""
+    measured = json.loads((WRITTEN / WRITTEN_LINKAGE).read_text(encoding="utf-8"))
+    if measured["sentences"] != read_written_card().sha256:
+        return []
+    of_model = without_purposes(model).reference(STRATEGY).sha256
+    purposes = [f"{purpose} {purpose.sha256}" for purpose in model.purposes]
+    found = [WrittenLinkage(**one) for one in measured["linkage"]]
+    return [one for one in found if one.model == of_model and one.purposes == purposes]
+
+
 def written_bank(model: Model) -> Path:
     """Return the folder of the packaged bank with the vectors of a model, which is made if it is
     missing.
@@ -138,7 +199,7 @@ def written_bank(model: Model) -> Path:
         RequestError: if the packaged sentences are not those of their card.
     """
     card = read_written_card()
-    file = WRITTEN / SENTENCES_FILE
+    file = WRITTEN / SENTENCES
     if not file.is_file() or sha256(file) != card.sha256:
         raise RequestError(f"{file}: is not what its card says it is; install Lexveil again")
     base = without_purposes(model)

@@ -167,6 +167,8 @@ def cap(value: Annotated[str, Parameter(name="N")], /, *, because: Reason) -> No
         raise RequestError(f"{value}: give a number of epsilon, or unlimited") from None
     with _opened(make=True) as (balances, params):
         balances.set_cap(number, because)
+    limit = "unlimited" if number is None else f"{number:g} epsilon of one subject"
+    LOG.info(f"the ledger's cap is {limit} from now on, over all releases")
     if params.cap is not None:
         LOG.info(f"lexveil.toml: ledger.cap is {params.cap} and takes precedence")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, field, make_dataclass
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -14,7 +15,6 @@ from lexveil.errors import RequestError, option
 from lexveil.parameters import OneOf, with_purposes
 from lexveil.request import (
     NUMBER,
-    SENTENCES,
     FileRequest,
     Options,
     Request,
@@ -149,28 +149,30 @@ def _option(name: str, about: FieldInfo, optional: bool) -> tuple[str, Any, Any]
     return name, Annotated[kind | None, written], field(default=default)
 
 
-def command_of(request: Request, file: str, column: str | None, model: str | None) -> str:
+def command_of(request: Request, file: str, columns: Sequence[str], model: str | None) -> str:
     """Return the command that releases a file by a request; it names also what is a default of
     today.
     """
     parts = ["lexveil", "privatize", file, "-o", "OUT"]
     always = ("protection", "mechanism", "strategy")
-    # of sentences a level that nobody asked for may be none that the bank has
-    level = request.protection if request.strategy == SENTENCES else request.level
-    for name, value in request.model_copy(update={"protection": level}):
+    for name, value in request.model_copy(update={"protection": request.level}):
         if value is True:
             parts.append(option_name(name))
         elif value is not None and (
             name in always or value != type(request).model_fields[name].default
         ):
             parts += [option_name(name), _written(value)]
-    parts += [_TEXT_COLUMN, column] if column not in (None, "text") else []
+    parts += _naming(columns) if [*columns] != ["text"] else []
     return shlex.join([*parts, *(["--model", model] if model else [])])
 
 
-def named_column(column: str) -> str:
-    """Return the option that names a column of texts."""
-    return shlex.join([_TEXT_COLUMN, column])
+def named_columns(columns: Sequence[str]) -> str:
+    """Return the options that name columns of texts."""
+    return shlex.join(_naming(columns))
+
+
+def _naming(columns: Sequence[str]) -> list[str]:
+    return [part for column in columns for part in (_TEXT_COLUMN, column)]
 
 
 def _written(value: Any) -> str:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from lexveil.accounting.changes import Fate, Part
+from lexveil.request import SENTENCES
 
 if TYPE_CHECKING:
     from lexveil.privatization.looking.preview import Preview, PreviewRow
@@ -56,7 +57,8 @@ def show_preview(found: Preview, console: Console | None = None) -> None:
         _marked([Part(fate.value, fate, 0)], has_styles).append(f" {counted[fate]:,}")
         for fate in shown
     ]
-    console.print(Text("tokens: ") + Text(" · ").join(legend))
+    drawn = "sentences" if found.strategy == SENTENCES else "tokens"
+    console.print(Text(f"{drawn}: ") + Text(" · ").join(legend))
     console.print(
         Text(
             f"{found.mechanism} {found.strategy}, budget of each document "

@@ -22,11 +22,11 @@ sentences = actions(
     people wrote there.
 
         lexveil sentences build forum.jsonl news.jsonl.gz -o bank --public
+        lexveil sentences show
         lexveil sentences show bank
-        lexveil sentences show bank "The parcel never came."
+        lexveil sentences show shipped "The parcel never came."
     """,
 )
-Bank = Annotated[Path, Parameter(name="BANK")]
 
 
 @sentences.command
@@ -73,12 +73,12 @@ def build(
         screen=screen,
     )
     card = build_bank(sources, output, options)
-    show(card.to_dict() if json else card, json, lambda made: _lines(made, output))
+    show(card.to_dict() if json else card, json, lambda made: _lines(made, str(output)))
 
 
 @sentences.command(name="show")
 def show_bank(
-    bank: Bank,
+    bank: Annotated[str | None, Parameter(name="BANK")] = None,
     sentence: Annotated[str | None, Parameter(name="SENTENCE")] = None,
     /,
     *,
@@ -89,18 +89,24 @@ def show_bank(
     """Show the card of a bank, or the sentences of it that are nearest to a sentence.
 
     Args:
-        bank: folder of the bank
+        bank: folder of the bank, or shipped, the packaged one (default: that of the project's run,
+            else the packaged one)
         sentence: any sentence
         nearest: number of sentences to show
     """
+    from lexveil.artifacts.bank_neighbours import neighbours
+    from lexveil.artifacts.default_bank import SHIPPED, bank_named, takes_written_bank
+    from lexveil.artifacts.model import Model
     from lexveil.artifacts.sentence_banks import read_card
-    from lexveil.data.sentence_banks import neighbours
 
+    model = Model.load(name=words.name)
+    folder = bank_named(bank, model)
     if sentence is None:
-        card = read_card(bank)
-        show(card.to_dict() if json else card, json, lambda made: _lines(made, bank))
+        card = read_card(folder)
+        called = SHIPPED if takes_written_bank(bank, model) else bank or str(folder)
+        show(card.to_dict() if json else card, json, lambda made: _lines(made, called))
         return
-    found = neighbours(bank, sentence, nearest, words.name)
+    found = neighbours(folder, sentence, nearest, model)
     show(
         [one.to_dict() for one in found] if json else found,
         json,
@@ -108,13 +114,13 @@ def show_bank(
     )
 
 
-def _lines(card: object, folder: Path) -> list[str]:
+def _lines(card: object, called: str) -> list[str]:
     from lexveil.artifacts.sentence_banks import BankCard
 
     assert isinstance(card, BankCard)
     said = "public" if card.public else "not said to be public, so that releases refuse it"
     return [
-        f"{folder}: {card.sentences:,} sentences of {card.least_words} to {card.most_words} words, "
+        f"{called}: {card.sentences:,} sentences of {card.least_words} to {card.most_words} words, "
         f"{said}",
         f"of {', '.join(source.name for source in card.sources)}",
         f"no sentence has a word of these parts: {', '.join(card.screen.parts) or 'none'}",

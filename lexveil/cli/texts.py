@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -28,7 +28,7 @@ from lexveil.cli.options import (
     Share,
     Stream,
     command_of,
-    named_column,
+    named_columns,
     options_of,
     requested,
     written,
@@ -41,6 +41,8 @@ from lexveil.logs import logger
 from lexveil.request import BandName, FileRequest
 
 LOG = logger(__name__)
+
+NOT_PUBLISHED = "not to be published, since nothing is guaranteed"
 
 if TYPE_CHECKING:
     from lexveil.accounting.operator_report import OperatorReport
@@ -101,7 +103,7 @@ def privatize(
     from lexveil.runtime.arrow import keep_pandas_out
 
     keep_pandas_out()
-    with _asking(lambda column: command_of(request, str(source), column, words.name)):
+    with _asking(lambda columns: command_of(request, str(source), columns, words.name)):
         done = privatize_file(in_file, out_file, request, model=words.name)
     stream = sys.stderr if output == "-" else sys.stdout  # standard output is then the text itself
     if json:
@@ -112,15 +114,15 @@ def privatize(
 
 
 @contextlib.contextmanager
-def _asking(command: Callable[[str], str]) -> Iterator[None]:
-    """Show the command that names a text column, where several could be."""
+def _asking(command: Callable[[Sequence[str]], str]) -> Iterator[None]:
+    """Show the command that names all columns that could hold texts, where several could."""
     try:
         yield
     except SeveralTextColumnsError as error:
-        if error.example is None:
+        if not error.shown:
             raise
         raise RequestError(
-            f"{error.message}; `{command(error.example)}` rewrites one of them"
+            f"{error.message}; `{command(error.shown)}` rewrites all of them"
         ) from None
 
 
@@ -134,25 +136,29 @@ def _files(done: PrivatizedFiles, output: str) -> list[str]:
     asked = as_path(output)
     lines = list[str]()
     out = shown(done.target.name if done.table else asked.with_name(done.target.name))
+    record = f"{out}.record.json"
+    words = f"{out}.statement.txt"
+    is_release = done.record.mode == "release"
     if done.table is not None:
+        published = "to be published with it" if is_release else NOT_PUBLISHED
         lines.append(
             f"table {done.table}, with a copy of its privacy record in the table lexveil_records"
         )
-        lines.append(
-            f"to be published with it: {out}.record.json, the privacy record, and "
-            f"{out}.statement.txt, the same in words"
-        )
+        lines.append(f"{published}: {record}, the privacy record, and {words}, the same in words")
     else:
+        published = "to be published, together" if is_release else NOT_PUBLISHED
         if done.target.name != asked.name:
             lines.append(f"the output has no guarantee, so it is named {out}")
         lines.append(
-            f"to be published, together: {out}, its privacy record {out}.record.json, and "
-            f"{out}.statement.txt, the same in words for whoever receives it"
+            f"{published}: {out}, its privacy record {record}, and {words}, the same in words for "
+            "whoever receives it"
         )
     if done.operator is not None:
-        lines.append(
-            f"as secret as the source, for you alone: {out}.operator.json, {out}.tokens.parquet"
-        )
+        secret = [f"{out}.operator.json", f"{out}.tokens.parquet"]
+        costs = done.operator.ledger
+        if costs is not None and costs.documents_withheld:
+            secret.append(f"{out}.withheld.csv")
+        lines.append(f"as secret as the source, for you alone: {', '.join(secret)}")
     return lines
 
 
@@ -163,11 +169,14 @@ def _exit_code(operator: OperatorReport | None) -> int:
     costs = None if operator is None else operator.ledger
     if costs is None or costs.documents_charged or not costs.documents_requested:
         return 0
+    longest = ""
+    if costs.longest_row is not None:
+        longest = f" (enough for a row of {costs.longest_row:,} perturbed tokens)"
     LOG.warning(
-        "lexveil privatize: all rows are withheld, because the budgets of their subjects are "
-        "exhausted; nothing was "
-        "charged, and the output has no text. `lexveil ledger show` names balances, `lexveil "
-        "ledger cap` sets the cap"
+        "lexveil privatize: all rows are withheld, because each costs more than is left of the "
+        f"cap of {costs.cap:g} epsilon of its subject{longest}; nothing was charged, and the "
+        "output has no text. `lexveil ledger show` names balances, `lexveil ledger cap N --because "
+        "TEXT` sets the cap"
     )
     return 1
 
@@ -194,8 +203,8 @@ def _preview(
     from lexveil.privatization.looking.preview import preview
 
     with _asking(
-        lambda column: (
-            f"lexveil privatize {quote(str(source))} --preview {n_rows} {named_column(column)}"
+        lambda columns: (
+            f"lexveil privatize {quote(str(source))} --preview {n_rows} {named_columns(columns)}"
         )
     ):
         found = preview(in_file, n_rows, request, model=model)
@@ -241,7 +250,7 @@ def inspect(
         raise RequestError(
             "inspect: none leaves texts as they are; name a mechanism and a strategy, or neither"
         )
-    with _asking(lambda column: f"lexveil inspect {quote(str(source))} {named_column(column)}"):
+    with _asking(lambda columns: f"lexveil inspect {quote(str(source))} {named_columns(columns)}"):
         result = inspection.inspect(file, request, show_examples=show_examples, model=words.name)
     show(result.to_dict() if json else result, json, inspection.as_text)
 

@@ -1,4 +1,4 @@
-"""Builds banks of sentences of public texts, and looks into them."""
+"""Builds banks of sentences of public texts."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 
-from lexveil.accounting.results import Result
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.sentence_banks import (
     FEWEST,
@@ -17,21 +15,18 @@ from lexveil.artifacts.sentence_banks import (
     BankCard,
     BankLevel,
     BankSource,
-    open_bank,
-    units_of_texts,
     without_purposes,
     write_bank,
 )
 from lexveil.data.public_sentences import PublicTexts, TextSample, choose
 from lexveil.data.sentence_choice import (
-    DEFAULT_SEED,
     LEAST_KNOWN,
     LEAST_WORDS,
     MOST_WORDS,
+    SEED,
     SIZE,
     Choice,
 )
-from lexveil.embeddings.exact_search import ExactSearch
 from lexveil.embeddings.sentences import SentenceSpace
 from lexveil.errors import RequestError, option
 from lexveil.formats.messages import shown
@@ -63,16 +58,9 @@ class BankOptions:
     model: str | None = None
     text_column: str = "text"
     size: int = SIZE
-    seed: int = DEFAULT_SEED
+    seed: int = SEED
     is_public: bool = False
     screen: str = DEFAULT
-
-
-class Neighbour(Result):
-    """A sentence of a bank, and how far it is from the one that was asked about."""
-
-    distance: float
-    sentence: str
 
 
 def build(sources: Sequence[Path], output: Path, options: BankOptions) -> BankCard:
@@ -122,27 +110,6 @@ def make_bank(
         return Calibration(base, space, vectors, public).levels()
 
     return write_bank(folder, table, model, about, public, levels_of)
-
-
-def neighbours(folder: Path, sentence: str, k: int, model: str | None) -> list[Neighbour]:
-    """Return the k sentences of a bank that are nearest to a sentence.
-
-    Raises:
-        RequestError: as ``open_bank``; if the model knows no word of the sentence.
-    """
-    using = Model.load(name=model)
-    bank = open_bank(folder, using)
-    units = units_of_texts([sentence], using)
-    if not len(units.known().rows):
-        raise RequestError(
-            f"model {using.name} knows no word of the sentence, so that all sentences are as near"
-        )
-    query = bank.space.embed(units)
-    rows, distances = ExactSearch(bank.vectors).nearest_k(query.astype(np.float64), k)
-    return [
-        Neighbour(distance=round(distance, 4), sentence=bank.texts[row])
-        for row, distance in zip(rows[0].tolist(), distances[0].tolist(), strict=True)
-    ]
 
 
 def _check_parts(screen: str) -> None:

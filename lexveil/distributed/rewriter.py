@@ -28,6 +28,7 @@ from lexveil.accounting.budgets import DocumentBudget
 from lexveil.accounting.record import ModelReference
 from lexveil.accounting.shares import WHOLE
 from lexveil.accounting.subject_keys import subject_key
+from lexveil.artifacts.default_bank import SHIPPED
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.model_source import PackagedSource
 from lexveil.artifacts.model_store import find
@@ -37,7 +38,7 @@ from lexveil.artifacts.purpose_files import find_purpose
 from lexveil.config import MechanismParams
 from lexveil.errors import LexveilError, RequestError, option
 from lexveil.formats.arrow_tables import ArrowRows
-from lexveil.formats.chunks import CHARACTERS_OF_A_CHUNK, TEXT_LIMIT, is_text, rewritten_type
+from lexveil.formats.chunks import CHARACTERS, TEXT_LIMIT, is_text, rewritten_type
 from lexveil.formats.messages import name, names
 from lexveil.formats.values import exact_values, plain_value
 from lexveil.ledger.amounts import costs
@@ -288,7 +289,7 @@ class Rewriter:
 
     def _rewritten(self, texts: ArrowRows) -> RewrittenChunk:
         worker = replace(self._engine().worker(self.columns), log=())
-        parts = _batch(texts).parts(CHARACTERS_OF_A_CHUNK)
+        parts = _batch(texts).parts(CHARACTERS)
         marks = [*[None] * (len(parts) - 1), True]
         rewritten = (worker.rewrite(part, self.budget) for part in parts)
         return next(merge_chunks(zip(marks, rewritten, strict=True)))[1]
@@ -297,7 +298,7 @@ class Rewriter:
         """(n_rows,) nano-epsilon of each, and tokens that pay."""
         engine = self._engine()
         worker = engine.worker(self.columns)
-        counted = [worker.count(part) for part in _batch(texts).parts(CHARACTERS_OF_A_CHUNK)]
+        counted = [worker.count(part) for part in _batch(texts).parts(CHARACTERS)]
         for part in counted:
             if part.without_spaces is not None:
                 _, column, script = part.without_spaces
@@ -378,16 +379,18 @@ def _opened(of_driver: str, values: bytes) -> Rewriter:
 
 
 def _for_workers(settings: Settings) -> Settings:
-    """Return the settings with the whole path of a bank, which every worker must see.
+    """Return the settings with the whole path of a bank, which every worker must see; the packaged
+    bank is on every worker.
 
     Raises:
         RequestError: if no bank is named: workers have no project.
     """
-    if settings.sentences is None:
+    if settings.sentences is None or settings.sentences.bank == SHIPPED:
         return settings
     if settings.sentences.bank is None:
         raise RequestError(
-            f"{option('bank')}: name the folder of the bank, on storage that every worker sees"
+            f"{option('bank')}: name the folder of the bank, on storage that every worker sees, or "
+            f"{SHIPPED}, the one that ships"
         )
     bank = str(Path(settings.sentences.bank).absolute())
     return replace(settings, sentences=replace(settings.sentences, bank=bank))

@@ -59,11 +59,11 @@ class SeveralTextColumnsError(RequestError):
     """The error that it is not said which columns are texts, where several columns could be.
 
     Attributes:
-        example: one of them; None where the names may be cells of a row, which are not shown.
+        shown: their names; none where the names may be cells of a row, which are not shown.
     """
 
     def __init__(self, where: str, columns: Sequence[str], listed: str, *, are_names: bool) -> None:
-        self.example = columns[0] if are_names and not os.environ.get(HIDES) else None
+        self.shown = tuple(columns) if are_names and not os.environ.get(HIDES) else ()
         super().__init__(
             f"{where}: {len(columns)} columns could hold texts: {listed}. What is not named goes "
             "out as it is, and no text may decide that: say which to rewrite by "

@@ -5,9 +5,11 @@ the figures that ship.
 from __future__ import annotations
 
 from lexveil.accounting.linkage import LinkageFigures
+from lexveil.artifacts.default_bank import measured_of_written, open_wanted, takes_written_bank
 from lexveil.artifacts.measured_levels import measured_linkage
 from lexveil.artifacts.model import Model
-from lexveil.privatization.settings import Settings, is_usual
+from lexveil.artifacts.sentence_runs import PER_TEXT
+from lexveil.privatization.settings import Sentences, Settings, has_usual_tem, is_usual
 
 
 def linkage_of(settings: Settings, model: Model) -> LinkageFigures:
@@ -19,10 +21,7 @@ def linkage_of(settings: Settings, model: Model) -> LinkageFigures:
     mechanism and epsilon.
     """
     if settings.sentences is not None:
-        level = settings.protection
-        if level is None or level.linkage is None:
-            return LinkageFigures.of([], at_level=False)
-        return LinkageFigures.of_sentences(level.linkage)
+        return _of_sentences(settings, settings.sentences, model)
     if not is_usual(settings, model):
         return LinkageFigures.of([], at_level=False)
     assert model.sha256 is not None
@@ -41,3 +40,25 @@ def linkage_of(settings: Settings, model: Model) -> LinkageFigures:
         figure for figure in figures if figure[:3] == figures[0][:3]
     ]  # any mechanism and level
     return LinkageFigures.of(first, at_level=False)
+
+
+def _of_sentences(settings: Settings, wanted: Sentences, model: Model) -> LinkageFigures:
+    """Return the linkage of sentences of a bank: that of the level, else what was measured of this
+    very bank with this number of sentences, this epsilon and these purposes.
+    """
+    level = settings.protection
+    if level is not None:
+        return LinkageFigures.of_sentences(level.linkage)
+    if wanted.per_text is None or not has_usual_tem(model):
+        return LinkageFigures.of_sentences(None)
+    epsilon = settings.base_epsilon
+    if takes_written_bank(wanted.bank, model):
+        for one in measured_of_written(model):
+            if (one.per_text, one.epsilon) == (wanted.per_text, epsilon):
+                return LinkageFigures.of_sentences(one.found, one.high)
+        return LinkageFigures.of_sentences(None)
+    if model.purposes or wanted.per_text != PER_TEXT:
+        return LinkageFigures.of_sentences(None)
+    levels = open_wanted(wanted.bank, model).card.levels
+    found = [one.linkage for one in levels if one.epsilon == epsilon]
+    return LinkageFigures.of_sentences(found[0] if found else None)

@@ -23,7 +23,7 @@ from lexveil.accounting.budgets import (
 from lexveil.accounting.expected_recovery import WORDS_ALONE
 from lexveil.accounting.record import Protection
 from lexveil.accounting.shares import CLASSES, WHOLE, BudgetShares, parts_of
-from lexveil.artifacts.default_bank import has_written_bank, open_wanted
+from lexveil.artifacts.default_bank import open_wanted, takes_written_bank
 from lexveil.artifacts.measured_levels import level_of, measured_levels
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.project import Project
@@ -40,6 +40,7 @@ from lexveil.errors import RequestError, option
 from lexveil.logs import logger
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.mechanisms.sentence_draws import SentenceDraws
+from lexveil.mechanisms.tem import TemParameters
 from lexveil.protection import LEVELS, LevelName, MeasuredLevel
 from lexveil.recovery.bank_levels import level_of_bank
 from lexveil.recovery.calibration import recovered
@@ -65,7 +66,8 @@ class Sentences:
     """The settings of sentences of a bank that take the place of texts.
 
     Attributes:
-        bank: the folder of the bank; None is that of the project's run, or the packaged one.
+        bank: the folder of the bank, or the name of the packaged one; None is that of the project's
+            run, or the packaged one.
         unit: the unit that has a vector: a text, or each sentence of it.
         per_text: how many are written for a text; None where there is one for each sentence.
     """
@@ -300,8 +302,16 @@ def sentences_completed(settings: Settings, model: Model, request: Request) -> S
     """
     if request.level is None:
         return settings
-    if request.protection is None and request.bank is None and has_written_bank(model):
-        return replace(settings, spending=PerToken(EPSILON))
+    if takes_written_bank(request.bank, model):
+        if request.protection is None:
+            return replace(settings, spending=PerToken(EPSILON))
+        raise RequestError(
+            f"{option('protection')} {request.protection}: the bank that ships has no levels of "
+            f"protection, because no public text ships to measure them on. Leave "
+            f"{option('protection')} out, which spends epsilon {EPSILON:g} on each sentence; name "
+            f"{option('epsilon')} (docs/reference/sentences.md has what readers find out); or "
+            "build a bank of public texts by `lexveil sentences build`, which has levels"
+        )
     return sentences_at_level(settings, model, request.level)
 
 
@@ -360,6 +370,11 @@ def is_usual(settings: Settings, model: Model) -> bool:
         and settings.policy == policy
         and model.params.mechanisms == every_mechanism()
     )
+
+
+def has_usual_tem(model: Model) -> bool:
+    """Whether sentences are drawn with the usual parameter of truncation."""
+    return bool(model.params.mechanisms.tem.beta == TemParameters().beta)
 
 
 def of_every_token(settings: Settings, epsilon: float) -> Settings:

@@ -5,6 +5,7 @@ named.
 import csv
 import json
 import re
+import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -12,7 +13,13 @@ import pytest
 from asking import command
 
 from lexveil.artifacts import default_bank
-from lexveil.artifacts.default_bank import SENTENCES_FILE, WRITTEN, bank_of, read_written_card
+from lexveil.artifacts.default_bank import (
+    SENTENCES,
+    WRITTEN,
+    bank_named,
+    bank_of,
+    read_written_card,
+)
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.screened_words import is_screened, screen_record, screened_words
 from lexveil.artifacts.sentence_banks import open_bank
@@ -37,7 +44,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="module")
 def sentences() -> list[str]:
-    return pq.read_table(WRITTEN / SENTENCES_FILE).column("text").to_pylist()
+    return pq.read_table(WRITTEN / SENTENCES).column("text").to_pylist()
 
 
 def test_it_has_as_many_sentences_as_its_card_says(here: Path, sentences: list[str]) -> None:
@@ -110,7 +117,7 @@ def test_an_edited_file_of_it_is_refused(
     edited.mkdir()
     for file in WRITTEN.iterdir():
         (edited / file.name).write_bytes(file.read_bytes())
-    (edited / SENTENCES_FILE).write_bytes(b"another")
+    (edited / SENTENCES).write_bytes(b"another")
     monkeypatch.setattr(default_bank, "WRITTEN", edited)
     with pytest.raises(RequestError, match="is not what its card says it is"):
         bank_of(Model.load(name="en"))
@@ -123,3 +130,48 @@ def test_a_model_of_another_language_asks_for_a_bank(
     monkeypatch.setattr(Model, "language", property(lambda _: "de"))
     with pytest.raises(RequestError, match="make one with `lexveil sentences build"):
         bank_of(model)
+
+
+def test_it_is_shown_without_a_name_and_by_its_name(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for asked in ([], ["shipped"]):
+        assert command("sentences", "show", *asked) == 0
+        assert capsys.readouterr().out.startswith("shipped: 12,764 sentences")
+
+
+def test_the_nearest_of_its_sentences_need_no_library_of_projects(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "duckdb"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    monkeypatch.delitem(sys.modules, "lexveil.runtime.duckdb_session", raising=False)
+    monkeypatch.delitem(sys.modules, "lexveil.data.sentence_banks", raising=False)
+    assert command("sentences", "show", "shipped", "The parcel never came.", "--nearest", "2") == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+def test_it_serves_by_its_name(here: Path) -> None:
+    (here / "in.txt").write_text("The room was dirty.\n")
+    options = ["--strategy", "S5", "--bank", "shipped"]
+    assert command("privatize", "in.txt", "-o", "out.txt", *options) == 0
+    assert json.loads((here / "out.txt.record.json").read_text())["base_epsilon"] == 5.0
+
+
+def test_its_name_is_refused_for_a_model_of_another_language(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = Model.load(name="en")
+    monkeypatch.setattr(Model, "language", property(lambda _: "de"))
+    with pytest.raises(RequestError, match="shipped: the bank that ships goes with"):
+        bank_named("shipped", model)
+
+
+def test_a_level_of_it_is_refused_with_what_to_do(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "in.txt").write_text("The room was dirty.\n")
+    assert command("inspect", "in.txt", "--strategy", "S5", "--protection", "light") == 2
+    told = capsys.readouterr().err
+    assert "Leave --protection out" in told and "banks/" not in told

@@ -70,7 +70,7 @@ def test_a_command_that_is_shown_makes_the_request_that_it_is_of() -> None:
         ),
     }
     request = FileRequest.of(SHOWN)
-    shown = command_of(request, "my file.csv", None, "en+sentiment=1")
+    shown = command_of(request, "my file.csv", [], "en+sentiment=1")
     _, bound, _ = APP.parse_args(shlex.split(shown)[1:], exit_on_error=False)
     assert (
         requested(bound.arguments["how"], FileRequest) == request

@@ -9,11 +9,12 @@ import pyarrow as pa
 import pytest
 from asking import command
 
+from lexveil.artifacts.bank_neighbours import neighbours
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.sentence_banks import FEWEST, open_bank, read_card, units_of_texts
 from lexveil.data import public_sentences
 from lexveil.data.public_sentences import PublicTexts, TextSample
-from lexveil.data.sentence_banks import BankOptions, build, neighbours
+from lexveil.data.sentence_banks import BankOptions, build
 from lexveil.data.sentence_choice import Choice
 from lexveil.errors import RequestError
 from lexveil.runtime import duckdb_session
@@ -151,7 +152,7 @@ def test_purposes_are_coordinates_of_an_opened_bank(bank: Path) -> None:
 
 
 def test_the_nearest_sentence_is_itself(bank: Path) -> None:
-    first, *others = neighbours(bank, "The film was terrible today.", 5, "en")
+    first, *others = neighbours(bank, "The film was terrible today.", 5, Model.load(name="en"))
     assert (first.distance, first.sentence) == (0.0, "The film was terrible today.")
     assert [one.distance for one in others] == sorted(one.distance for one in others)
 

@@ -89,9 +89,11 @@ def test_columns_of_pandas_may_have_any_labels(
             r"column: a table was given; name the column, one of `id`, `body`, `who`",
         ),
         (pl.LazyFrame(ROWS), "body", r"frame\.collect\(\)"),
-        (ROWS["body"], "body", r"is for tables; give the column itself"),
+        (ROWS["body"], "body", r"column body: names a column, and texts is a list, which has none"),
+        (ROWS, "body", r"texts: a dict; give a list of strings"),
+        (5, None, r"texts: an int; give a list of strings"),
         (ROWS, None, r"a dict; give a list of strings"),
-        (["a", float("nan")], None, r"text 2: `values` is missing \(NaN\); drop it, or give ''"),
+        (["a", float("nan")], None, r"text 2: `texts` is missing \(NaN\); drop it, or give ''"),
         (pd.DataFrame(ROWS), "id", r"text 1: `id` holds a number, not text"),
     ],
 )

@@ -1,11 +1,13 @@
 """Linkage of a release: what is said of it, and the limit that refuses one."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from lexveil import Model, privatize
-from lexveil.accounting.linkage import NOT_MEASURED
+from lexveil.accounting.linkage import NOT_MEASURED, SENTENCES_NOT_MEASURED
+from lexveil.artifacts.sentence_banks import BankLevel
 from lexveil.errors import LexveilError
 from lexveil.privatization.linkage import linkage_of
 from lexveil.privatization.looking.inspect import inspect
@@ -16,8 +18,8 @@ from tests.tasks.changing import change_params
 TEXTS = ["The waiter was rude, but the soup was good.", "We will come again."]
 
 
-def linkage(**options: object) -> str:
-    model = Model.load(name="en")
+def linkage(name: str = "en", **options: object) -> str:
+    model = Model.load(name=name)
     return linkage_of(resolve_settings(Request(**options), model), model).sentence
 
 
@@ -32,6 +34,38 @@ def test_an_epsilon_of_ones_own_is_found_by_structure() -> None:
 
 def test_other_fates_of_tokens_were_not_measured() -> None:
     assert linkage(epsilon=1, stopwords="perturb") == NOT_MEASURED
+
+
+def test_the_bank_that_ships_has_what_was_measured_of_it() -> None:
+    assert "in fewer than 1 of 100 cases" in linkage(strategy="S5")
+    assert "in 3 of 100 cases" in linkage("en+sentiment=3", strategy="S5", sentences=8)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("en", {"epsilon": 7.0}),
+        ("en", {"sentences": 8}),
+        ("en", {"unit": "sentence"}),
+        ("en+sentiment=2", {}),
+    ],
+)
+def test_what_was_not_measured_of_a_bank_is_no_expectation(
+    name: str, options: dict[str, object]
+) -> None:
+    assert linkage(name, strategy="S5", **options) == SENTENCES_NOT_MEASURED
+
+
+@pytest.mark.parametrize(("epsilon", "found"), [(3.0, 0.04), (3.5, None)])
+def test_a_bank_says_what_its_levels_say_of_the_same_epsilon(
+    epsilon: float, found: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    level = BankLevel(level="strong", epsilon=3.0, linkage=0.04, content=0.05, rare=0.01)
+    opened = SimpleNamespace(card=SimpleNamespace(levels=[level]))
+    monkeypatch.setattr("lexveil.privatization.linkage.open_wanted", lambda *_: opened)
+    request = Request(strategy="S5", bank="of mine", epsilon=epsilon)
+    model = Model.load(name="en")
+    assert linkage_of(resolve_settings(request, model), model).largest == found
 
 
 def test_a_record_says_it() -> None:

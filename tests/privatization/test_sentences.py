@@ -24,7 +24,7 @@ from lexveil.embeddings.sentences import SentenceSpace
 from lexveil.errors import RequestError
 from lexveil.mechanisms.sentence_draws import SentenceDraws
 from lexveil.privatization.engine import sentences as engine
-from lexveil.privatization.engine.sentences import WORDS_OF_A_SENTENCE, cut
+from lexveil.privatization.engine.sentences import LONGEST, cut
 from lexveil.privatization.settings import PER_TEXT
 from lexveil.recovery import bank_levels
 from lexveil.text.encode import encode
@@ -117,10 +117,7 @@ def test_the_record_states_both_bounds(bank: Path) -> None:
     assert one.guarantee.formula == "Pr[M(D)=y] <= exp(Σ ε·d(s_i,s'_i))·Pr[M(D')=y]"
     assert "any two texts with the same number of sentences" in one.guarantee.statement.lower()
     assert one.guarantee.not_covered == "Not covered: texts with another number of sentences."
-    assert (
-        one.sentences.longest == WORDS_OF_A_SENTENCE
-        and "number of sentences" in one.guarantee.because[0]
-    )
+    assert one.sentences.longest == LONGEST and "number of sentences" in one.guarantee.because[0]
 
 
 def test_an_experiment_claims_nothing_but_what_a_release_would(bank: Path) -> None:
@@ -151,10 +148,10 @@ def test_the_bound_holds_for_what_is_drawn(bank: Path) -> None:
 def test_a_text_draws_by_its_vector(bank: Path) -> None:
     """At a large epsilon a sentence of the bank comes out as itself, alone and in a text of it."""
     sentence = "The meal was terrible today."
-    done = privatize([sentence], bank, epsilon=2000.0, sentences=3)
+    done = privatize([sentence], bank, epsilon=2000.0, sentences=3, seed=1)
     assert written(done.values) == [[sentence] * 3]
     both = privatize(
-        [f"{sentence} The song was lovely here."], bank, epsilon=2000.0, unit="sentence"
+        [f"{sentence} The song was lovely here."], bank, epsilon=2000.0, unit="sentence", seed=1
     )
     assert written(both.values) == [[sentence, "The song was lovely here."]]
 
@@ -182,11 +179,11 @@ def test_neither_batches_nor_workers_change_an_experiment(
 
 
 def test_a_sentence_without_end_is_cut_at_a_public_length() -> None:
-    words = ["word"] * (2 * WORDS_OF_A_SENTENCE + 5)
+    words = ["word"] * (2 * LONGEST + 5)
     lexicon = Model.load(name="en").lexicon("S1")
     source = encode([" ".join(words), "One. Two."], lexicon)
     units, text_of, draws = cut(source, None)
-    assert np.diff(units.starts).tolist() == [WORDS_OF_A_SENTENCE, WORDS_OF_A_SENTENCE, 5, 2, 2]
+    assert np.diff(units.starts).tolist() == [LONGEST, LONGEST, 5, 2, 2]
     assert text_of.tolist() == [0, 0, 0, 1, 1] and draws.tolist() == [0, 1, 2, 3, 4]
 
 
@@ -488,3 +485,10 @@ def test_calibration_is_of_words(strategy: str, capsys: pytest.CaptureFixture[st
     asked = ("calibrate", "--recovery", 0.1, "--strategy", strategy, "--model", "en")
     assert run(*asked) == 2
     assert "there are S1, S2, S3, S4" in capsys.readouterr().err
+
+
+def test_an_inspection_speaks_of_sentences(bank: Path, here: Path) -> None:
+    Path("in.txt").write_text("The food was cold.\nWe left early.\n")
+    found = lexveil.inspect("in.txt", model="en", bank=str(bank), **HOW)
+    assert "2 texts, 8 sentences to be written in their place" in str(found)
+    assert "token" not in str(found) and "vocabulary" not in str(found)

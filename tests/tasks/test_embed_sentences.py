@@ -8,9 +8,9 @@ import pytest
 from lexveil import Model, RequestError, paths
 from lexveil.accounting.linkage import CANDIDATES
 from lexveil.artifacts import sentence_banks
+from lexveil.artifacts.bank_neighbours import neighbours
 from lexveil.artifacts.default_bank import bank_of
 from lexveil.artifacts.sentence_banks import open_bank, read_card
-from lexveil.data.sentence_banks import neighbours
 from lexveil.recovery import bank_levels
 from lexveil.runtime.tables import write_json
 from tasks import collect_sentences, embed_sentences
@@ -42,7 +42,7 @@ def test_a_bank_is_of_the_sentences_of_the_sample(with_bank: Path) -> None:
     assert bank.card.sentences == len(pq.read_table(paths.SENTENCES))
     assert [source.name for source in bank.card.sources] == ["artifacts/corpus/sample.parquet"]
     assert bank.vectors.shape[1] == model.embedding("S3").vectors.shape[1]
-    assert neighbours(paths.BANK, bank.texts[3], 1, "own")[0].sentence == bank.texts[3]
+    assert neighbours(paths.BANK, bank.texts[3], 1, model)[0].sentence == bank.texts[3]
 
 
 def test_the_stages_give_the_same_bytes_twice(with_bank: Path) -> None:

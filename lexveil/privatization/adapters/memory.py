@@ -45,9 +45,10 @@ KINDS = (
     "or a datasets.Dataset"
 )
 Label = str | int | tuple[Any, ...]  # of a column; all but str of pandas alone
-SPANS = "spans"  # what messages call those that are given
+TEXTS = "texts"  # what messages call those that are given
+SPANS = "spans"  # and what was found in them
 SMALL_FLOATS = ("float16", "float32")  # types of which Python's own number is another one
-SMALL_TABLE = 2**20  # characters below which worker processes cost more than they save
+SMALL = 2**20  # characters below which worker processes cost more than they save
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -118,12 +119,14 @@ def privatize(
     named: dict[str, Any] = {"column": column, "subjects": subjects, SPANS: spans}
     replaced: Callable[[list[str | None]], Any] | None = None
     if frame is None:
+        texts = column_list(values, TEXTS)
         for role, value in named.items():
             if isinstance(value, str):
                 raise RequestError(
-                    f"{role}: the name of a column is for tables; give the column itself"
+                    f"{role} {value}: names a column, and {TEXTS} is a "
+                    f"{type(values).__name__}, which has none; give a table of pandas, Polars or "
+                    f"Arrow, or {_instead(role)}"
                 )
-        texts = column_list(values, "values")
     else:
         for role, value in named.items():
             if role == "column" or frame.is_label(value):
@@ -139,7 +142,7 @@ def privatize(
     if frame is not None:
         rewritten = [column, *([spans] if frame.is_label(spans) else [])]
         others = [str(label) for label in frame.columns if label not in rewritten]
-    called = "values" if column is None else str(column)
+    called = TEXTS if column is None else str(column)
     source = Texts(texts, subjects=who, spans=found, name=called, others=others)
     done = privatize_texts(
         source, checked, workers=request.workers, on_exhausted=request.on_exhausted, watch=watch
@@ -152,6 +155,11 @@ def privatize(
     return replace(done, values=table)
 
 
+def _instead(role: str) -> str:
+    """Return what to give in place of the name of a column."""
+    return "leave column out" if role == "column" else f"one of {role} for each text"
+
+
 @dataclass(frozen=True, slots=True)
 class Texts:
     """Texts in memory, with whom each is about and what was found in each, if that is said."""
@@ -159,7 +167,7 @@ class Texts:
     texts: Sequence[Any]
     subjects: Sequence[Any] | None = None
     spans: Sequence[Any] | None = None
-    name: str = "values"  # what messages call the texts
+    name: str = TEXTS  # what messages call the texts
     others: Sequence[str] | None = None  # the other columns of their table
 
 
@@ -180,7 +188,7 @@ def privatize_texts(
     chunks = list(whole_chunks(texts))
     if workers is None:
         size = sum(len(text) for chunk in chunks for (text,) in chunk.texts if text is not None)
-        workers = 1 if size < SMALL_TABLE else model.configuration.machine.workers
+        workers = 1 if size < SMALL else model.configuration.machine.workers
     others = None if texts.others is None else tuple(texts.others)
     source = RowSource(lambda _: iter(chunks), ("text",), others)
     ledger = ledger_of(model.project, on_exhausted)
@@ -354,7 +362,8 @@ def column_list(values: Any, name: str) -> list[Any]:
         ]
     if hasattr(values, "to_list"):  # polars
         return list(values.to_list())
-    raise RequestError(f"{name}: a {type(values).__name__}; give {KINDS}")
+    kind = type(values).__name__
+    raise RequestError(f"{name}: {'an' if kind[0] in 'aeiou' else 'a'} {kind}; give {KINDS}")
 
 
 def aligned(column: Any, values: Any, role: str) -> Any:

@@ -161,7 +161,11 @@ class WordEngine(Engine):
     """
 
     def __init__(self, settings: Settings, model: Model) -> None:
-        assert settings.sentences is None
+        if settings.sentences is not None:
+            raise RequestError(
+                f"strategy {settings.strategy} writes sentences and has no words to look at here; "
+                "rewrite by `lexveil privatize` or lexveil.privatize"
+            )
         self.settings = settings
         self.model = model
         self.lexicon = model.lexicon(settings.strategy)

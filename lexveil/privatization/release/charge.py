@@ -120,6 +120,7 @@ class LedgerCharge(Charge):
     finals: Sequence[Path]
     options: ChargeOptions = field(default_factory=ChargeOptions)
     reserved: Reservation | None = None
+    budget: DocumentBudget | None = None
     near: NearCollisions = field(default_factory=NearCollisions)
     has_subjects: bool = False
 
@@ -138,6 +139,7 @@ class LedgerCharge(Charge):
         """Reserve what the rows cost. Without any word in the input the budget is 0, and so are all
         costs.
         """
+        self.budget = budget
         partials = (
             [partial for partial, _ in self.outputs.all_names(self.finals)]
             if self.outputs.target
@@ -153,7 +155,7 @@ class LedgerCharge(Charge):
         )
         if self.options.single_commit:
             self._tell()
-        self._tell_operator(self.reserved, budget.usual_text)
+        self._tell_operator(self.reserved, budget)
 
     def reserve_in_bulk(
         self, batches: Iterable[pa.RecordBatch], budget: DocumentBudget
@@ -164,11 +166,12 @@ class LedgerCharge(Charge):
         Args:
             batches: ``subject``, its key, and ``nano``, whole nano-epsilon; each subject once.
         """
+        self.budget = budget
         terms = (budget.total or 1.0, self._limit, self.params.on_exhausted)
         reserved = self.reserved = self.release.reserve_in_bulk(
             batches, *terms, usual=budget.usual or 1.0
         )
-        self._tell_operator(reserved, budget.usual_text)
+        self._tell_operator(reserved, budget)
         return (batch.column("subject").to_pylist() for batch in reserved.withheld_subjects())
 
     @property
@@ -177,18 +180,23 @@ class LedgerCharge(Charge):
         cap = self.params.cap
         return "own" if cap is None else None if cap == "unlimited" else cap
 
-    def _tell_operator(self, reserved: Reservation, usual_text: str) -> None:
+    def _tell_operator(self, reserved: Reservation, budget: DocumentBudget) -> None:
         if reserved.is_new_cap and self.cap is not None:
+            longest = budget.longest(self.cap)
+            withheld = ""
+            if longest is not None:
+                withheld = f"; a row of more than {longest:,} perturbed tokens is withheld"
             LOG.warning(
                 f"the ledger has a cap from now on: {self.cap:g} epsilon of one subject over "
-                f"all releases, enough for {TIMES} of {usual_text}. To change it: `lexveil ledger "
-                "cap N --because TEXT`, or lexveil.toml: ledger.cap (a number, or unlimited)"
+                f"all releases, enough for {TIMES} of {budget.usual_text}{withheld}. To change it: "
+                "`lexveil ledger cap N --because TEXT`, or lexveil.toml: ledger.cap (a number, or "
+                "unlimited)"
             )
         if self.options.tells_operator and (n_before := reserved.n_charged - reserved.n_new):
             LOG.warning(
                 f"private to the operator: {n_before:,} of {reserved.n_charged:,} {self.unit} "
-                "were charged before, and "
-                "what they spend adds up: `lexveil ledger show`"
+                "were charged before, and what they spend adds up: `lexveil ledger show`. What is "
+                "said of a reader is of one output: two outputs of a text tell more of it than one"
             )
         if self.options.tells_operator and (n_near := self.near.count()):
             LOG.warning(
@@ -241,7 +249,13 @@ class LedgerCharge(Charge):
             subjects_charged_before=reserved.n_charged - reserved.n_new,
             epsilon_charged=reserved.total / NANO,
             largest_balance=reserved.largest_balance / NANO,
+            longest_row=self._longest_row(),
         )
+
+    def _longest_row(self) -> int | None:
+        if self.budget is None or self.cap is None:
+            return None
+        return self.budget.longest(self.cap)
 
     def spend(self) -> None:
         """Spend it, durably."""

@@ -67,14 +67,14 @@ class Shown:
         rows: the texts of the file, which are private.
         file: the name of the file.
         column: the text column of the file.
-        command: writes the command for a release; takes the request, file, column and the name of
+        command: writes the command for a release; takes the request, file, columns and the name of
             the model.
     """
 
     rows: Sequence[Row] = ()
     file: str = "FILE"
     column: str | None = None
-    command: Callable[[RewriteRequest, str, str | None, str | None], str] = lambda *_: ""
+    command: Callable[[RewriteRequest, str, Sequence[str], str | None], str] = lambda *_: ""
 
     def row(self, text: str) -> Row:
         """Return the row in which a text stands; a text that is in none of the rows is in a file of
@@ -169,7 +169,10 @@ class Pages:
             is_row=self.shown.row(form.text) in self.shown.rows,
             refused=drawing.refused if drawing.is_decided else None,
             command=self.shown.command(
-                form.request, self.shown.file, self.shown.column, self._model(form)
+                form.request,
+                self.shown.file,
+                [self.shown.column] if self.shown.column else [],
+                self._model(form),
             ),
             table=min(TABLE, len(drawing.tokens)),
         )
@@ -184,23 +187,15 @@ class Pages:
         """Show the share of words that a best-informed reader is expected to name at the largest
         epsilon of a token.
         """
-        drawing = await self._drawn(request, form)
-        epsilons = drawing.epsilons
+        epsilons = (await self._drawn(request, form)).epsilons
         if epsilons is None:
-            return self._html("expected", epsilon=None, linkage=None)
-        if drawing.settings.sentences is not None:
-            name = self._model(form)
-            asked = self._asked(form)
-            linkage = await self.readers.take(request, lambda: readers.linkage_said(name, asked))
-            return self._html("expected", epsilon=epsilons[1], linkage=linkage)
+            return self._html("expected", epsilon=None)
         try:
             of_level = (epsilons[1], form.request.level)
             expected = await self._ask(request, readers.expected_shares, form, *of_level)
         except LexveilError as error:
-            return self._html("expected", epsilon=epsilons[1], linkage=None, failed=str(error))
-        return self._html(
-            "expected", epsilon=epsilons[1], linkage=None, failed=None, expected=expected
-        )
+            return self._html("expected", epsilon=epsilons[1], failed=str(error))
+        return self._html("expected", epsilon=epsilons[1], failed=None, expected=expected)
 
     async def release(self, request: Request, form: Form) -> Response:
         """Whether the text would be refused as a release, where that takes long to say."""
