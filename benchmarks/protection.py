@@ -51,7 +51,7 @@ from lexveil.recovery.calibration import recovered
 from lexveil.recovery.context import ContextualAdversary
 from lexveil.recovery.counted_words import NEVER
 from lexveil.recovery.measured import GUESSES, READERS
-from lexveil.recovery.public_words import WORDS, PublicWords
+from lexveil.recovery.public_words import WORDS_OF_A_BAND, PublicWords
 from lexveil.recovery.seen_tokens import SeenTokens, written_before
 from lexveil.recovery.shares import Expected, Share, by_band
 from lexveil.recovery.stored_curve import SHIPPED
@@ -253,7 +253,7 @@ class Measuring:
         """Return the shares of content words and of rare words that calibration expects the
         adversaries by word and by context to name.
         """
-        sample = self.public.sample("calibration", WORDS)
+        sample = self.public.sample("calibration", WORDS_OF_A_BAND)
         _, guesses = self.public.read(sample, epsilon, "calibration")
         named = [by_band(guess == sample.ids, sample.bands) for guess in guesses]
         found = [Expected(epsilon, shares, shares, sample.mass) for shares in named]

@@ -235,7 +235,7 @@ def _quick_meaning(
     """Estimate the meaning of an epsilon from few words, once for all tests that are about
     something else.
     """
-    monkeypatch.setattr("lexveil.recovery.public_words.WORDS", 30)
+    monkeypatch.setattr("lexveil.recovery.public_words.WORDS_OF_A_BAND", 30)
     monkeypatch.setattr("lexveil.recovery.estimate.DRAWS", 256)
     monkeypatch.setattr(
         "lexveil.artifacts.project.Project.recovery", tmp_path_factory.getbasetemp() / "figures"

@@ -148,7 +148,7 @@ class SameAnswers:
         patch.setattr(StoredCurve, "meaning", aside)
         patch.setattr(Project, "recovery", cast(Path, Project.recovery) / "same answers")
         # chunks end within the first rows, and differ
-        patch.setattr("lexveil.formats.chunks.CHARACTERS", 60)
+        patch.setattr("lexveil.formats.chunks.CHARACTERS_OF_A_CHUNK", 60)
 
     def restart(self) -> None:
         self.given, self.names = 0, itertools.count(1)

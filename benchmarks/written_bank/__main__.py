@@ -88,7 +88,7 @@ def choose(options: argparse.Namespace) -> None:
     """Choose sentences and write them with their card."""
     # the libraries of a project, which a machine that only writes need not have
     from benchmarks.written_bank.choosing import chosen
-    from lexveil.artifacts.default_bank import SENTENCES, WRITTEN_CARD, WrittenCard
+    from lexveil.artifacts.default_bank import SENTENCES_FILE, WRITTEN_CARD, WrittenCard
     from lexveil.data.sentence_choice import Choice
     from lexveil.runtime.hashes import sha256
     from lexveil.runtime.tables import atomic_directory, write_json, write_table
@@ -97,7 +97,7 @@ def choose(options: argparse.Namespace) -> None:
     for reason, n in found.left_out.items():
         print(f"{n:,} {reason}", file=sys.stderr)
     with atomic_directory(options.output) as folder:
-        write_table(found.table, folder / SENTENCES)
+        write_table(found.table, folder / SENTENCES_FILE)
         about = Choice(seed=options.seed).described("en")
         card = WrittenCard.model_validate(
             about
@@ -111,7 +111,7 @@ def choose(options: argparse.Namespace) -> None:
                 "top": TOP,
                 "least": LEAST,
                 "sentences": len(found.table),
-                "sha256": sha256(folder / SENTENCES),
+                "sha256": sha256(folder / SENTENCES_FILE),
             }
         )
         write_json(card.to_dict(), folder / WRITTEN_CARD)

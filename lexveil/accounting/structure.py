@@ -20,7 +20,7 @@ from lexveil.text.languages import DEFAULT
 from lexveil.types import Flags, Floats, Ids
 
 PER_TEXT = 10  # replacements of each text
-BATCH = 2000  # changed texts cut at a time
+TEXTS_AT_A_TIME = 2000  # changed texts cut at a time
 Z = 1.959963984540054  # normal quantile of a 95 % interval
 
 
@@ -153,10 +153,16 @@ def measure(
         )
     before = encode(replacements.texts, lexicon)
     flags = []
-    for start in range(0, len(replacements.copies), BATCH):
-        after = encode(replacements.copies[start : start + BATCH], lexicon)
+    for start in range(0, len(replacements.copies), TEXTS_AT_A_TIME):
+        after = encode(replacements.copies[start : start + TEXTS_AT_A_TIME], lexicon)
         flags.append(
-            _compared(before, after, replacements.text_of[start : start + BATCH], policy, strategy)
+            _compared(
+                before,
+                after,
+                replacements.text_of[start : start + TEXTS_AT_A_TIME],
+                policy,
+                strategy,
+            )
         )
     number, cuts, pattern, epsilon, kept = np.concatenate(flags, axis=1)
     return StructureChange(

@@ -12,7 +12,7 @@ from lexveil.runtime.stage import Progress
 from lexveil.text.encode import Lexicon, TokenClass, encode
 from lexveil.types import Ids
 
-BATCH = 5_000  # texts segmented at once, which bounds memory
+TEXTS_AT_A_TIME = 5_000  # texts segmented at once, which bounds memory
 
 LexiconOf = Callable[[str], Lexicon]
 SCHEMA = pa.schema(
@@ -50,7 +50,7 @@ def text_words(
     for segmentation in segmentations:
         # one lexicon at a time: with a large corpus each takes much memory
         lexicon = lexicon_of(segmentation)
-        for batch in texts.to_batches(max_chunksize=BATCH):
+        for batch in texts.to_batches(max_chunksize=TEXTS_AT_A_TIME):
             columns: dict[str, object] = {
                 name: batch.column(name) for name in ("dataset", "doc_id", "field")
             }

@@ -40,7 +40,7 @@ SHIPPED = "shipped"  # the name of the packaged bank
 WRITTEN = paths.MODELS / "written"
 WRITTEN_CARD = "written.json"
 WRITTEN_LINKAGE = "linkage.json"  # by `python -m benchmarks.sentences --packaged --figures`
-SENTENCES = "sentences.parquet"
+SENTENCES_FILE = "sentences.parquet"
 NOTHING = np.zeros(0, dtype=np.int64)
 
 
@@ -199,7 +199,7 @@ def written_bank(model: Model) -> Path:
         RequestError: if the packaged sentences are not those of their card.
     """
     card = read_written_card()
-    file = WRITTEN / SENTENCES
+    file = WRITTEN / SENTENCES_FILE
     if not file.is_file() or sha256(file) != card.sha256:
         raise RequestError(f"{file}: is not what its card says it is; install Lexveil again")
     base = without_purposes(model)

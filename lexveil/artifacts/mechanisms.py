@@ -14,7 +14,7 @@ from lexveil.accounting.budgets import Policy
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts.model_source import ModelSource
 from lexveil.artifacts.neighborhoods import (
-    BLOCK,
+    LISTS_AT_A_TIME,
     MappedTable,
     add_lists,
     cache_folder,
@@ -144,7 +144,10 @@ class Prepared:
             return False
         n_words = self.mechanism.size
         if n_tokens is not None:
-            n_words = min(n_words, int(n_tokens / np.log(max(n_words, 3))) // BLOCK * BLOCK)
+            n_words = min(
+                n_words,
+                int(n_tokens / np.log(max(n_words, 3))) // LISTS_AT_A_TIME * LISTS_AT_A_TIME,
+            )
         n_there = len(near.table)
         if n_words <= n_there:
             return False

@@ -31,7 +31,7 @@ FORMAT = 1
 META = "meta.json"
 NEAR = "near.npy"
 DISTANCES = "distances.npy"
-BLOCK = 4096  # number of lists in a block
+LISTS_AT_A_TIME = 4096  # number of lists in a block
 
 
 @dataclass(frozen=True)
@@ -120,8 +120,8 @@ def add_lists(
                 for name in (NEAR, DISTANCES)
             )
             first = json.loads((folder / META).read_bytes())["listed"]
-            for start in range(first, min(n_words, len(vectors)), BLOCK):
-                end = min(start + BLOCK, n_words, len(vectors))
+            for start in range(first, min(n_words, len(vectors)), LISTS_AT_A_TIME):
+                end = min(start + LISTS_AT_A_TIME, n_words, len(vectors))
                 made = nearest_words(vectors, np.arange(start, end))
                 near[start:end] = made.ids
                 distances[start:end] = made.distances

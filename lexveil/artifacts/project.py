@@ -26,7 +26,7 @@ NO_PROJECT = (
     "%s is ignored: this folder is no project, since it has neither dvc.yaml nor artifacts/; "
     "`lexveil init DIR` makes one"
 )
-SEED = 20261  # seed of experiments outside a project, as in the params.yaml that ships
+DEFAULT_SEED = 20261  # seed of experiments outside a project, as in the params.yaml that ships
 # Paths in the user's data folder: the folder has nothing else, so names are short, and nothing in
 # it is committed.
 LEDGER = "ledger"
@@ -85,7 +85,9 @@ class Project:
         configuration = Configuration().changed(
             ledger={"folder": LEDGER, "anchor": ANCHOR}, machine={"temp_directory": WORK}
         )
-        return cls(paths.user_data(), parse_params({"seed": SEED}), configuration, is_project=False)
+        return cls(
+            paths.user_data(), parse_params({"seed": DEFAULT_SEED}), configuration, is_project=False
+        )
 
     def path(self, relative: Path | str) -> Path:
         """Return a path inside the folder, for a relative path of the settings or of

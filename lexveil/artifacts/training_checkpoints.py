@@ -21,7 +21,7 @@ from lexveil.runtime.tables import atomic_directory
 LOG = logger(__name__)
 
 FORMAT = 1  # version of the checkpoint format; older checkpoints are ignored
-SENTENCES = 2000  # sentences of the corpus on which the loss is measured
+MEASURED_SENTENCES = 2000  # sentences of the corpus on which the loss is measured
 ARRAYS = ("vectors", "output_vectors", "generator_key")
 
 
@@ -140,7 +140,7 @@ def resumed_training(
         str(corpus),
         settings,
         base=base,
-        sentences=some_sentences(corpus, SENTENCES),
+        sentences=some_sentences(corpus, MEASURED_SENTENCES),
         resume=state,
         on_start=on_start,
         on_epoch=on_epoch,

@@ -19,7 +19,7 @@ from lexveil.embeddings.bigrams import Bigrams
 from lexveil.mechanisms.base import PublicCounts
 from lexveil.types import Floats, Ids
 
-BLOCK = 20_000_000  # distances in memory at a time
+DISTANCES_AT_A_TIME = 20_000_000  # distances in memory at a time
 TREE = 8  # dimensions up to which a tree finds the nearest word faster than a matrix product
 ON_LISTS = ("diffractor_geometric", "diffractor_tem")
 IN_CONTEXT = "tem_context"
@@ -114,7 +114,7 @@ class AuditedSpace:
         squares = (self.vectors**2).sum(axis=1)
         out = np.empty((len(points), k), dtype=np.int64)
         far = np.empty((len(points), k))
-        step = max(1, BLOCK // self.size)
+        step = max(1, DISTANCES_AT_A_TIME // self.size)
         for start in range(0, len(points), step):
             some = points[start : start + step]
             measured = squares - 2 * some @ self.vectors.T

@@ -21,7 +21,7 @@ LogPmf = Callable[[Ids], Floats]
 
 RELATIVE = 1e-9  # a loss may exceed its claim by this share: the rounding of distances and of ε
 ROUNDING = 256 * 2.0**-52  # rounding, relative to the logarithms that are subtracted
-BLOCK = 32  # inputs compared with each other at a time
+INPUTS_AT_A_TIME = 32  # inputs compared with each other at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +78,11 @@ def exact_audit(log_pmf: LogPmf, ids: Ids, distances: Distances, epsilon: float)
     pair = None
     output = None
     n_pairs = 0
-    for start in range(0, len(ids), BLOCK):
-        first = ids[start : start + BLOCK]
+    for start in range(0, len(ids), INPUTS_AT_A_TIME):
+        first = ids[start : start + INPUTS_AT_A_TIME]
         left = _pmf_rows(log_pmf, first)
-        for begin in range(start, len(ids), BLOCK):
-            second = ids[begin : begin + BLOCK]
+        for begin in range(start, len(ids), INPUTS_AT_A_TIME):
+            second = ids[begin : begin + INPUTS_AT_A_TIME]
             right = left if begin == start else _pmf_rows(log_pmf, second)
             claim = epsilon * distances(first, second)
             size = max(_largest(left), _largest(right))

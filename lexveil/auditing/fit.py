@@ -18,7 +18,7 @@ from scipy.stats import binom, chi2, gamma, kstest, norm
 
 from lexveil.types import Floats, Ids
 
-LEAST = 10.0  # expected draws of an event, and of its complement
+LEAST_EXPECTED_DRAWS = 10.0  # expected draws of an event, and of its complement
 SINGLE = 64  # words that are events of their own
 FACTORS = (1.01, 1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0)
 POWER = 0.9
@@ -92,8 +92,8 @@ class ClaimedDraws:
 
 
 def events(order: Ids, mass: Floats, n: int) -> list[Ids]:
-    """Return the sets of the k likeliest words, and single words that are expected ``LEAST`` times
-    and not always.
+    """Return the sets of the k likeliest words, and single words that are expected
+    ``LEAST_EXPECTED_DRAWS`` times and not always.
     """
     w = len(order)
     ends = sorted(
@@ -103,7 +103,9 @@ def events(order: Ids, mass: Floats, n: int) -> list[Ids]:
     single = [order[i : i + 1] for i in range(min(SINGLE, w))]
     # What is rare is tested too: that it comes too often shows however seldom it should.
     return [order[:end] for end in ends if 0 < end < w] + [
-        some for some in single if LEAST <= n * float(mass[some].sum()) <= n - LEAST
+        some
+        for some in single
+        if LEAST_EXPECTED_DRAWS <= n * float(mass[some].sum()) <= n - LEAST_EXPECTED_DRAWS
     ]
 
 

@@ -36,7 +36,7 @@ from lexveil.auditing.toy_project import (
     documents,
     make,
 )
-from lexveil.formats.chunks import ROWS
+from lexveil.formats.chunks import ROWS_OF_A_CHUNK
 from lexveil.ledger.statement import subject, summary
 from lexveil.logs import quiet
 from lexveil.runtime.stage import Progress
@@ -44,7 +44,7 @@ from lexveil.types import Floats, Ids
 
 SAME = 4  # documents of one repeated word at the start of each batch
 BATCHES = 6  # minimum number of batches of a release by several processes
-LEAST = 40  # minimum number of rows of each other document
+LEAST_ROWS = 40  # minimum number of rows of each other document
 ASKED = 20  # number of subjects whose balance is read from the ledger
 ROUNDING = 2e-9  # charges are rounded up to nano-epsilons; allowance for each document
 RELATIVE = 1e-9  # relative tolerance of a sum of ε that are rounded down
@@ -134,7 +134,7 @@ def _releases(
     halves: dict[str, Document] = {
         name: ((word[0],) * (REPEATED // 2),) * 2 for name, (word,) in same.items()
     }
-    n = max(LEAST, request.samples // 10)
+    n = max(LEAST_ROWS, request.samples // 10)
     columns = {**two_columns, **halves}
     budget = WORDS_PER_TEXT * request.epsilon
     names = _arranged(one_column, same, n, rng)
@@ -147,18 +147,18 @@ def _releases(
 
     with quiet():
         keep("in memory", releasing.in_memory({**one_column, **same}, names, budget))
-        few = _arranged(two_columns, same, max(LEAST, n // 2), rng)
+        few = _arranged(two_columns, same, max(LEAST_ROWS, n // 2), rng)
         keep(
             f"file at ε = {other:.4g}", releasing.of_files(columns, few, WORDS_PER_TEXT * other, 1)
         )
         if request.workers > 1:
             # Enough batches that no process finishes all of them before another has started.
             many = [
-                names[row % len(names)] if row % ROWS >= SAME else "same"
-                for row in range(BATCHES * ROWS + 10)
+                names[row % len(names)] if row % ROWS_OF_A_CHUNK >= SAME else "same"
+                for row in range(BATCHES * ROWS_OF_A_CHUNK + 10)
             ]
             keep("file, processes", releasing.of_files(columns, many, budget, request.workers))
-        arranged = _arranged(one_column, {}, max(LEAST, n // 4), rng)
+        arranged = _arranged(one_column, {}, max(LEAST_ROWS, n // 4), rng)
         keep("consistent", releasing.in_memory(one_column, arranged, budget, consistent=True))
         for run in ("again", "and again"):
             keep(run, releasing.in_memory(same, list(same) * SAME, budget))
@@ -175,7 +175,7 @@ def _arranged(
     rows = [name for name in varied for _ in range(n)]
     rng.shuffle(rows)
     head = [name for name in same for _ in range(SAME)]
-    step = ROWS - len(head)
+    step = ROWS_OF_A_CHUNK - len(head)
     return [
         name for start in range(0, len(rows), step) for name in (*head, *rows[start : start + step])
     ]
@@ -317,7 +317,7 @@ def distributions(
                 elif fate.action == "sample":
                     sampled[before].append(column[column >= 0])
     joined = {kind: np.concatenate(parts) for kind, parts in drawn.items()}
-    joined = {kind: codes for kind, codes in joined.items() if len(codes) >= LEAST}
+    joined = {kind: codes for kind, codes in joined.items() if len(codes) >= LEAST_ROWS}
     found = fit(joined, claim, release.budget / WORDS_PER_TEXT, error / 2, rng, with_power=True)
     chance = 1.0
     for before, parts in sampled.items():

@@ -33,7 +33,7 @@ from lexveil.runtime.hashes import SHORT, sha256
 from lexveil.runtime.tables import write_json
 from lexveil.types import Floats, Ids
 
-WORDS = "amber birch cedar ember flint grove heron ivory juniper kelp lotus maple far".split()
+TOY_WORDS = "amber birch cedar ember flint grove heron ivory juniper kelp lotus maple far".split()
 UNLISTED = "quartz"  # in the embedding, in no list
 LISTED = ("birch", "cedar", "maple", "harbor")  # as sensitive
 MORE = ("and", "17", "42")  # words where classes have shares of the budget: two of each class
@@ -224,7 +224,7 @@ def toy_words(*, has_pairs: bool, has_shares: bool, n_crowd: int) -> ToyWords:
         pair = [SCREENED_PAIR] if has_pairs else SCREENED_PAIR.split("_")
         screened = [*SCREENED[:-1], *pair]
     crowded, crowded_places = crowd(n_crowd)
-    words = [*WORDS, *collocated, "the", *shared, *screened, *crowded, UNLISTED]
+    words = [*TOY_WORDS, *collocated, "the", *shared, *screened, *crowded, UNLISTED]
     at = [
         *COLLOCATED_AT,
         *SHARED_AT[: len(shared)],

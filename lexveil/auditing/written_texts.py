@@ -38,8 +38,8 @@ from lexveil.auditing.toy_project import (
     PAIR,
     SCREENED,
     SCREENED_PAIR,
+    TOY_WORDS,
     TRIPLE,
-    WORDS,
     Document,
     TokenFate,
     Tokens,
@@ -53,15 +53,15 @@ from lexveil.types import Floats, Ids
 # words of the crowd, and those of them that texts have
 CROWD = 2500
 SOURCES = 250
-BLOCK = 26  # tokens, of all kinds
+TOKENS_OF_A_BLOCK = 26  # tokens, of all kinds
 LONG = 200  # blocks of a long text: more tokens than noise is drawn for at a time
 TOKENS = 3.5  # for each draw of a word of a toy
 LOW = 0.001  # ε on lists, whose unit is one place: of a larger one most words stay where they are
 EDGES = np.array([*2.0 ** np.arange(-13, 0), *1 - 2.0 ** np.arange(-2, -14, -1)])  # of scores
 LETTERS = 8  # beyond which a word is long
 FAR_ON = 4096  # tokens before, in a text
-LEAST = 50  # tokens of a group that is tested
-ROWS = 1000  # tokens whose laws are computed at a time
+LEAST_TOKENS = 50  # tokens of a group that is tested
+LAWS_AT_A_TIME = 1000  # tokens whose laws are computed at a time
 # shares of tokens, for the power
 COPIED = 1 / np.array([100, 200, 300, 400, 500, 600, 700, 800, 900, 1000, 1500, 2000, 5000])
 CROWDED = "from a word of the crowd"
@@ -133,8 +133,8 @@ def _releases(
     differ, and with them the noise of an experiment.
     """
     toy = releasing.toy
-    size = epsilon * BLOCK
-    n = max(6, n_tokens // (5 * BLOCK))
+    size = epsilon * TOKENS_OF_A_BLOCK
+    n = max(6, n_tokens // (5 * TOKENS_OF_A_BLOCK))
 
     def texts(count: int, blocks: int, columns: int = 1) -> tuple[dict[str, Document], list[str]]:
         documents = {
@@ -168,7 +168,7 @@ def _text(toy: ToyProject, blocks: int, rng: np.random.Generator) -> Tokens:
     screened = [word for word in SCREENED if word in toy.number]
     kinds: list[tuple[Sequence[str], int]] = [
         (toy.crowd[:: CROWD // SOURCES], 15),
-        (WORDS, 2),
+        (TOY_WORDS, 2),
         (UNKNOWN, 2),
     ]
     kinds.append((screened, 1))
@@ -343,8 +343,8 @@ def _scores(tokens: Sequence[WrittenToken], law: Law, rng: np.random.Generator) 
     for some in alike.values():
         token = tokens[some[0]]
         rank = law.nearness(token.fate)
-        for start in range(0, len(some), ROWS):
-            rows = np.array(some[start : start + ROWS])
+        for start in range(0, len(some), LAWS_AT_A_TIME):
+            rows = np.array(some[start : start + LAWS_AT_A_TIME])
             if law.claim.closed:
                 _score(scores, law, token, rank, rows, codes[rows], rng)
             else:
@@ -434,7 +434,7 @@ def written_audit(
 
 def _strata(tokens: Sequence[WrittenToken]) -> tuple[list[str], list[Ids]]:
     """Tokens of the crowd, all tokens, those of each group, and those of two groups, if they are
-    ``LEAST`` or more; with names.
+    ``LEAST_TOKENS`` or more; with names.
     """
     groups = sorted(frozenset[str]().union(*(token.groups for token in tokens)))
     member = np.array([[group in token.groups for group in groups] for token in tokens])
@@ -443,7 +443,7 @@ def _strata(tokens: Sequence[WrittenToken]) -> tuple[list[str], list[Ids]]:
     members[0] = np.flatnonzero(member[:, groups.index(CROWDED)])
     for first, second in combinations_with_replacement(range(len(groups)), 2):
         rows = np.flatnonzero(member[:, first] & member[:, second])
-        if len(rows) >= LEAST:
+        if len(rows) >= LEAST_TOKENS:
             names.append(", ".join(dict.fromkeys([groups[first], groups[second]])))
             members.append(rows)
     return names, members

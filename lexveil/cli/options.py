@@ -15,6 +15,7 @@ from lexveil.errors import RequestError, option
 from lexveil.parameters import OneOf, with_purposes
 from lexveil.request import (
     NUMBER,
+    SENTENCES,
     FileRequest,
     Options,
     Request,
@@ -155,7 +156,9 @@ def command_of(request: Request, file: str, columns: Sequence[str], model: str |
     """
     parts = ["lexveil", "privatize", file, "-o", "OUT"]
     always = ("protection", "mechanism", "strategy")
-    for name, value in request.model_copy(update={"protection": request.level}):
+    # of sentences a level that nobody asked for may be none that the bank has
+    level = request.protection if request.strategy == SENTENCES else request.level
+    for name, value in request.model_copy(update={"protection": level}):
         if value is True:
             parts.append(option_name(name))
         elif value is not None and (

@@ -14,7 +14,7 @@ from lexveil.runtime import duckdb_session
 
 MIN_COUNT = 2  # least count of a pair: most rarer pairs occur by chance
 SOME = 2**24  # approximate bytes of lines per batch for DuckDB
-SENTENCES = pa.schema([("line", pa.string())])
+LINES = pa.schema([("line", pa.string())])
 
 
 def count_bigrams(
@@ -28,7 +28,7 @@ def count_bigrams(
         "number": pa.array(range(len(tokens)), pa.int32()),
     }
     with duckdb_session.session(machine) as con:
-        con.register("sentences", pa.RecordBatchReader.from_batches(SENTENCES, sentences(lines)))
+        con.register("sentences", pa.RecordBatchReader.from_batches(LINES, sentences(lines)))
         con.register("vocabulary", pa.table(numbers))
         query = duckdb_session.text("collocations/adjacent_tokens")
         pairs = con.sql(query, params={"min_count": MIN_COUNT, "most": most}).to_arrow_table()
@@ -41,5 +41,5 @@ def sentences(lines: Path) -> Iterator[pa.RecordBatch]:
     with lines.open("rb") as source:
         while some := source.readlines(SOME):
             yield pa.record_batch(
-                [pa.array([line[:-1].decode("utf-8") for line in some], pa.string())], SENTENCES
+                [pa.array([line[:-1].decode("utf-8") for line in some], pa.string())], LINES
             )

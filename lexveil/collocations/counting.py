@@ -40,7 +40,7 @@ MAX_WORDS = 2**21  # a trigram's key packs three word numbers into 63 bits
 LAST_KEY = 2**63 - 1
 SHARD_TOKENS = 2**22  # approximate tokens of a shard; fewer if the memory limit requires it
 TOKEN_BYTES = 128  # memory that counting a token takes, at most
-ROWS = 2**18  # rows of a row group of the output, which is also the batch of scoring
+ROWS_OF_A_GROUP = 2**18  # rows of a row group of the output, which is also the batch of scoring
 # rows of a row group of a shard's counts: reading a range of keys reads about one group too many
 SHARD_ROWS = 2**15
 ROW_BYTES = 6  # bytes of a counted n-gram in the file of a shard
@@ -275,7 +275,9 @@ def count(
                 duckdb_session.view(con, "counted", *files)
                 query = f"collocations/merge_{name}"
                 file = folder / f"{name}.parquet"
-                rows = duckdb_session.materialize_parts(con, query, file, ranges, group_rows=ROWS)
+                rows = duckdb_session.materialize_parts(
+                    con, query, file, ranges, group_rows=ROWS_OF_A_GROUP
+                )
             totals[f"n_{name}"] = rows
             LOG.info(f"counted {name}: {rows:,} occur at least {min_count} times")
     return totals | {"n_words": table.num_rows}

@@ -53,11 +53,11 @@ ENCODING = {
 }
 
 GROUP = 10_240  # documents of a row group of sample.parquet, which is read as a whole
-BATCH = 5_120  # documents of a shard, at most; also one row group of tokens.parquet
+DOCUMENTS_OF_A_BATCH = 5_120  # documents of a shard, at most; also one row group of tokens.parquet
 BATCH_BYTES = 16_000_000  # bytes of text of a shard, at most, unless a single document is larger
 # bytes of a document's line in a shard: DuckDB's default limit, and the greatest limit set here
 OBJECT_BYTES = (2**24, 2**27)
-SMALL = 300_000  # documents below which starting worker processes costs more than it saves
+SMALL_CORPUS = 300_000  # documents below which starting worker processes costs more than it saves
 
 
 def sources_of(corpus: Path, weights: dict[str, float]) -> dict[str, list[Path]]:
@@ -231,10 +231,10 @@ def shards_of(sample_file: Path, folder: Path, language: str) -> Iterator[Docume
     """
     number = 0
     for batch in pq.ParquetFile(sample_file).iter_batches(
-        batch_size=BATCH, columns=["doc_id", "text"]
+        batch_size=DOCUMENTS_OF_A_BATCH, columns=["doc_id", "text"]
     ):
-        # At the edge of a row group, BATCH rows may come as several batches; the same file always
-        # gives the same batches.
+        # At the edge of a row group, DOCUMENTS_OF_A_BATCH rows may come as several batches; the
+        # same file always gives the same batches.
         ends = np.cumsum(
             pc.binary_length(batch.column("text")).fill_null(0).to_numpy(zero_copy_only=False)
         )
@@ -271,7 +271,7 @@ def tokenize_shards(
 
     progress = Progress("tokenize", total, "documents")
     for done in ordered_map(
-        tokenize_shard, missing(), machine if total > SMALL else machine.alone()
+        tokenize_shard, missing(), machine if total > SMALL_CORPUS else machine.alone()
     ):
         progress.advance(*done)
     if kept:
@@ -333,7 +333,7 @@ def tokenize(
     n_bytes = sum(text.row_group(group).total_byte_size for group in range(text.num_row_groups))
     code = ["lexveil.collocations.sampling", "lexveil.text"]
     with kept_work(
-        machine, "sample_corpus", code, [sample_file], BATCH, BATCH_BYTES, language
+        machine, "sample_corpus", code, [sample_file], DOCUMENTS_OF_A_BATCH, BATCH_BYTES, language
     ) as work:
         # Two copies of four bytes per token; a token takes five to six bytes of English text, and
         # at least one byte of any text.

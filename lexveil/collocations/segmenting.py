@@ -22,7 +22,7 @@ from lexveil.text.collocation_index import Collocations
 from lexveil.text.segment import segment, write_lines
 from lexveil.types import Ids
 
-BATCH = 50_000  # sentences cut at a time; bounds memory, changes nothing else
+SENTENCES_AT_A_TIME = 50_000  # sentences cut at a time; bounds memory, changes nothing else
 
 
 class Cut(NamedTuple):
@@ -57,7 +57,9 @@ class Segmenter:
         written = []
         totals = np.zeros(4, dtype=np.int64)
         pmi_bits = []
-        for batch in source.iter_batches(batch_size=BATCH, row_groups=[group], columns=["ids"]):
+        for batch in source.iter_batches(
+            batch_size=SENTENCES_AT_A_TIME, row_groups=[group], columns=["ids"]
+        ):
             lists = batch.column("ids")
             ids = lists.flatten().to_numpy()
             offsets = np.concatenate(

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from lexveil.collocations.adjacent_tokens import SENTENCES, sentences
+from lexveil.collocations.adjacent_tokens import LINES, sentences
 from lexveil.config import MachineParams
 from lexveil.runtime import duckdb_session
 from lexveil.types import Counts
@@ -27,7 +27,7 @@ def count_tokens(
         The V tokens by falling count, and (V,) the count of each.
     """
     with duckdb_session.session(machine) as con:
-        con.register("sentences", pa.RecordBatchReader.from_batches(SENTENCES, sentences(lines)))
+        con.register("sentences", pa.RecordBatchReader.from_batches(LINES, sentences(lines)))
         query = duckdb_session.text("collocations/token_counts")
         values = {"min_count": min_count, "plain_copy": plain_copy}
         counted = con.sql(query, params=values).to_arrow_table()

@@ -40,8 +40,8 @@ PAIRS = ("both", "first")  # texts of a pair that are rewritten
 OTHERS = ("doc_id", "split", "text_b", "label", "attribute")
 
 # limits of a row group; they are fixed, so that the same rows give the same bytes
-ROWS = 16_384
-CHARACTERS = 2**24
+ROWS_AT_A_TIME = 16_384
+CHARACTERS_AT_A_TIME = 2**24
 
 
 def made_id(dataset: str, number: int) -> str:
@@ -85,7 +85,7 @@ def _groups(rows: Iterable[dict[str, str | None]]) -> Iterator[list[dict[str, st
     for row in rows:
         group.append(row)
         characters += len(row["text"] or "") + len(row["text_b"] or "")
-        if len(group) >= ROWS or characters >= CHARACTERS:
+        if len(group) >= ROWS_AT_A_TIME or characters >= CHARACTERS_AT_A_TIME:
             yield group
             group = []
             characters = 0

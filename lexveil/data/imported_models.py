@@ -46,7 +46,7 @@ MAX_WORDS = 50_000
 # largest number of tokens with exact orders; more tokens use approximate neighbours
 EXACT_UP_TO = 8 * EXACT_BELOW
 # seed for the starts of orders and for replaced words: the same file gives the same model
-SEED = 0
+PUBLIC_SEED = 0
 ENGLISH = "en"
 LEE_CORPUS = (
     "350 English news articles of 2000 and 2001 (the Lee corpus of gensim), not "
@@ -116,7 +116,7 @@ def import_vectors(file: Path, wanted: Import, folder: Path, progress: Progress)
     vectors = rows.astype(np.float32) * scales[:, None]  # as a reader of the model gets them
     search: Search = "exact" if len(vectors) <= EXACT_UP_TO else "pynndescent"
     orders = two_orders(
-        WordSpace(space.tokens, vectors, space.counts), search, SEED, "import", progress
+        WordSpace(space.tokens, vectors, space.counts), search, PUBLIC_SEED, "import", progress
     )
     structure = measured_on_news(space.tokens, pmi) if wanted.language == ENGLISH else {}
     card = _card(file, wanted, model, has_structure=bool(structure))
@@ -267,9 +267,9 @@ def measured_on_news(tokens: Sequence[str], pmi: Floats) -> dict[str, MeasuredSt
         *sorted(zip(tokens_of_texts.words.to_pylist(), counts, strict=True)), strict=True
     )
     replacements = Replacements(
-        texts, words, np.array(frequencies), stream(SEED, "import", "structure")
+        texts, words, np.array(frequencies), stream(PUBLIC_SEED, "import", "structure")
     )
-    params = parse_params({"seed": SEED})
+    params = parse_params({"seed": PUBLIC_SEED})
     return {
         one.segmentation: measured(one, replacements, params, LEE_CORPUS)
         for one in lexicons_of(tokens, pmi, ENGLISH)

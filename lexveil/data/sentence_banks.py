@@ -20,10 +20,10 @@ from lexveil.artifacts.sentence_banks import (
 )
 from lexveil.data.public_sentences import PublicTexts, TextSample, choose
 from lexveil.data.sentence_choice import (
+    DEFAULT_SEED,
     LEAST_KNOWN,
     LEAST_WORDS,
     MOST_WORDS,
-    SEED,
     SIZE,
     Choice,
 )
@@ -58,7 +58,7 @@ class BankOptions:
     model: str | None = None
     text_column: str = "text"
     size: int = SIZE
-    seed: int = SEED
+    seed: int = DEFAULT_SEED
     is_public: bool = False
     screen: str = DEFAULT
 

@@ -12,7 +12,7 @@ LEAST_WORDS = 3
 MOST_WORDS = 25
 LEAST_KNOWN = 0.95
 SIZE = 100_000
-SEED = 1  # of the choice, unless another is given
+DEFAULT_SEED = 1  # of the choice, unless another is given
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class Choice:
 
     most_words: int = MOST_WORDS
     size: int = SIZE
-    seed: int = SEED
+    seed: int = DEFAULT_SEED
     screen: str = DEFAULT
 
     def parts(self, language: str) -> tuple[str, ...]:

@@ -45,7 +45,7 @@ LONGEST_COLLOCATION = 3  # words
 
 LINE_LIMIT = 2**20  # bytes
 WORD_LIMIT = 2000  # bytes; a longer one means that the file is damaged
-BATCH = 4096  # rows of Parquet read at once
+ROWS_AT_A_TIME = 4096  # rows of Parquet read at once
 DIMENSIONS = (2, 4096)
 
 
@@ -319,7 +319,7 @@ def _parquet(path: Path) -> tuple[VectorFile, Iterator[Entry]]:
     first = next(table.iter_batches(1, columns=["vector"])).column(0)[0].as_py()
     file = VectorFile(path, "parquet", len(first or ()))
     columns = [name for name in ("word", "vector", "count") if name in kinds]
-    return file, _table_rows(file, table.iter_batches(BATCH, columns=columns))
+    return file, _table_rows(file, table.iter_batches(ROWS_AT_A_TIME, columns=columns))
 
 
 def _is_vector(kind: pa.DataType | None) -> bool:

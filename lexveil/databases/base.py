@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from lexveil.databases.address import Address
 
 QUERY = "the query"  # name of a query's rows in messages
-BATCH = 2_000  # rows in memory at once
+ROWS_AT_A_TIME = 2_000  # rows in memory at once
 LOCK_SECONDS = 30  # timeout of a lock, unless the client's own settings have one
 Types = Mapping[str, str]  # the database's type names by column
 RECORDS = "lexveil_records"  # table of the privacy records of written tables
@@ -161,5 +161,5 @@ def spool_query(address: Address, sql: str, out: Path | IO[bytes]) -> Mapping[st
         # Do not compress it: the file is read twice and then removed.
         with pq.ParquetWriter(out, rows.schema, compression="none", use_dictionary=False) as writer:
             for batch in rows.batches:
-                writer.write_batch(batch, row_group_size=BATCH)
+                writer.write_batch(batch, row_group_size=ROWS_AT_A_TIME)
     return rows.kinds

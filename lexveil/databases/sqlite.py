@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from lexveil.databases.address import Address
 from lexveil.databases.base import (
-    BATCH,
     LOCK_SECONDS,
     QUERY,
+    ROWS_AT_A_TIME,
     OpenDatabase,
     Rows,
     Types,
@@ -60,7 +60,7 @@ class Sqlite(OpenDatabase):
         return Rows(schema, self._batches(cursor, schema), {})
 
     def _batches(self, cursor: sqlite3.Cursor, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        while values := cursor.fetchmany(BATCH):
+        while values := cursor.fetchmany(ROWS_AT_A_TIME):
             columns = zip(*values, strict=True)
             arrays = [
                 pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lexveil.databases.address import Address
-from lexveil.databases.base import BATCH, RECORDS, OpenDatabase, connected, quoted
+from lexveil.databases.base import RECORDS, ROWS_AT_A_TIME, OpenDatabase, connected, quoted
 from lexveil.errors import LexveilError, RequestError, option
 from lexveil.formats.messages import name
 
@@ -92,7 +92,9 @@ class DatabaseTable:
         """
         rows.seek(0)
         file = pq.ParquetFile(rows, pre_buffer=False)  # otherwise it keeps everything in memory
-        batches = pa.RecordBatchReader.from_batches(file.schema_arrow, file.iter_batches(BATCH))
+        batches = pa.RecordBatchReader.from_batches(
+            file.schema_arrow, file.iter_batches(ROWS_AT_A_TIME)
+        )
         columns = batches.schema.names
         try:
             with connected(

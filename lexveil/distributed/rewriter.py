@@ -38,7 +38,7 @@ from lexveil.artifacts.purpose_files import find_purpose
 from lexveil.config import MechanismParams
 from lexveil.errors import LexveilError, RequestError, option
 from lexveil.formats.arrow_tables import ArrowRows
-from lexveil.formats.chunks import CHARACTERS, TEXT_LIMIT, is_text, rewritten_type
+from lexveil.formats.chunks import CHARACTERS_OF_A_CHUNK, TEXT_LIMIT, is_text, rewritten_type
 from lexveil.formats.messages import name, names
 from lexveil.formats.values import exact_values, plain_value
 from lexveil.ledger.amounts import costs
@@ -289,7 +289,7 @@ class Rewriter:
 
     def _rewritten(self, texts: ArrowRows) -> RewrittenChunk:
         worker = replace(self._engine().worker(self.columns), log=())
-        parts = _batch(texts).parts(CHARACTERS)
+        parts = _batch(texts).parts(CHARACTERS_OF_A_CHUNK)
         marks = [*[None] * (len(parts) - 1), True]
         rewritten = (worker.rewrite(part, self.budget) for part in parts)
         return next(merge_chunks(zip(marks, rewritten, strict=True)))[1]
@@ -298,7 +298,7 @@ class Rewriter:
         """(n_rows,) nano-epsilon of each, and tokens that pay."""
         engine = self._engine()
         worker = engine.worker(self.columns)
-        counted = [worker.count(part) for part in _batch(texts).parts(CHARACTERS)]
+        counted = [worker.count(part) for part in _batch(texts).parts(CHARACTERS_OF_A_CHUNK)]
         for part in counted:
             if part.without_spaces is not None:
                 _, column, script = part.without_spaces

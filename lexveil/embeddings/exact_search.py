@@ -139,11 +139,11 @@ class ExactSearch:
         self._asked += n
         if self._asked >= SCREEN_QUERIES and self._asked * self.vectors.size >= SCREEN_WORK:
             from lexveil.embeddings.kernels.dot import processor_kind
-            from lexveil.embeddings.kernels.screen import LONGEST
+            from lexveil.embeddings.kernels.screen import LONGEST_DISTANCE
             from lexveil.embeddings.screen import WIDEST, Screen
 
             kind = processor_kind()
-            if kind >= 0 and self.vectors.shape[1] <= WIDEST and self._longest < LONGEST:
+            if kind >= 0 and self.vectors.shape[1] <= WIDEST and self._longest < LONGEST_DISTANCE:
                 self._screen = Screen(self.vectors, kind)
 
     def _by_products(self, queries: Queries, k: int) -> tuple[Rows, Distances]:

@@ -10,7 +10,7 @@ from lexveil.embeddings.exact_search import pair_distances
 from lexveil.embeddings.neighborhoods import Near
 from lexveil.types import Floats, Vectors
 
-BLOCK = 512
+WORDS_AT_A_TIME = 512
 PROBES = 4  # words from which the first guess at the largest distance is measured
 
 
@@ -37,7 +37,10 @@ def largest_distance(vectors: Vectors) -> float:
     """
     middle = vectors.mean(axis=0, dtype=np.float64)
     radius = np.concatenate(
-        [_lengths(vectors[at : at + BLOCK] - middle) for at in range(0, len(vectors), BLOCK)]
+        [
+            _lengths(vectors[at : at + WORDS_AT_A_TIME] - middle)
+            for at in range(0, len(vectors), WORDS_AT_A_TIME)
+        ]
     )
     # Farthest first. A lower bound, which is the distance of a real pair, rules out most words.
     order = np.argsort(-radius, kind="stable")
@@ -47,18 +50,24 @@ def largest_distance(vectors: Vectors) -> float:
     for _ in range(PROBES):
         probe = vectors[int(farthest)].astype(np.float64)
         away = np.concatenate(
-            [_lengths(vectors[at : at + BLOCK] - probe) for at in range(0, len(vectors), BLOCK)]
+            [
+                _lengths(vectors[at : at + WORDS_AT_A_TIME] - probe)
+                for at in range(0, len(vectors), WORDS_AT_A_TIME)
+            ]
         )
         farthest = away.argmax()
         best = max(best, float(away[farthest]))
-    for start in range(0, len(order), BLOCK):
+    for start in range(0, len(order), WORDS_AT_A_TIME):
         if radius[start] * 2 < best:
             break
         # Later words only: pairs with earlier words have been compared already.
         end = int(np.searchsorted(-radius, radius[start] - best, side="right"))
-        block = vectors[order[start : start + BLOCK]].astype(np.float64) - middle
-        for first in range(start, end, BLOCK):
-            others = vectors[order[first : min(first + BLOCK, end)]].astype(np.float64) - middle
+        block = vectors[order[start : start + WORDS_AT_A_TIME]].astype(np.float64) - middle
+        for first in range(start, end, WORDS_AT_A_TIME):
+            others = (
+                vectors[order[first : min(first + WORDS_AT_A_TIME, end)]].astype(np.float64)
+                - middle
+            )
             # |a - b|² by a product, which loses some digits, finds the pair; the distance of the
             # pair is then measured directly.
             squared = -2 * (block @ others.T)

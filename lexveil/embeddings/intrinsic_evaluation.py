@@ -31,7 +31,7 @@ BANDS = (0, 1, 2, 5, 10, 20, 50, 100, 1000, 10_000)
 # in lengths of the random start: a vector that moved less is more chance than meaning
 HARDLY = 1.0
 ANALOGY_WORDS = 30_000  # the most frequent ones; as in word2vec's compute-accuracy
-BLOCK = 256
+WORDS_AT_A_TIME = 256
 SLACK = 4  # spare candidates, so that rounding of float32 does not decide
 
 
@@ -135,8 +135,8 @@ def analogies(space: WordSpace, sections: Mapping[str, Sequence[Question]]) -> d
             dtype=np.int64,
         ).reshape(-1, 4)
         correct = 0
-        for start in range(0, len(known), BLOCK):
-            a, b, c, answer = known[start : start + BLOCK].T
+        for start in range(0, len(known), WORDS_AT_A_TIME):
+            a, b, c, answer = known[start : start + WORDS_AT_A_TIME].T
             score = (unit[b] - unit[a] + unit[c]) @ unit.T
             for given in (a, b, c):
                 score[np.arange(len(score)), given] = -np.inf

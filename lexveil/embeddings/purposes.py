@@ -25,7 +25,7 @@ STEP = 2.0**-12  # of coordinates: coarser than what processors round in other w
 LIGHTEST = 0.01
 HEAVIEST = 10.0
 PENALTY = 5.0  # of the ridge regression; between 0.5 and 20 a scale hardly changes
-LEAST = 0.3  # a found score that is nearer to 0 is chance
+LEAST_SCORE = 0.3  # a found score that is nearer to 0 is chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +85,8 @@ def spread(space: WordSpace, known: Mapping[str, float]) -> dict[str, float]:
     """Predict the scores of more words from the known ones, by the positions of words in the space.
 
     The prediction is a ridge regression (Hoerl & Kennard 1970) of the known scores, 0 among them,
-    on unit vectors. Known words keep their score; predicted scores are drawn to 0 by ``LEAST``,
-    since most words are on no scale.
+    on unit vectors. Known words keep their score; predicted scores are drawn to 0 by
+    ``LEAST_SCORE``, since most words are on no scale.
 
     Returns:
         Scores that are not 0, to two places; collocations are left to their words.
@@ -99,7 +99,7 @@ def spread(space: WordSpace, known: Mapping[str, float]) -> dict[str, float]:
         of_known.T @ of_known + PENALTY * np.eye(unit.shape[1]), of_known.T @ scores
     )
     found = unit @ weights
-    drawn = np.sign(found) * np.maximum(np.abs(found) - LEAST, 0) / (1 - LEAST)
+    drawn = np.sign(found) * np.maximum(np.abs(found) - LEAST_SCORE, 0) / (1 - LEAST_SCORE)
     whole = dict(zip(space.tokens, np.clip(drawn, -1, 1).round(2).tolist(), strict=True)) | dict(
         known
     )

@@ -27,7 +27,7 @@ class Screen:
     """Screen of an exact search: its words, rounded to 8 bits. It takes about V·p bytes.
 
     Args:
-        vectors: (V, p) float32, V > 0, p up to ``WIDEST``, each shorter than ``LONGEST``.
+        vectors: (V, p) float32, V > 0, p up to ``WIDEST``, each shorter than ``LONGEST_DISTANCE``.
         kind: the instruction, by its index in ``KINDS``.
     """
 
@@ -113,7 +113,8 @@ class Screen:
             places=np.empty((n, ROOM), dtype=np.int64),
             highs=np.empty((n, ROOM)),
             counts=np.where(
-                (packed.lengths > kernels.SHORTEST_QUERY) & (packed.lengths < kernels.LONGEST),
+                (packed.lengths > kernels.SHORTEST_QUERY)
+                & (packed.lengths < kernels.LONGEST_DISTANCE),
                 0,
                 -1,
             ),

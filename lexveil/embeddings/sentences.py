@@ -21,7 +21,7 @@ from lexveil.embeddings.word_space import WordSpace
 from lexveil.types import Counts, Floats, Ids, Vectors
 
 SMOOTHING = 1e-3  # a: the frequency at which a token weighs half
-BLOCK = 4096  # tokens at a time, as far as units allow it
+TOKENS_AT_A_TIME = 4096  # tokens at a time, as far as units allow it
 # of which vectors are brought to length: float32 makes none of them longer than 1
 UNIT = 1 - 2.0**-20
 NOTHING = 1e-9  # of its length: what is left of a sum along the direction alone is rounding
@@ -202,12 +202,12 @@ def _lengths(vectors: Floats) -> Floats:
 
 
 def _blocks(starts: Ids) -> list[tuple[int, int]]:
-    """Ranges of units with about ``BLOCK`` tokens each."""
+    """Ranges of units with about ``TOKENS_AT_A_TIME`` tokens each."""
     blocks = []
     start = 0
     n_units = len(starts) - 1
     while start < n_units:
-        end = int(np.searchsorted(starts, starts[start] + BLOCK, side="right")) - 1
+        end = int(np.searchsorted(starts, starts[start] + TOKENS_AT_A_TIME, side="right")) - 1
         stop = min(max(end, start + 1), n_units)
         blocks.append((start, stop))
         start = stop

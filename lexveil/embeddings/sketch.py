@@ -12,12 +12,12 @@ import numpy as np
 from lexveil.types import Floats, Steps, Vectors
 
 COORDINATES = 31  # with the norm of the rest, one cache line per word
-STEPS = 32767  # steps of a coordinate on either side of 0
+STEPS_OF_A_COORDINATE = 32767  # steps of a coordinate on either side of 0
 # steps; more than the rounding error of 32 coordinates of two words (half a step each) and of the
 # float32 sum
 SLACK = 7.0
 MOMENT_WORDS = 2048  # words from which the directions of most variance are computed
-BLOCK = 4096  # words projected at a time
+WORDS_AT_A_TIME = 4096  # words projected at a time
 
 
 class Sketch:
@@ -35,13 +35,13 @@ class Sketch:
 
     def __init__(self, vectors: Vectors, norms: Floats) -> None:
         n_words, dimensions = vectors.shape
-        self.step = (norms.max(initial=0.0) or 1.0) / STEPS
+        self.step = (norms.max(initial=0.0) or 1.0) / STEPS_OF_A_COORDINATE
         k = min(COORDINATES, dimensions)
         some = vectors[:: max(1, n_words // MOMENT_WORDS)] / self.step
         directions = np.linalg.eigh(some.T @ some)[1][:, -k:]
         self.rows: Steps = np.zeros((n_words, COORDINATES + 1), dtype=np.int16)
-        for start in range(0, n_words, BLOCK):
-            block = slice(start, start + BLOCK)
+        for start in range(0, n_words, WORDS_AT_A_TIME):
+            block = slice(start, start + WORDS_AT_A_TIME)
             coordinates = (vectors[block] / self.step) @ directions
             left = (norms[block] / self.step) ** 2 - np.einsum("vk,vk->v", coordinates, coordinates)
             self.rows[block, :k] = np.rint(coordinates)

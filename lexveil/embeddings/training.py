@@ -33,7 +33,7 @@ from lexveil.types import Counts, Floats, Ids, Vectors
 PROBE = 4096  # examples on which the loss is measured
 EXAMPLES = 1024  # examples at a time; bounds memory
 NOISE_EXPONENT = 0.75  # Mikolov et al. 2013; gensim's default
-BLOCK = 4096  # rows of the initial vectors made at a time
+ROWS_AT_A_TIME = 4096  # rows of the initial vectors made at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,8 +322,8 @@ def displacement(vectors: Vectors, seed: int) -> npt.NDArray[np.float64]:
     """
     rng = np.random.default_rng(seed % 2**32)
     moved = np.empty(len(vectors))
-    for first in range(0, len(vectors), BLOCK):
-        block = vectors[first : first + BLOCK]
+    for first in range(0, len(vectors), ROWS_AT_A_TIME):
+        block = vectors[first : first + ROWS_AT_A_TIME]
         start = rng.random(block.shape, dtype=np.float32)
         start *= 2.0
         start -= 1.0

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from lexveil.text.encode import Lexicon, encode
 from lexveil.types import Floats, Vectors
 
-BLOCK = 4096  # texts at a time
+TEXTS_AT_A_TIME = 4096  # texts at a time
 
 
 class TfidfMean:
@@ -49,9 +49,9 @@ class TfidfMean:
         """
         made = cls(words, vectors, np.ones(len(words)))
         n_with = np.zeros(len(words), dtype=np.int64)
-        for start in range(0, len(texts), BLOCK):
+        for start in range(0, len(texts), TEXTS_AT_A_TIME):
             n_with += np.bincount(
-                made._counts(texts[start : start + BLOCK]).indices, minlength=len(words)
+                made._counts(texts[start : start + TEXTS_AT_A_TIME]).indices, minlength=len(words)
             )
         made.idf = np.log((1 + len(texts)) / (1 + n_with)) + 1
         return made
@@ -59,12 +59,14 @@ class TfidfMean:
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return the weighted mean vector of each text, in blocks of texts."""
         encoded = np.zeros((len(texts), self.vectors.shape[1]), dtype=np.float32)
-        for start in range(0, len(texts), BLOCK):
+        for start in range(0, len(texts), TEXTS_AT_A_TIME):
             # The weights have the vectors' type: a product of two types would copy all vectors for
             # every block.
-            weights = (self._counts(texts[start : start + BLOCK]) * self.idf).astype(np.float32)
+            weights = (self._counts(texts[start : start + TEXTS_AT_A_TIME]) * self.idf).astype(
+                np.float32
+            )
             total = weights.sum(axis=1)
-            encoded[start : start + BLOCK] = (
+            encoded[start : start + TEXTS_AT_A_TIME] = (
                 weights @ self.vectors / np.where(total > 0, total, 1)[:, None]
             )
         return encoded

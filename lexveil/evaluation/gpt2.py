@@ -12,7 +12,7 @@ from lexveil.evaluation.base import PerplexityScores
 from lexveil.evaluation.local_model import load, one_thread, read_model
 
 # tokens at a time: each has one float32 score per word, of which GPT-2 has 50,257
-BATCH = 2048
+TOKENS_OF_A_BATCH = 2048
 
 
 class Gpt2:
@@ -74,7 +74,7 @@ class Gpt2:
         windows.sort(key=lambda window: -len(window[1]))
         with one_thread():
             while windows:
-                n_windows = max(1, BATCH // len(windows[0][1]))
+                n_windows = max(1, TOKENS_OF_A_BATCH // len(windows[0][1]))
                 batch = windows[:n_windows]
                 windows = windows[n_windows:]
                 np.add.at(log_sum, [row for row, _, _ in batch], self._log_sums(batch))

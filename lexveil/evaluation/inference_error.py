@@ -21,7 +21,7 @@ from lexveil.mechanisms.deniability import draw_replacements
 from lexveil.mechanisms.registry import ClosedForm, Mechanism
 from lexveil.types import Floats, Ids
 
-BLOCK = 256  # words whose distributions are held at a time
+WORDS_AT_A_TIME = 256  # words whose distributions are held at a time
 
 
 class Tradeoff(NamedTuple):
@@ -59,8 +59,8 @@ def measure(
     seen = np.zeros(len(prior))
     guessed = np.zeros(len(prior))
     loss = 0.0
-    for start in range(0, len(prior), BLOCK):
-        ids = words[start : start + BLOCK]
+    for start in range(0, len(prior), WORDS_AT_A_TIME):
+        ids = words[start : start + WORDS_AT_A_TIME]
         joint = prior[ids, None] * np.exp(mechanism.log_pmf(ids, np.full(len(ids), epsilon)))
         seen += joint.sum(axis=0)
         guessed += np.square(joint).sum(axis=0)

@@ -16,7 +16,7 @@ from lexveil.evaluation.kneser_ney import BigramModel, KneserNey
 from lexveil.text.encode import tokenize
 from lexveil.types import Ids
 
-BLOCK = 2048  # texts at a time
+TEXTS_AT_A_TIME = 2048  # texts at a time
 
 
 class NgramModel:
@@ -52,8 +52,8 @@ class NgramModel:
         one prediction.
         """
         blocks = [
-            self._score(texts[start : start + BLOCK])
-            for start in range(0, max(len(texts), 1), BLOCK)
+            self._score(texts[start : start + TEXTS_AT_A_TIME])
+            for start in range(0, max(len(texts), 1), TEXTS_AT_A_TIME)
         ]
         return PerplexityScores(
             np.concatenate([block.log_sum for block in blocks]),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-DIGITS = 9  # decimals of written numbers: the last bits of a float are not meaningful
+DECIMALS = 9  # decimals of written numbers: the last bits of a float are not meaningful
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +70,17 @@ def mean_sd(values: Sequence[float]) -> dict[str, object]:
     """Return mean, sample standard deviation (None for a single value) and values of one score, as
     JSON values.
     """
-    each = [round(value, DIGITS) for value in values]
+    each = [round(value, DECIMALS) for value in values]
     return {
-        "mean": round(statistics.fmean(each), DIGITS),
-        "sd": round(statistics.stdev(each), DIGITS) if len(each) > 1 else None,
+        "mean": round(statistics.fmean(each), DECIMALS),
+        "sd": round(statistics.stdev(each), DECIMALS) if len(each) > 1 else None,
         "each": each,
     }
 
 
 def rounded(value: float) -> float | None:
     """Round a value for output; None for NaN, such as the deviation of a single value."""
-    return None if math.isnan(value) else round(value, DIGITS)
+    return None if math.isnan(value) else round(value, DECIMALS)
 
 
 def half_width(n: int) -> float:

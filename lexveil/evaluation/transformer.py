@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Self
 from lexveil.evaluation.base import SEPARATOR
 from lexveil.evaluation.local_model import load, load_transformers, one_thread, read_model
 
-LONGEST = 256  # tokens of a text, or of both texts of a pair
-BATCH = 8
+MOST_TOKENS = 256  # tokens of a text, or of both texts of a pair
+TEXTS_OF_A_BATCH = 8
 RATE = 5e-5
 EPOCHS = 1
 
@@ -65,8 +65,8 @@ class Transformer:
                 args=transformers.TrainingArguments(
                     output_dir=folder,
                     num_train_epochs=EPOCHS,
-                    per_device_train_batch_size=BATCH,
-                    per_device_eval_batch_size=BATCH,
+                    per_device_train_batch_size=TEXTS_OF_A_BATCH,
+                    per_device_eval_batch_size=TEXTS_OF_A_BATCH,
                     learning_rate=RATE,
                     seed=self.seed,
                     full_determinism=True,
@@ -94,6 +94,6 @@ class Transformer:
 
     def _encoded(self, texts: Sequence[str]) -> list[dict[str, object]]:
         """Return each text as model input; a text with SEPARATOR is a pair."""
-        longest = min(LONGEST, self._tokenizer.model_max_length)
+        longest = min(MOST_TOKENS, self._tokenizer.model_max_length)
         pairs = (text.split(f" {SEPARATOR} ", 1) for text in texts)
         return [dict(self._tokenizer(*pair, truncation=True, max_length=longest)) for pair in pairs]

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from lexveil.detectors.given import GivenSpans
     from lexveil.types import Flags
 
-ROWS = 2_000  # of a chunk, at most
+ROWS_OF_A_CHUNK = 2_000  # of a chunk, at most
 # of the texts of a chunk, after which it ends: a few seconds of the slowest mechanism
-CHARACTERS = 2**19
+CHARACTERS_OF_A_CHUNK = 2**19
 # cells of a chunk, after which it ends, where rows have any number of texts
 CELLS = 2**18
 # characters; a text is rewritten in one piece, and this bounds what that takes
@@ -109,7 +109,7 @@ def gather(rows: Iterable[ParsedRow], has_subjects: bool) -> Iterator[Chunk]:
         characters += sum(len(text) for text in row.texts if text is not None)
         widest = max(widest, len(row.texts))
         is_wide = row.counts is not None and len(gathered) * widest >= CELLS
-        if len(gathered) == ROWS or characters >= CHARACTERS or is_wide:
+        if len(gathered) == ROWS_OF_A_CHUNK or characters >= CHARACTERS_OF_A_CHUNK or is_wide:
             yield chunk()
             first = first + len(gathered)
             gathered = []

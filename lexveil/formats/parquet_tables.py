@@ -26,8 +26,8 @@ from lexveil.formats.messages import name, no_documents, require_distinct
 from lexveil.formats.values import exact_values
 
 # largest size of a row group that is written
-GROUP_ROWS = chunks.ROWS
-GROUP_CHARACTERS = chunks.CHARACTERS
+GROUP_ROWS = chunks.ROWS_OF_A_CHUNK
+GROUP_CHARACTERS = chunks.CHARACTERS_OF_A_CHUNK
 INT96 = "INT96"  # physical type of old timestamps, in nanoseconds
 BATCH_ROWS = 1024  # rows read at a time if no Parquet is written
 
@@ -83,8 +83,8 @@ def parquet_chunks(table: InputTable, request: TableRequest) -> Iterator[Chunk]:
                 f"{where}: {name(column)} is of type {_type_name(kind)}, not text; choose another"
             )
     _require_writable(file, request.rewritten, where)
-    exact = iter(()) if layout.exact is None else layout.exact.iter_batches(chunks.ROWS)
-    for number, batch in _batches(file, chunks.ROWS, None, where):
+    exact = iter(()) if layout.exact is None else layout.exact.iter_batches(chunks.ROWS_OF_A_CHUNK)
+    for number, batch in _batches(file, chunks.ROWS_OF_A_CHUNK, None, where):
         _require_microseconds(batch, next(exact, None), where)
         values = _python_rows(batch.select(request.columns), number, where)
         rows = (

@@ -62,7 +62,7 @@ IDS_SCHEMA = pa.schema(
     ]
 )
 WITHDRAWN_SCHEMA = pa.schema([("document", HASH)])
-BATCH = 2_000  # rows of texts in memory at once
+ROWS_AT_A_TIME = 2_000  # rows of texts in memory at once
 
 
 def document_hash(hasher: Hasher, document: str) -> bytes:
@@ -246,7 +246,7 @@ class Archive:
                     con,
                     "release/current",
                     self.folder / name,
-                    group_rows=BATCH,
+                    group_rows=ROWS_AT_A_TIME,
                     stamp=STAMP,
                     is_stamped=is_stamped,
                 )
@@ -322,5 +322,5 @@ def _take(file: Path, column: str, values: pa.Array) -> None:
         atomic_file(file) as partial,
         pq.ParquetWriter(partial, source.schema_arrow, **PARQUET) as writer,
     ):
-        for batch in source.iter_batches(batch_size=BATCH):
+        for batch in source.iter_batches(batch_size=ROWS_AT_A_TIME):
             writer.write_batch(batch.filter(pc.invert(pc.is_in(batch.column(column), values))))

@@ -22,7 +22,7 @@ from lexveil.errors import RequestError
 from lexveil.formats.messages import name
 from lexveil.inbox.archive import DOCUMENTS, HASH, IDS_SCHEMA, Archive, content_hash, document_hash
 from lexveil.inbox.report import ReleaseReport
-from lexveil.inbox.source import BATCH, Columns, gather, quoted, read_location
+from lexveil.inbox.source import ROWS_AT_A_TIME, Columns, gather, quoted, read_location
 from lexveil.ledger.subjects import Hasher
 from lexveil.runtime import duckdb_session
 
@@ -133,7 +133,7 @@ def _check_spans(con: duckdb.DuckDBPyConnection, columns: Columns) -> None:
         return
     inner = ", ".join(map(columns.inner, (columns.spans, *columns.texts)))
     batches = con.execute(f"select place, {inner} from chosen order by row")
-    while rows := batches.fetchmany(BATCH):
+    while rows := batches.fetchmany(ROWS_AT_A_TIME):
         for place, spans, *texts in rows:
             given_spans(spans, texts, columns.texts, f"{place}, {name(columns.spans)}")
 
@@ -184,7 +184,7 @@ def _write_selected(
     con.execute(
         f"copy (select {wanted} from named as names left join chosen using (row) order by "
         "position) "
-        f"to '{out}' (format parquet, compression zstd, row_group_size {BATCH})"
+        f"to '{out}' (format parquet, compression zstd, row_group_size {ROWS_AT_A_TIME})"
     )
 
 
@@ -221,7 +221,7 @@ def _hashes(file: Path, columns: Columns, hasher: Hasher) -> Iterator[pa.Table]:
     wanted = list(dict.fromkeys([columns.id, *columns.subjects, *columns.texts]))
     start = 0
     for batch in pq.ParquetFile(file, pre_buffer=False).iter_batches(
-        BATCH, columns=["place", "is_withdrawn", *map(columns.inner, wanted)]
+        ROWS_AT_A_TIME, columns=["place", "is_withdrawn", *map(columns.inner, wanted)]
     ):
         values = {column: batch.column(columns.inner(column)).to_pylist() for column in wanted}
         documents = values[columns.id]

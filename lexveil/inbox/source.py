@@ -31,7 +31,7 @@ WITHDRAWN = "withdrawn"  # column that marks withdrawn rows
 WITHDRAWN_IDS = "withdrawn.txt"  # file in an inbox with withdrawn ids
 # types of this column: SQLite has only 0 and 1, and no type for a column of nulls
 FLAGS = ("BOOLEAN", "INTEGER", "BIGINT", "VARCHAR")
-BATCH = 2_000  # rows in memory at once
+ROWS_AT_A_TIME = 2_000  # rows in memory at once
 DATABASE = "source"  # name of an attached database
 
 # Messages of these errors are about the query. Messages of other errors may contain a value, or an
@@ -104,7 +104,7 @@ def _inbox(folder: Path, columns: Columns, out: Path) -> set[str]:
     )
     with pq.ParquetWriter(out, schema, **PARQUET) as writer:
         rows = itertools.chain.from_iterable(_rows(source, columns) for source in _files(folder))
-        while batch := list(itertools.islice(rows, BATCH)):
+        while batch := list(itertools.islice(rows, ROWS_AT_A_TIME)):
             writer.write_table(pa.Table.from_pylist(batch, schema))
     if not listed.is_file():
         return set()

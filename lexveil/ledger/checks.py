@@ -26,7 +26,7 @@ TOUCHED = (
     "select number from releases where number >= $first or id in (select release from "
     "entries where seq >= $seq)"
 )
-LEAST = -(2**63)
+LEAST_INTEGER = -(2**63)
 WRONG = "its balance and what it paid differ by {0:g} epsilon"
 OVER_CAP = "a release brought it to {0:g} epsilon, above the cap of {1:g} then"
 EDITED = "its balance was edited: its keyed hash is another"
@@ -62,8 +62,8 @@ class _Scope:
 
     trusted: int = 0
     head: str = START
-    seq: int = LEAST
-    first: int = LEAST
+    seq: int = LEAST_INTEGER
+    first: int = LEAST_INTEGER
 
     @property
     def touched(self) -> dict[str, int]:
@@ -151,7 +151,7 @@ def _new_since(con: Connection, mark: Mark) -> _Scope | None:
     last = con.execute(
         f"select number from releases where id = ({begun})", (mark.entries,)
     ).fetchone()
-    return _Scope(mark.entries, mark.head, mark.entries + 1, last[0] + 1 if last else LEAST)
+    return _Scope(mark.entries, mark.head, mark.entries + 1, last[0] + 1 if last else LEAST_INTEGER)
 
 
 def _replay_all(

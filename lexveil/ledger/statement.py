@@ -21,7 +21,7 @@ from lexveil.ledger.database import text
 from lexveil.ledger.ledger import Ledger, Recovered
 from lexveil.runtime.tables import PARQUET, atomic_file
 
-BATCH = 100_000  # rows in memory at once
+ROWS_AT_A_TIME = 100_000  # rows in memory at once
 COLUMNS = {
     "subject": "string",
     "spent_nano": "int64",
@@ -237,7 +237,7 @@ def export(ledger: Ledger, target: Path | str) -> int:
     try:
         with _writer(target, names) as write, ledger.database.snapshot() as con:
             spent = con.stream(text("ledger/export"))
-            while rows := list(islice(spent, BATCH)):
+            while rows := list(islice(spent, ROWS_AT_A_TIME)):
                 write(
                     [
                         (subject.hex(), nano, nano / NANO, n_releases, key)[: len(names)]

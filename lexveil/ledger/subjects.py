@@ -11,7 +11,7 @@ from lexveil.errors import RequestError
 SALT_BYTES = 32
 # bytes of HMAC-SHA256: the chance of a collision among 10 million subjects is below 1e-24
 HASH_BYTES = 16
-BLOCK = 64  # bytes of a block of SHA-256
+BYTES_OF_A_BLOCK = 64  # bytes of a block of SHA-256
 
 
 class Hasher:
@@ -21,7 +21,7 @@ class Hasher:
 
     def __init__(self, salt: bytes) -> None:
         # Hash both pads once: each key then takes a third of the time of hmac.digest.
-        block = salt.ljust(BLOCK, b"\0")
+        block = salt.ljust(BYTES_OF_A_BLOCK, b"\0")
         self._inner = hashlib.sha256(bytes(byte ^ 0x36 for byte in block))
         self._outer = hashlib.sha256(bytes(byte ^ 0x5C for byte in block))
         self._balances = hashlib.blake2b(

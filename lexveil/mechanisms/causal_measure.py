@@ -17,7 +17,9 @@ from lexveil.types import Flags, Floats, Ids
 
 TEXTS = 128  # texts read side by side
 OPEN = 0.75  # share of unfinished texts at which finished ones are dropped from the batch
-LONGEST = 96  # tokens of a text that form one context; the next token starts a new context
+TOKENS_OF_A_CONTEXT = (
+    96  # tokens of a text that form one context; the next token starts a new context
+)
 # greatest number of pieces in a context: a kept word of many thousands would fill the memory
 PIECES = 500
 
@@ -60,8 +62,8 @@ class CausalMeasure:
 
     μ(y | c) = p(f(y) | c)·π(y): p is the model's probability of a first piece after c, f(y) the
     first piece of y, and π(y) the public share of y among the words that begin with that piece. c
-    is the text before in the same context, up to ``LONGEST`` tokens and ``PIECES`` pieces; at the
-    beginning it is empty.
+    is the text before in the same context, up to ``TOKENS_OF_A_CONTEXT`` tokens and ``PIECES``
+    pieces; at the beginning it is empty.
 
     Attributes:
         words: language model and tokens.
@@ -138,7 +140,7 @@ class CausalMeasure:
         cuts = [
             cut
             for start, stop in pairwise([*starts, len(course.is_first)])
-            for cut in range(start, stop, LONGEST)
+            for cut in range(start, stop, TOKENS_OF_A_CONTEXT)
         ]
         parts = [np.arange(start, stop) for start, stop in pairwise([*cuts, len(course.is_first)])]
         until = [

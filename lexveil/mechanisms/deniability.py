@@ -11,10 +11,12 @@ import numpy as np
 from lexveil.mechanisms.base import ClosedForm, Mechanism
 from lexveil.types import Floats, Ids
 
-WORDS = 100
-DRAWS = 100
-BLOCK = 64  # words at a time
-BATCH = 8  # whole distributions at a time: a few arrays of 8 x W float64, 6 MB each if W is 100,000
+SAMPLED_WORDS = 100
+DRAWS_OF_A_WORD = 100
+WORDS_AT_A_TIME = 64  # words at a time
+DISTRIBUTIONS_AT_A_TIME = (
+    8  # whole distributions at a time: a few arrays of 8 x W float64, 6 MB each if W is 100,000
+)
 
 
 def choose_words(n_words: int, size: int, rng: np.random.Generator) -> Ids:
@@ -33,11 +35,11 @@ def draw_replacements(
         ParameterError: if the mechanism refuses epsilon.
     """
     drawn = np.empty((len(ids), n_draws), dtype=np.int64)
-    for start in range(0, len(ids), BLOCK):
-        block = np.repeat(ids[start : start + BLOCK], n_draws)
+    for start in range(0, len(ids), WORDS_AT_A_TIME):
+        block = np.repeat(ids[start : start + WORDS_AT_A_TIME], n_draws)
         budgets = np.full(len(block), epsilon)
         replaced = mechanism.replace(block, budgets, mechanism.noise(budgets, rng))
-        drawn[start : start + BLOCK] = replaced.reshape(-1, n_draws)
+        drawn[start : start + WORDS_AT_A_TIME] = replaced.reshape(-1, n_draws)
     return drawn
 
 
@@ -62,18 +64,24 @@ def expectations(
     """
     unchanged = np.empty(len(ids))
     distinct = np.empty(len(ids))
-    for start in range(0, len(ids), BATCH):
-        block = ids[start : start + BATCH]
+    for start in range(0, len(ids), DISTRIBUTIONS_AT_A_TIME):
+        block = ids[start : start + DISTRIBUTIONS_AT_A_TIME]
         chance = np.minimum(np.exp(mechanism.log_pmf(block, np.full(len(block), epsilon))), 1.0)
-        unchanged[start : start + BATCH] = chance[np.arange(len(block)), block]
+        unchanged[start : start + DISTRIBUTIONS_AT_A_TIME] = chance[np.arange(len(block)), block]
         # for a certain output, log1p(-1) = -inf, which counts it once
         with np.errstate(divide="ignore"):
-            distinct[start : start + BATCH] = -np.expm1(n_draws * np.log1p(-chance)).sum(axis=1)
+            distinct[start : start + DISTRIBUTIONS_AT_A_TIME] = -np.expm1(
+                n_draws * np.log1p(-chance)
+            ).sum(axis=1)
     return unchanged, distinct
 
 
 def statistics(
-    mechanism: Mechanism, ids: Ids, epsilon: float, rng: np.random.Generator, n_draws: int = DRAWS
+    mechanism: Mechanism,
+    ids: Ids,
+    epsilon: float,
+    rng: np.random.Generator,
+    n_draws: int = DRAWS_OF_A_WORD,
 ) -> dict[str, object]:
     """Draw N_w and S_w of some words, and compute their expectations where the distribution has a
     closed form.

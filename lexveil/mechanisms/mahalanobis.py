@@ -12,7 +12,7 @@ from lexveil.mechanisms.madlib import Madlib
 from lexveil.parameters import Section
 from lexveil.types import Floats, Ids, Vectors
 
-BLOCK = 8192  # rows whose products are summed at a time
+ROWS_AT_A_TIME = 8192  # rows whose products are summed at a time
 
 
 class MahalanobisParameters(Section):
@@ -104,8 +104,8 @@ def scaled_covariance(vectors: Vectors) -> Floats:
     p = vectors.shape[1]
     mean = vectors.mean(axis=0, dtype=np.float64)
     summed = np.zeros((p, p))
-    for start in range(0, len(vectors), BLOCK):
-        centred = vectors[start : start + BLOCK] - mean
+    for start in range(0, len(vectors), ROWS_AT_A_TIME):
+        centred = vectors[start : start + ROWS_AT_A_TIME] - mean
         summed += centred.T @ centred
     trace = float(np.trace(summed))
     return summed * (p / trace) if trace > 0 else np.eye(p)

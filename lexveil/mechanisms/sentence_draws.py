@@ -25,8 +25,8 @@ EXACT = (
     2**24
 )  # whole numbers up to it, and so their sums and products up to it, are exact in float32
 BUCKETS = 2048  # of squared distances, at most
-BLOCK = 64  # sentences whose envelopes are added up
-PRODUCT = 128 * BLOCK  # sentences that are multiplied at a time
+SENTENCES_AT_A_TIME = 64  # sentences whose envelopes are added up
+PRODUCT = 128 * SENTENCES_AT_A_TIME  # sentences that are multiplied at a time
 QUERIES = 256  # at a time
 SLACK = 1e-9  # of a bound of the distance, far more than rounding
 
@@ -155,7 +155,15 @@ class SentenceDraws(TruncatedExponential):
 
         def sample(some: Draws, _: Ids) -> Ids:
             drawn: Ids = sampler.draw(
-                bank, asked, sums, BLOCK, tables, table_of, self.shift, some, self.bits
+                bank,
+                asked,
+                sums,
+                SENTENCES_AT_A_TIME,
+                tables,
+                table_of,
+                self.shift,
+                some,
+                self.bits,
             )
             return drawn
 
@@ -189,12 +197,14 @@ class SentenceDraws(TruncatedExponential):
         """(q, blocks) the envelopes of each block of sentences, added up."""
         from lexveil.mechanisms.kernels.sentence_draws import add_envelopes
 
-        sums = np.empty((len(queries.squares), -(-self.size // BLOCK)), dtype=np.int64)
+        sums = np.empty(
+            (len(queries.squares), -(-self.size // SENTENCES_AT_A_TIME)), dtype=np.int64
+        )
         bank = self._bank
         for start in range(0, self.size, PRODUCT):
             products = queries.vectors @ bank.vectors[start : start + PRODUCT].T
             of_bank = bank.squares[start : start + PRODUCT]
-            first = start // BLOCK
+            first = start // SENTENCES_AT_A_TIME
             add_envelopes(
                 products,
                 queries.squares,
@@ -202,8 +212,8 @@ class SentenceDraws(TruncatedExponential):
                 tables,
                 table_of,
                 self.shift,
-                BLOCK,
-                sums[:, first : first + PRODUCT // BLOCK],
+                SENTENCES_AT_A_TIME,
+                sums[:, first : first + PRODUCT // SENTENCES_AT_A_TIME],
             )
         return sums
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # greatest expected number of uniform proposals at which a token is drawn without its word's list
 UNIFORM = 16
 ATTEMPTS = 2048  # uniform proposals per token; an isolated word goes on with its near words
-BLOCK = 4096  # words at a time
+WORDS_AT_A_TIME = 4096  # words at a time
 MOST_HALVINGS = 62  # greatest number of halvings of a weight; each takes a bit of one stream word
 
 
@@ -219,8 +219,8 @@ def _typical_distances(vectors: Vectors, norms: Floats) -> Floats:
         return np.zeros(0)
     middle = vectors.mean(axis=0, dtype=np.float64)
     parts = [
-        vectors[start : start + BLOCK].astype(np.float64) @ middle
-        for start in range(0, len(vectors), BLOCK)
+        vectors[start : start + WORDS_AT_A_TIME].astype(np.float64) @ middle
+        for start in range(0, len(vectors), WORDS_AT_A_TIME)
     ]
     squares = norms**2 - 2 * np.concatenate(parts) + (norms**2).mean()
     typical: Floats = np.sqrt(np.maximum(squares, 0.0))

@@ -17,7 +17,7 @@ from lexveil.mechanisms.rejection import UNDECIDED, Draws
 from lexveil.types import Floats, Ids, Words
 
 LENGTH_BITS = 62  # bits of the total length of all envelopes
-DIGITS = 60  # decimal digits of exact decisions
+DIGITS_OF_DECISIONS = 60  # decimal digits of exact decisions
 FIRST_NONCE = 2  # first nonce of the streams of exact decisions; 0 and 1 are for proposals
 
 
@@ -138,7 +138,7 @@ def is_accepted(
         n_bytes += 8
         fraction = int.from_bytes(expand(key, n_bytes, nonce), "big")
         with decimal.localcontext() as context:
-            context.prec = DIGITS + 3 * n_bytes
+            context.prec = DIGITS_OF_DECISIONS + 3 * n_bytes
             power = -Decimal(half) * Decimal(distance)
             low = Decimal(position) + Decimal(fraction) / Decimal(2) ** (8 * n_bytes)
             high = Decimal(position) + Decimal(fraction + 1) / Decimal(2) ** (8 * n_bytes)

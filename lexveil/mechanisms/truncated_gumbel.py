@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lexveil.embeddings.neighborhoods import NearTable, Neighborhoods
 
 FLAT = 1000.0  # largest scale of the noise, in units of its range 2Δmax
-BLOCK = 2048  # tokens at a time
+TOKENS_AT_A_TIME = 2048  # tokens at a time
 
 
 class TruncatedGumbelParameters(Section):
@@ -154,8 +154,8 @@ class TruncatedGumbel(EuclideanMechanism):
         """
         b = self.scale(epsilon)[:, None]
         out = np.empty(len(ids), dtype=np.int64)
-        for start in range(0, len(ids), BLOCK):
-            rows = slice(start, start + BLOCK)
+        for start in range(0, len(ids), TOKENS_AT_A_TIME):
+            rows = slice(start, start + TOKENS_AT_A_TIME)
             # The last step is 1 up to rounding, and every uniform number is below 1.
             k = (
                 np.minimum(

@@ -18,7 +18,7 @@ from lexveil.parameters import Section
 from lexveil.types import Floats, Ids, Orders, Words
 
 CHUNK = 16_384  # tokens at a time, so that their data stay in the cache
-DIGITS = 70  # decimal digits beyond those of the uniform number
+MORE_DIGITS = 70  # decimal digits beyond those of the uniform number
 GUARD = 40  # of these digits, reserved for rounding errors
 
 
@@ -147,7 +147,7 @@ def settle(answer: Callable[[Decimal], int], words: Words, shift: int = 0) -> in
     more = 0
     while True:
         with decimal.localcontext() as context:
-            context.prec = int(bits * 0.302) + DIGITS
+            context.prec = int(bits * 0.302) + MORE_DIGITS
             unit = Decimal(2) ** bits
             # This margin is far wider than the rounding errors in ``answer``.
             margin = Decimal(10) ** -(context.prec - GUARD)

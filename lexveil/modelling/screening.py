@@ -23,8 +23,8 @@ from lexveil.runtime import duckdb_session
 from lexveil.runtime.tables import require
 from lexveil.text.screens import Candidate, NameLists, has_slur, kept_within, unlike_a_word
 
-SENTENCES = pa.schema([("doc", pa.int32()), ("line", pa.string())])
-BATCH = 50_000  # sentences handed to DuckDB at a time
+LINES = pa.schema([("doc", pa.int32()), ("line", pa.string())])
+SENTENCES_AT_A_TIME = 50_000  # sentences handed to DuckDB at a time
 # least share of a pair's occurrences with capitals if it is a name; many people write without any
 NAME_SHARE = 0.25
 OWN = Path(__file__).parent
@@ -50,7 +50,7 @@ def count_documents(
     lines = require(paths.segmented(segmentation), "segment_corpus")
     with duckdb_session.session(machine) as con:
         con.register(
-            "sentences", pa.RecordBatchReader.from_batches(SENTENCES, _sentences(tokens, lines))
+            "sentences", pa.RecordBatchReader.from_batches(LINES, _sentences(tokens, lines))
         )
         rows = duckdb_session.run(
             con, "model/token_documents", min_documents=min_documents
@@ -65,14 +65,14 @@ def _sentences(tokens: Path, lines: Path) -> Iterator[pa.RecordBatch]:
     number = -1
     last = None
     with lines.open(encoding="utf-8", newline="\n") as source:
-        for batch in pq.ParquetFile(tokens).iter_batches(BATCH, columns=["doc_id"]):
+        for batch in pq.ParquetFile(tokens).iter_batches(SENTENCES_AT_A_TIME, columns=["doc_id"]):
             ids = np.array([last, *batch.column(0).to_pylist()], dtype=object)
             numbers = number + np.cumsum(ids[1:] != ids[:-1])
             number = int(numbers[-1])
             last = ids[-1]
             text = [next(source).rstrip("\n") for _ in range(len(numbers))]
             yield pa.record_batch(
-                [pa.array(numbers, pa.int32()), pa.array(text, pa.string())], SENTENCES
+                [pa.array(numbers, pa.int32()), pa.array(text, pa.string())], LINES
             )
 
 

@@ -36,7 +36,7 @@ BEAMS = 4
 SHARE = 0.5  # λ
 POSITIONS = 192  # positions of a text in one part; longer texts are cut
 TEXTS = 32  # parts read side by side
-LEAST = 1e-100  # words with a smaller prior are never candidates
+LEAST_PRIOR = 1e-100  # words with a smaller prior are never candidates
 OF_BEAM = NOT_CERTAIN - 1  # placeholder for the symbol of the last word of the beam
 
 
@@ -99,7 +99,7 @@ class BeamAdversary(ContextualAdversary):
         self.share = share
         self.pieces = neural.pieces(tokens)
         first = np.array([pieces[0] for pieces in self.pieces])
-        meant = prior > LEAST
+        meant = prior > LEAST_PRIOR
         self.first_pieces = np.unique(first[meant])
         self.first_piece = np.searchsorted(self.first_pieces, first) % len(self.first_pieces)
         of_pieces = np.bincount(self.first_piece[meant], prior[meant])

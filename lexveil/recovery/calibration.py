@@ -21,10 +21,10 @@ from lexveil.recovery.shares import Expected, Share
 from lexveil.types import Bytes, Floats
 
 # points of the lattice per doubling of ε: between two points recovery is linear to some thousandths
-STEPS = 4
+STEPS_OF_AN_OCTAVE = 4
 DOUBLINGS = 29  # doublings on both sides of ε = 1: about the range of a base ε
-LAST = DOUBLINGS * STEPS  # number of the last point; -LAST is that of the first
-DIGITS = 3  # significant digits of a calibrated ε
+LAST = DOUBLINGS * STEPS_OF_AN_OCTAVE  # number of the last point; -LAST is that of the first
+DIGITS_OF_EPSILON = 3  # significant digits of a calibrated ε
 
 
 Measure = Callable[[Expected, str], float]  # share of a band that a target refers to
@@ -43,7 +43,7 @@ class Curve:
     Attributes:
         blind: share of words that an adversary recovers without any output, by band and over all
             words.
-        points: computed points, by the number k of the point ε = 2^(k / STEPS).
+        points: computed points, by the number k of the point ε = 2^(k / STEPS_OF_AN_OCTAVE).
     """
 
     def __init__(
@@ -63,18 +63,18 @@ class Curve:
     @staticmethod
     def epsilon(number: int) -> float:
         """Return the ε of a point."""
-        return float(2.0 ** (number / STEPS))
+        return float(2.0 ** (number / STEPS_OF_AN_OCTAVE))
 
     @staticmethod
     def number(epsilon: float) -> int:
         """Return the number of the point nearest to ε."""
-        return round(STEPS * math.log2(epsilon))
+        return round(STEPS_OF_AN_OCTAVE * math.log2(epsilon))
 
     def at(self, epsilon: float) -> Expected:
         """Return the expected recovery at any ε, interpolated between two points in the logarithm
         of ε.
         """
-        exact = min(max(math.log2(epsilon), -DOUBLINGS), DOUBLINGS) * STEPS
+        exact = min(max(math.log2(epsilon), -DOUBLINGS), DOUBLINGS) * STEPS_OF_AN_OCTAVE
         low = math.floor(exact)
         part = exact - low
         if not part:
@@ -144,7 +144,9 @@ def epsilon_for(
         )
     below = value(curve.point(low), band)
     above = value(curve.point(high), band)
-    epsilon = _rounded_down(2.0 ** ((low + (target - below) / (above - below)) / STEPS))
+    epsilon = _rounded_down(
+        2.0 ** ((low + (target - below) / (above - below)) / STEPS_OF_AN_OCTAVE)
+    )
     return Calibrated(epsilon, curve.at(epsilon))
 
 
@@ -210,5 +212,5 @@ def _between(below: Share, above: Share, part: float) -> Share:
 
 
 def _rounded_down(epsilon: float) -> float:
-    digits = DIGITS - 1 - math.floor(math.log10(epsilon))
+    digits = DIGITS_OF_EPSILON - 1 - math.floor(math.log10(epsilon))
     return round(math.floor(epsilon * 10.0**digits) / 10.0**digits, max(digits, 0))

@@ -41,7 +41,7 @@ WEIGHT = 0.5
 LIKELY = 15.0  # nats below the best unigram candidate from which on candidates are left out
 FREQUENT = 4096  # most frequent words, the candidates for guesses without any output
 POSITIONS = 65_536  # positions decoded at a time; texts are not cut here
-LONGEST = 2_048  # positions of a chain; 16 MB of transitions
+POSITIONS_OF_A_CHAIN = 2_048  # positions of a chain; 16 MB of transitions
 # pairs of neighbours searched at a time, over FREQUENT words each: 16 MB
 PAIRS = 512
 
@@ -306,7 +306,7 @@ class ContextualAdversary:
         cut = is_new(tokens.text_of[here]) | np.append(True, np.diff(here) > 1)
         starts = np.flatnonzero(cut)
         inside = np.arange(len(here)) - np.repeat(starts, np.diff(starts, append=len(here)))
-        starts = np.flatnonzero(inside % LONGEST == 0)
+        starts = np.flatnonzero(inside % POSITIONS_OF_A_CHAIN == 0)
         before = np.where(is_new(tokens.text_of)[here[starts]], self.bigrams.begin, NOT_CERTAIN)
         return np.append(starts, len(here)), before
 

@@ -25,7 +25,7 @@ from lexveil.recovery.shares import Expected, WordSample
 from lexveil.text.languages import language_of
 from lexveil.types import Bytes, Flags, Floats, Ids
 
-SEED = 20261  # public seed, so that everybody computes the same figures
+PUBLIC_SEED = 20261  # public seed, so that everybody computes the same figures
 UNSEEN = 1_000  # words of each band that a reader names without an output
 NEVER = 1e-300  # prior of an impossible word, because an adversary takes logarithms
 
@@ -87,13 +87,13 @@ class CountedWords:
 
     def sample(self, name: str, n_words: int) -> WordSample:
         """Draw ``n_words`` of each band from a public seed; another ``name`` draws others."""
-        return WordSample.draw(self.prior, self.bands, stream(SEED, "words", name), n_words)
+        return WordSample.draw(self.prior, self.bands, stream(PUBLIC_SEED, "words", name), n_words)
 
     def around(self, sample: WordSample, name: str) -> PublicTexts:
         """Draw a text around each word of a sample from a public seed."""
         texts = self.texts
         assert texts is not None
-        rows = texts.around(self.vocabulary.rows[sample.ids], stream(SEED, "texts", name))
+        rows = texts.around(self.vocabulary.rows[sample.ids], stream(PUBLIC_SEED, "texts", name))
         ids = self.vocabulary.number[rows]
         return PublicTexts(rows, ids, (ids >= 0) & (self.prior[ids] > 0))
 

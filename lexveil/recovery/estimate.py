@@ -26,11 +26,11 @@ from lexveil.types import Flags, Floats, Ids, Vectors
 if TYPE_CHECKING:
     from lexveil.embeddings.neighborhoods import NearTable
 
-SEED = 20261  # public seed of the simulation, so that everybody builds the same adversary
+PUBLIC_SEED = 20261  # public seed of the simulation, so that everybody builds the same adversary
 RATIO = 2.0  # largest ratio of neighbouring rungs
 DRAWS = 2048  # words replaced at each rung
 PAIRS = 8192  # random pairs of words, whose mean distance is the unit of distances
-LEAST = 1e-100  # words with a smaller prior are not drawn
+LEAST_PRIOR = 1e-100  # words with a smaller prior are not drawn
 PRODUCTS = 4  # random pairs per true pair of a word and its output
 BY_DISTANCE = ("madlib", "mahalanobis")  # mechanisms whose outputs depend on distances alone
 NEIGHBORS = 7  # near words that describe the neighbourhood of a word
@@ -43,10 +43,10 @@ LENGTHS = 32  # groups of words by the length of their vectors
 # weight of the expectation from the length of a word's vector, in outputs, against the counted
 # outputs
 EVIDENCE = 1.0
-BATCH = 4096  # words searched at a time
+WORDS_AT_A_TIME = 4096  # words searched at a time
 NORMALIZE = 256  # words over which the ratio of a word is averaged
 AMONG = 2048  # words among which near words are searched for mechanisms of BY_DISTANCE
-BLOCK = 16  # outputs whose ratios to all words are held at a time
+OUTPUTS_AT_A_TIME = 16  # outputs whose ratios to all words are held at a time
 
 
 # opens the precomputed lists of near words of the same vectors, if there are any
@@ -94,7 +94,7 @@ class EstimatedAdversary(LadderAdversary):
         self._squares = np.einsum("vp,vp->v", vectors, vectors, dtype=np.float64).astype(np.float32)
         self._prior = prior
         self._near = near() if near else near_of(mechanism)
-        every = np.random.default_rng(SEED).integers(len(vectors), size=(2, PAIRS))
+        every = np.random.default_rng(PUBLIC_SEED).integers(len(vectors), size=(2, PAIRS))
         self._scale = float(pair_distances(vectors, *every).mean()) or 1.0
         self._by_length = (
             np.argsort(np.argsort(self._squares, kind="stable")) * LENGTHS // len(vectors)
@@ -160,8 +160,8 @@ class EstimatedAdversary(LadderAdversary):
         from lexveil.embeddings.exact_search import pair_distances
 
         n = DRAWS
-        rng = stream(SEED, "recovery", mechanism.name, str(level))
-        meant = np.flatnonzero(self._prior > LEAST)
+        rng = stream(PUBLIC_SEED, "recovery", mechanism.name, str(level))
+        meant = np.flatnonzero(self._prior > LEAST_PRIOR)
         likely = self._prior[meant] / self._prior[meant].sum()
         words = np.concatenate(
             [rng.choice(meant, n // 2, p=likely), meant[rng.integers(len(meant), size=n - n // 2)]]
@@ -222,8 +222,8 @@ class EstimatedAdversary(LadderAdversary):
         """
         linear, square, log, *shares = (slopes / self._units).tolist()
         total = np.zeros(len(self.vectors))
-        for start in range(0, len(outputs), BLOCK):
-            some = outputs[start : start + BLOCK]
+        for start in range(0, len(outputs), OUTPUTS_AT_A_TIME):
+            some = outputs[start : start + OUTPUTS_AT_A_TIME]
             product = self.vectors @ self.vectors[some].T
             squares = self._squares[:, None] + self._squares[some] - 2 * product
             d = np.clip(
@@ -280,11 +280,11 @@ def _near_among(vectors: Vectors, among: int) -> Vectors:
     from lexveil.embeddings.exact_search import ExactSearch
 
     n = len(vectors)
-    chosen = np.sort(np.random.default_rng(SEED).choice(n, among, replace=False))
+    chosen = np.sort(np.random.default_rng(PUBLIC_SEED).choice(n, among, replace=False))
     near = np.empty((n, NEIGHBORS + 1), dtype=np.float32)
     search = ExactSearch(vectors[chosen])
-    for start in range(0, n, BATCH):
-        batch = slice(start, start + BATCH)
+    for start in range(0, n, WORDS_AT_A_TIME):
+        batch = slice(start, start + WORDS_AT_A_TIME)
         near[batch] = search.nearest_k(vectors[batch].astype(np.float64), NEIGHBORS + 1)[1]
     is_chosen = np.zeros((n, 1), dtype=np.bool_)
     is_chosen[chosen] = True

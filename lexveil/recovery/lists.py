@@ -11,7 +11,7 @@ from lexveil.mechanisms.word_lists import OnLists
 from lexveil.recovery.adversary import Adversary, Candidates
 from lexveil.types import Floats, Ids
 
-ROWS = 64  # words whose distributions are held at a time
+WORDS_AT_A_TIME = 64  # words whose distributions are held at a time
 
 
 class ListsAdversary(Adversary):
@@ -76,8 +76,8 @@ class ListsAdversary(Adversary):
         )
         order = np.argsort(channel_of, kind="stable")
         starts = np.searchsorted(channel_of[order], np.arange(channels.shape[1] + 1))
-        for start in range(0, channels.shape[1], ROWS):
-            block = channels[:, start : start + ROWS]
+        for start in range(0, channels.shape[1], WORDS_AT_A_TIME):
+            block = channels[:, start : start + WORDS_AT_A_TIME]
             log_pmf = self.mechanism.log_pmf(block[0].astype(np.int64), block[1])
             pairs = order[starts[start] : starts[start + block.shape[1]]]
             log_likelihood[pairs] = log_pmf[channel_of[pairs] - start, outputs[pairs]]

@@ -24,13 +24,13 @@ from lexveil.recovery.calibration import recovered, unchanged
 from lexveil.recovery.shares import Expected, Z
 from lexveil.types import Floats, Ids
 
-PLACES = 4  # decimals of shares; further ones are chance
-DIGITS = 4  # significant digits of logarithms
+DECIMALS_OF_SHARES = 4  # decimals of shares; further ones are chance
+DIGITS_OF_LOGARITHMS = 4  # significant digits of logarithms
 PLAIN = 6  # power of ten from which a factor is written as a power of ten
-SEED = 20261  # public seed, so that everybody computes the same figures
-WORDS = 384  # words whose distances to all others are measured
+PUBLIC_SEED = 20261  # public seed, so that everybody computes the same figures
+MEASURED_WORDS = 384  # words whose distances to all others are measured
 EXTREME = 64  # further words of either extreme: isolated words, and words far from all others
-BLOCK = 64  # words whose distances to all others are held at a time
+WORDS_AT_A_TIME = 64  # words whose distances to all others are held at a time
 
 
 class Spread(NamedTuple):
@@ -44,9 +44,9 @@ class WordDistances(NamedTuple):
     """Distances from a word, in the metric of the guarantee, to its nearest other word, to the
     median word and to a random word.
 
-    Medians are over ``WORDS`` words drawn from a public seed. The worst values are over these words
-    and over the words that are farthest from them, since a random draw hardly ever contains an
-    extreme.
+    Medians are over ``MEASURED_WORDS`` words drawn from a public seed. The worst values are over
+    these words and over the words that are farthest from them, since a random draw hardly ever
+    contains an extreme.
     """
 
     nearest: Spread
@@ -59,8 +59,8 @@ def word_distances(mechanism: Mechanism) -> WordDistances | None:
     n = mechanism.size
     if n < 2:
         return None
-    rng = stream(SEED, "distances")
-    drawn = np.sort(rng.choice(n, min(WORDS, n), replace=False)).astype(np.int64)
+    rng = stream(PUBLIC_SEED, "distances")
+    drawn = np.sort(rng.choice(n, min(MEASURED_WORDS, n), replace=False)).astype(np.int64)
     measured = _Rows(mechanism, drawn)
     far = [
         np.argsort(-of_all, kind="stable")[:EXTREME]
@@ -92,9 +92,9 @@ class _Rows:
             np.zeros(mechanism.size),
         )
         middle = (mechanism.size - 2) // 2
-        for start in range(0, len(words), BLOCK):
-            block = words[start : start + BLOCK]
-            part = slice(start, start + BLOCK)
+        for start in range(0, len(words), WORDS_AT_A_TIME):
+            block = words[start : start + WORDS_AT_A_TIME]
+            part = slice(start, start + WORDS_AT_A_TIME)
             itself = np.arange(len(block)), block
             rows = mechanism.distances_of(block)
             rows[itself] = np.inf
@@ -134,7 +134,9 @@ def recovery_at(expected: Expected) -> RecoveryAt:
 
 
 def _band(share_of_words: float, *figures: float) -> BandRecovery:
-    of, named, low, high, same = (round(figure, PLACES) for figure in (share_of_words, *figures))
+    of, named, low, high, same = (
+        round(figure, DECIMALS_OF_SHARES) for figure in (share_of_words, *figures)
+    )
     return BandRecovery(share_of_words=of, recovered=named, low=low, high=high, unchanged=same)
 
 
@@ -148,7 +150,7 @@ def bound_at(mechanism: Mechanism, epsilon: float, distances: WordDistances | No
         mechanism.privacy_loss(np.full(2, epsilon), np.array(spread)).tolist()
         for spread in distances
     )
-    factors = ([float(f"{loss:.{DIGITS}g}") for loss in each] for each in losses)
+    factors = ([float(f"{loss:.{DIGITS_OF_LOGARITHMS}g}") for loss in each] for each in losses)
     nearest, middle, random = (Factor(median=median, worst=worst) for median, worst in factors)
     return Bound(nearest=nearest, middle=middle, random=random)
 
@@ -159,7 +161,7 @@ def meaning_of(
     """Return the meaning of some epsilons, ascending; the sentences are about the last."""
     at = [
         MeaningAt(
-            epsilon=float(f"{expected.epsilon:.{DIGITS}g}"),
+            epsilon=float(f"{expected.epsilon:.{DIGITS_OF_LOGARITHMS}g}"),
             bands=recovery_at(expected).bands,
             in_context=expected.in_context,
             bound=bound_at(mechanism, expected.epsilon, distances),
@@ -174,10 +176,10 @@ def meaning_of(
 def _purposes(expected: Expected) -> dict[str, ScaleTold]:
     return {
         name: ScaleTold(
-            share_of_words=round(told.share, PLACES),
-            side=round(told.side, PLACES),
-            auc=round(told.auc, PLACES),
-            recovered=round(told.named, PLACES),
+            share_of_words=round(told.share, DECIMALS_OF_SHARES),
+            side=round(told.side, DECIMALS_OF_SHARES),
+            auc=round(told.auc, DECIMALS_OF_SHARES),
+            recovered=round(told.named, DECIMALS_OF_SHARES),
         )
         for name, told in expected.told.items()
     }

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lexveil.evaluation.scores import DIGITS
+from lexveil.evaluation.scores import DECIMALS
 from lexveil.recovery.bands import ALL, BANDS
 from lexveil.recovery.shares import Share
 from lexveil.types import Bytes, Flags, Ids
@@ -76,5 +76,5 @@ def _share(right: Flags) -> dict[str, float | None]:
     there are no words.
     """
     found = Share.of(int(np.count_nonzero(right)), len(right))
-    share = round(found.share, DIGITS) if found.n else None
-    return {"share": share, "low": round(found.low, DIGITS), "high": round(found.high, DIGITS)}
+    share = round(found.share, DECIMALS) if found.n else None
+    return {"share": share, "low": round(found.low, DECIMALS), "high": round(found.high, DECIMALS)}

@@ -17,14 +17,14 @@ from lexveil.artifacts.model import Model
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.recovery.adversary import Adversary
 from lexveil.recovery.calibration import Curve, bracket, unchanged
-from lexveil.recovery.counted_words import NEVER, SEED, CountedWords, PublicTexts
+from lexveil.recovery.counted_words import NEVER, PUBLIC_SEED, CountedWords, PublicTexts
 from lexveil.recovery.estimate import near_of
 from lexveil.recovery.public_texts import REACH, TokenBigrams
 from lexveil.recovery.shares import Expected, WordSample, by_band, expected
 from lexveil.recovery.unigram import build_adversary
 from lexveil.types import Bytes, Floats, Ids, Vectors
 
-WORDS = 1_000  # words of each band: a share of 0.1 then has a standard deviation of 0.01
+WORDS_OF_A_BAND = 1_000  # words of each band: a share of 0.1 then has a standard deviation of 0.01
 NEAR = 300  # words of each band where an approximate share is enough
 
 
@@ -104,10 +104,10 @@ class PublicWords:
         Raises:
             ParameterError: if the mechanism refuses epsilon.
         """
-        sample = self.sample(name, WORDS)
+        sample = self.sample(name, WORDS_OF_A_BAND)
         if self.texts is None:
             adversary = self.adversary((epsilon, epsilon))
-            noise = stream(SEED, "noise", name)
+            noise = stream(PUBLIC_SEED, "noise", name)
             return expected(self.prepared.mechanism, adversary, sample, epsilon, noise, self.scales)
         outputs, guesses = self.read(sample, epsilon, name)
         return Expected.of(epsilon, sample, outputs, guesses, self.scales)
@@ -120,7 +120,7 @@ class PublicWords:
         whole. The adversary knows all unperturbed tokens, even those that the policy drops.
         """
         clean = self.counted.around(sample, name)
-        written = self._rewritten(clean, epsilon, stream(SEED, "noise", name))
+        written = self._rewritten(clean, epsilon, stream(PUBLIC_SEED, "noise", name))
         outputs = np.where(clean.is_perturbed, self.prepared.vocabulary.number[written], -1)
         before = np.column_stack([np.full(len(written), -1), written[:, :-1]])
         by_word = self.adversary((epsilon, epsilon))
@@ -146,12 +146,12 @@ class PublicWords:
         start for the search.
         """
         mechanism = self.prepared.mechanism
-        words = WordSample.draw(self.prior, self.bands, stream(SEED, "near"), NEAR)
+        words = WordSample.draw(self.prior, self.bands, stream(PUBLIC_SEED, "near"), NEAR)
 
         def holds(number: int) -> bool:
             budgets = np.full(len(words.ids), Curve.epsilon(number))
             outputs = mechanism.replace(
-                words.ids, budgets, mechanism.noise(budgets, stream(SEED, "near noise"))
+                words.ids, budgets, mechanism.noise(budgets, stream(PUBLIC_SEED, "near noise"))
             )
             same = by_band(outputs == words.ids, words.bands)
             return unchanged(Expected(0.0, same, same, words.mass), band) <= target

@@ -35,7 +35,7 @@ from lexveil.errors import RequestError
 from lexveil.evaluation.language_model import NgramModel
 from lexveil.evaluation.metrics.base import STREAM, drawn
 from lexveil.evaluation.registry import READER_MODELS
-from lexveil.evaluation.scores import DIGITS
+from lexveil.evaluation.scores import DECIMALS
 from lexveil.levels import stage_name
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.mechanisms.variants import base_of
@@ -305,7 +305,7 @@ def measure_linkage(
     n_candidates = len(pool.candidates)
     sizes = [size for size in SIZES if size < n_candidates] + [n_candidates]
     return {
-        str(size): {name: round(share, DIGITS) for name, share in readers.shares(size).items()}
+        str(size): {name: round(share, DECIMALS) for name, share in readers.shares(size).items()}
         for size in sizes
         if size <= SIZES[-1]
     }

@@ -27,13 +27,13 @@ from lexveil.recovery.sentences import Channel
 from lexveil.types import Bytes, Counts, Flags, Floats, Vectors
 
 NEARLY = 1.5  # times what a reader names who sees no output: less is no target
-SEED = 1  # of the noise, which is public
-STEPS = 8  # epsilons that are tried from one to its double
+PUBLIC_SEED = 1  # of the noise, which is public
+STEPS_OF_AN_OCTAVE = 8  # epsilons that are tried from one to its double
 STRIDE = 4  # of the search
 NOISE = 0.02  # share of sources that may be found by chance
-LEAST = -2 * STEPS  # the number of epsilon 1/4
-START = 2 * STEPS  # of 4, where the search begins
-MOST = 10 * STEPS  # of 1,024
+LEAST_NUMBER = -2 * STEPS_OF_AN_OCTAVE  # the number of epsilon 1/4
+START = 2 * STEPS_OF_AN_OCTAVE  # of 4, where the search begins
+MOST = 10 * STEPS_OF_AN_OCTAVE  # of 1,024
 
 
 class Found(NamedTuple):
@@ -102,7 +102,7 @@ def found_at(
     n = len(sources)
     of = np.repeat(np.arange(n), per_text)
     spent = np.full(len(of), epsilon)
-    noise = mechanism.noise(spent, stream(SEED, "sentence levels"))
+    noise = mechanism.noise(spent, stream(PUBLIC_SEED, "sentence levels"))
     rows = mechanism.replace_queries(sources.vectors, of, spent, noise)
     channel = Channel.of(mechanism, sources.vectors, rows, epsilon)
     places = np.array([channel.place[row] for row in rows.tolist()]).reshape(n, per_text)
@@ -180,12 +180,13 @@ class LevelSearch:
             RequestError: if more is found out at every epsilon.
         """
         step = START
-        while step > LEAST and not self.holds(step, linkage, named):
+        while step > LEAST_NUMBER and not self.holds(step, linkage, named):
             step -= STRIDE
         if not self.holds(step, linkage, named):
             raise RequestError(
-                f"at the smallest epsilon that is tried, {epsilon_of(LEAST):g}, a reader finds "
-                f"{self.at(LEAST).linkage:.1%} of the sources among {len(self._sources):,} texts"
+                f"at the smallest epsilon that is tried, {epsilon_of(LEAST_NUMBER):g}, a reader "
+                f"finds {self.at(LEAST_NUMBER).linkage:.1%} of the sources among "
+                f"{len(self._sources):,} texts"
             )
         peak = step
         while step < MOST and not self._is_past(peak, step):
@@ -214,4 +215,4 @@ class LevelSearch:
 
 def epsilon_of(step: int) -> float:
     """Return the epsilon of a number, to four digits."""
-    return float(f"{2 ** (step / STEPS):.4g}")
+    return float(f"{2 ** (step / STEPS_OF_AN_OCTAVE):.4g}")

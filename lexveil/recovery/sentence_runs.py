@@ -29,7 +29,7 @@ from lexveil.artifacts.sentence_runs import PER_TEXT
 from lexveil.artifacts.text_rows import FIELDS, texts_of
 from lexveil.config import CLEAN, Params
 from lexveil.evaluation.metrics.base import STREAM, drawn
-from lexveil.evaluation.scores import DIGITS
+from lexveil.evaluation.scores import DECIMALS
 from lexveil.levels import stage_name
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.mechanisms.sentence_draws import SentenceDraws
@@ -117,7 +117,7 @@ def linkage_of_texts(texts: Sentences, scores: Floats) -> dict[str, dict[str, fl
             "naive": float(by_words.mean(axis=1).max()),
             "likelihood": float(likelihood.mean()),
         }
-        found[str(size)] = {name: round(share, DIGITS) for name, share in shares.items()}
+        found[str(size)] = {name: round(share, DECIMALS) for name, share in shares.items()}
     return found
 
 
@@ -136,9 +136,9 @@ def measured(texts: Sentences, bank: SentenceBank, model: Model, epsilon: float)
     return {
         "linkage": linkage_of_texts(texts, scores),
         "named": {
-            "content": round(named.content, DIGITS),
-            "rare": round(named.rare, DIGITS),
-            "content_without_output": round(blind.content, DIGITS),
+            "content": round(named.content, DECIMALS),
+            "rare": round(named.rare, DECIMALS),
+            "content_without_output": round(blind.content, DECIMALS),
             "n_texts": len(texts.sources),
         },
     }

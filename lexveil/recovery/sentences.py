@@ -19,7 +19,7 @@ from lexveil.mechanisms.base import product_distances
 from lexveil.mechanisms.sentence_draws import SentenceDraws
 from lexveil.types import Floats, Ids, Vectors
 
-BLOCK = 64  # queries whose distances to all sentences are held at a time
+QUERIES_AT_A_TIME = 64  # queries whose distances to all sentences are held at a time
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -44,8 +44,8 @@ class Channel:
         drawn = np.unique(rows)
         gamma = float(mechanism.gamma(np.array([epsilon]))[0])
         parts = []
-        for start in range(0, len(queries), BLOCK):
-            block = queries[start : start + BLOCK]
+        for start in range(0, len(queries), QUERIES_AT_A_TIME):
+            block = queries[start : start + QUERIES_AT_A_TIME]
             distances = product_distances(block, mechanism.vectors)
             log_weight = -epsilon / 2 * np.minimum(distances, gamma)
             total = np.logaddexp.reduce(log_weight, axis=1, keepdims=True)

@@ -28,7 +28,7 @@ from lexveil.recovery import public_words as public_recovery
 from lexveil.recovery.bands import ALL
 from lexveil.recovery.calibration import (
     LAST,
-    STEPS,
+    STEPS_OF_AN_OCTAVE,
     Calibrated,
     Curve,
     Measure,
@@ -138,7 +138,7 @@ class StoredCurve(Curve):
         """
         mechanism = self._prepared.mechanism
         points = [self.at(most)]
-        above = math.ceil(STEPS * math.log2(least) - NEXT)
+        above = math.ceil(STEPS_OF_AN_OCTAVE * math.log2(least) - NEXT)
         if -LAST <= above <= LAST and self.epsilon(above) < most:
             points.insert(0, self.point(above))
         if self._kept.distances is None and mechanism.is_proven:
@@ -216,8 +216,8 @@ def _key(model: Model, prepared: Prepared, strategy: str, policy: Policy) -> str
         | prepared.hashes()
         | bigrams
         | {"counts": sha256(counts)},
-        "steps": STEPS,
-        "words": public_recovery.WORDS,
+        "steps": STEPS_OF_AN_OCTAVE,
+        "words": public_recovery.WORDS_OF_A_BAND,
     }
     return hashlib.sha256(json.dumps(of, sort_keys=True).encode()).hexdigest()
 

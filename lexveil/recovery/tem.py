@@ -16,10 +16,10 @@ from lexveil.recovery.adversary import (
 from lexveil.types import Floats, Ids, Vectors
 
 RATIO = 2**0.25  # largest ratio of neighbouring rungs
-SMALL = 2048  # size of a vocabulary up to which sums go over all words
-SEED = 20261  # public seed, so that everybody builds the same adversary
+SMALL_VOCABULARY = 2048  # size of a vocabulary up to which sums go over all words
+PUBLIC_SEED = 20261  # public seed, so that everybody builds the same adversary
 SUMMED = 512  # sample of words that estimates a sum over a larger vocabulary
-ROWS = 4096  # words whose distances to the sample are held at a time
+WORDS_AT_A_TIME = 4096  # words whose distances to the sample are held at a time
 
 
 class TemAdversary(LadderAdversary):
@@ -92,17 +92,17 @@ class TemAdversary(LadderAdversary):
 def log_normalizers(mechanism: Tem, epsilon: Floats) -> Floats:
     """Return ln Σ_u μ(u)·exp(-ε·min(d(w,u), γ)/2) of every word w at L epsilons, (L, V).
 
-    For more than ``SMALL`` words the sum is estimated: the word itself, plus the mean over
-    ``SUMMED`` other words times the measure of all others. The estimate is right to about 0.05 for
-    a few hundredths of the work. Where single near words dominate a sum, their own scores differ by
-    far more than that, so hardly any guess changes.
+    For more than ``SMALL_VOCABULARY`` words the sum is estimated: the word itself, plus the mean
+    over ``SUMMED`` other words times the measure of all others. The estimate is right to about 0.05
+    for a few hundredths of the work. Where single near words dominate a sum, their own scores
+    differ by far more than that, so hardly any guess changes.
     """
     vectors = mechanism.vectors
     n = mechanism.size
     base = np.exp2(-mechanism.halvings.astype(np.float64))
     sums = np.empty((len(epsilon), n))
     limit = float(mechanism.gamma(np.array([2.0]))[0])
-    if n <= SMALL:
+    if n <= SMALL_VOCABULARY:
         from lexveil.embeddings.exact_search import distance_rows
 
         for word in range(n):
@@ -112,9 +112,9 @@ def log_normalizers(mechanism: Tem, epsilon: Floats) -> Floats:
             ).sum(axis=1)
         return np.log(sums)
     squares = np.einsum("vp,vp->v", vectors, vectors, dtype=np.float64).astype(np.float32)
-    others = np.sort(np.random.default_rng(SEED).choice(n, SUMMED, replace=False))
-    for start in range(0, n, ROWS):
-        words = np.arange(start, min(start + ROWS, n))
+    others = np.sort(np.random.default_rng(PUBLIC_SEED).choice(n, SUMMED, replace=False))
+    for start in range(0, n, WORDS_AT_A_TIME):
+        words = np.arange(start, min(start + WORDS_AT_A_TIME, n))
         products = vectors[words] @ vectors[others].T
         distances = np.sqrt(np.maximum(squares[words, None] + squares[others] - 2 * products, 0))
         is_own = words[:, None] == others

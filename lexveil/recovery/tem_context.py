@@ -11,7 +11,7 @@ from lexveil.mechanisms.tem import Tem
 from lexveil.mechanisms.tem_context import TemContext
 from lexveil.recovery.adversary import Candidates
 from lexveil.recovery.seen_tokens import Symbols, is_new
-from lexveil.recovery.tem import ROWS, SEED, SUMMED, TemAdversary
+from lexveil.recovery.tem import PUBLIC_SEED, SUMMED, WORDS_AT_A_TIME, TemAdversary
 from lexveil.types import Floats, Ids, Vectors
 
 RESCORED = 32  # candidates of an output whose normaliser is computed for the token before
@@ -54,9 +54,9 @@ class TemContextAdversary(TemAdversary):
         n = len(mass)
         rates = self.ladder.rungs / 2
         sums = np.empty((len(rates), n))
-        drawn = np.random.default_rng(SEED).choice(n, SUMMED, p=mass / mass.sum())
-        for start in range(0, n, ROWS):
-            words = np.arange(start, min(start + ROWS, n))
+        drawn = np.random.default_rng(PUBLIC_SEED).choice(n, SUMMED, p=mass / mass.sum())
+        for start in range(0, n, WORDS_AT_A_TIME):
+            words = np.arange(start, min(start + WORDS_AT_A_TIME, n))
             distances = product_distances(self.vectors[words], self.vectors[drawn])
             is_other = words[:, None] != drawn
             others = (mass.sum() - mass[words]) / np.maximum(is_other.sum(axis=1), 1)
@@ -140,7 +140,7 @@ class TemContextAdversary(TemAdversary):
         if len(ids) <= FOLLOWING or not after.any():
             return ids, after
         shares = mass.after[row] / mass.after[row].sum()
-        drawn = np.random.default_rng((SEED, context)).choice(len(ids), FOLLOWING, p=shares)
+        drawn = np.random.default_rng((PUBLIC_SEED, context)).choice(len(ids), FOLLOWING, p=shares)
         return ids[drawn], np.full(FOLLOWING, after.sum() / FOLLOWING, np.float32)
 
 
@@ -220,7 +220,7 @@ class CausalContextAdversary(TemContextAdversary):
             top = np.argpartition(mass, n - MOST)[n - MOST :]
             others = mass.astype(np.float64)
             others[top] = 0
-            rest = np.random.default_rng(SEED).choice(n, SUMMED, p=others / others.sum())
+            rest = np.random.default_rng(PUBLIC_SEED).choice(n, SUMMED, p=others / others.sum())
         chosen = np.concatenate([top, rest])
         of_each = np.append(
             mass[top], np.full(len(rest), (mass.sum() - mass[top].sum()) / max(len(rest), 1))

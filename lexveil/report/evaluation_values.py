@@ -18,7 +18,7 @@ from lexveil.levels import Level, epsilon_in
 from lexveil.report.formatting import NORMAL, MeanSd
 from lexveil.report.records import Key
 
-DIGITS = 9  # rounding of computed values: the last bits of a float are no result
+DECIMALS = 9  # rounding of computed values: the last bits of a float are no result
 
 # Means of one data set, by score and run. The clean baseline is the run CLEAN; MAJORITY is the
 # baseline that reads no text.
@@ -69,7 +69,7 @@ class EvaluatedRun:
         mean = float(figures["mean"])
         sd = figures.get("sd")
         error = BY_NAME[score.metric].standard_error(entry, mean, sd)
-        return MeanSd(mean, sd, None if error is None else round(error, DIGITS))
+        return MeanSd(mean, sd, None if error is None else round(error, DECIMALS))
 
     def back_end(self, name: str) -> str:
         """Return the name of the model that computed a metric."""

@@ -16,7 +16,7 @@ from lexveil.report.data import ReportData
 # columns: means over the data sets that have them
 SCORES = {"cosine": COSINE, "utility": UTILITY, "attack": ADAPTIVE}
 BANDS = {"named": CONTENT, "rare": "rare"}  # columns: shares of these words that an adversary names
-DIGITS = 4
+DECIMALS = 4
 
 
 def run_rows(report: ReportData) -> dict[str, Mapping[str, float]]:
@@ -44,7 +44,7 @@ def run_rows(report: ReportData) -> dict[str, Mapping[str, float]]:
             ]
             figures[name] = math.fsum(means) / len(means) if means else None
         known = {
-            name: round(figure, DIGITS) for name, figure in figures.items() if figure is not None
+            name: round(figure, DECIMALS) for name, figure in figures.items() if figure is not None
         }
         rows["-".join(map(str, run.key))] = known
     return rows

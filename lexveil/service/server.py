@@ -42,7 +42,7 @@ CONNECTIONS = 512  # of a worker; more are refused
 REPLACES = "LEXVEIL_SERVICE_REPLACES"
 # below the largest epsilon of a token: of texts up to about 2^4 times the average length
 OCTAVES = 5
-STEPS = 4  # of an octave: points of the curve
+STEPS_OF_AN_OCTAVE = 4  # of an octave: points of the curve
 IDLE = 19  # of nice: whatever else runs goes first
 WRONG = RequestError.exit_code  # of a worker that cannot serve as it was asked to
 # seconds that a new worker may take to be ready, before the old one of its place goes (SIGHUP)
@@ -130,8 +130,8 @@ def compute_meanings(terms: Terms) -> None:
         engine = WordEngine(resolve_settings(Request.of(terms.fixed), model), model)
         budget = document_budget(engine.settings, model)
         most = min(budget.cap, budget.total)
-        for step in range(OCTAVES * STEPS + 1):
-            meaning = engine.meaning(most * 2.0 ** (-step / STEPS), most)
+        for step in range(OCTAVES * STEPS_OF_AN_OCTAVE + 1):
+            meaning = engine.meaning(most * 2.0 ** (-step / STEPS_OF_AN_OCTAVE), most)
             is_said = engine.settings.protection is not None or step > 0
             if not is_said and (caution := caution_of_meaning(meaning)) is not None:
                 LOG.warning(caution)

@@ -24,7 +24,7 @@ import numpy as np
 
 from lexveil.text.kernels import characters
 from lexveil.text.kernels.characters import Classes, Hashes, before, decode, run, uncounted
-from lexveil.text.languages.base import LONGEST
+from lexveil.text.languages.base import LONGEST_ABBREVIATION
 from lexveil.types import Bytes, Int32, Int64
 
 Letters = tuple[int, ...]
@@ -225,7 +225,7 @@ def _folded(code: np.int64) -> np.uint64:  # pragma: no cover - compiled
 @uncounted
 def _packed(data: Bytes, at: int, stop: int) -> np.uint64:  # pragma: no cover - compiled
     """Return the letters from ``at`` to ``stop`` as a number, one byte each; 0, which is no word,
-    if there are more than ``LONGEST``.
+    if there are more than ``LONGEST_ABBREVIATION``.
     """
     packed = np.uint64(0)
     count = 0
@@ -233,7 +233,7 @@ def _packed(data: Bytes, at: int, stop: int) -> np.uint64:  # pragma: no cover -
         code, width = decode(data, at)
         packed = packed << np.uint64(8) | _folded(code)
         count += 1
-        if count > LONGEST:
+        if count > LONGEST_ABBREVIATION:
             return np.uint64(0)
         at += width
     return packed
@@ -373,7 +373,7 @@ def _ends_sentence(
     # line break.
     count = 0
     word = at
-    while word > begin and count < LONGEST:
+    while word > begin and count < LONGEST_ABBREVIATION:
         last = before(data, word)
         if not classes[decode(data, last)[0]] & characters.ALPHA:
             break

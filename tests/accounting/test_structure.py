@@ -89,7 +89,7 @@ def test_the_other_word_is_drawn_by_its_frequency() -> None:
 def test_shares_are_those_of_one_comparison_after_another(
     strategy: str, policy: Policy, replacements: Replacements, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lexveil.accounting.structure.BATCH", 7)
+    monkeypatch.setattr("lexveil.accounting.structure.TEXTS_AT_A_TIME", 7)
     lexicon = LEXICONS[strategy]
 
     def described(text: str) -> tuple[list[int], list[int], int, list[int], list[str], list[str]]:

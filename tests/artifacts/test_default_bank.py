@@ -14,7 +14,7 @@ from asking import command
 
 from lexveil.artifacts import default_bank
 from lexveil.artifacts.default_bank import (
-    SENTENCES,
+    SENTENCES_FILE,
     WRITTEN,
     bank_named,
     bank_of,
@@ -44,7 +44,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="module")
 def sentences() -> list[str]:
-    return pq.read_table(WRITTEN / SENTENCES).column("text").to_pylist()
+    return pq.read_table(WRITTEN / SENTENCES_FILE).column("text").to_pylist()
 
 
 def test_it_has_as_many_sentences_as_its_card_says(here: Path, sentences: list[str]) -> None:
@@ -117,7 +117,7 @@ def test_an_edited_file_of_it_is_refused(
     edited.mkdir()
     for file in WRITTEN.iterdir():
         (edited / file.name).write_bytes(file.read_bytes())
-    (edited / SENTENCES).write_bytes(b"another")
+    (edited / SENTENCES_FILE).write_bytes(b"another")
     monkeypatch.setattr(default_bank, "WRITTEN", edited)
     with pytest.raises(RequestError, match="is not what its card says it is"):
         bank_of(Model.load(name="en"))

@@ -101,7 +101,7 @@ def test_lists_and_vocabulary_agree(listed: Path, segmentation: str) -> None:
 
 @pytest.fixture
 def some(monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
-    monkeypatch.setattr(neighborhoods, "BLOCK", 50)
+    monkeypatch.setattr(neighborhoods, "LISTS_AT_A_TIME", 50)
     return np.random.default_rng(1).standard_normal((200, 8)).astype(np.float32)
 
 
@@ -158,7 +158,7 @@ def test_a_long_text_keeps_lists_in_the_cache_and_a_short_one_does_not(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("LEXVEIL_HOME", str(tmp_path))
-    monkeypatch.setattr(mechanisms, "BLOCK", 50)
+    monkeypatch.setattr(mechanisms, "LISTS_AT_A_TIME", 50)
     key = key_of(some)
     tem = Tem(some)
     words = Vocabulary.of(

@@ -8,7 +8,7 @@ from scipy.stats import poisson
 
 from lexveil.auditing.distributions import Distances
 from lexveil.auditing.exact import (
-    BLOCK,
+    INPUTS_AT_A_TIME,
     RELATIVE,
     ExactResult,
     bounds_audit,
@@ -129,7 +129,7 @@ def test_the_tolerance_is_what_it_says(error: float, flagged: bool) -> None:
     assert exact(line(1.0), law, 3.0).violation == flagged
 
 
-@pytest.mark.parametrize("n", [1, BLOCK, 2 * BLOCK + 5])
+@pytest.mark.parametrize("n", [1, INPUTS_AT_A_TIME, 2 * INPUTS_AT_A_TIME + 5])
 def test_blocks_see_every_pair(n: int) -> None:
     """The only bad pair is the first and the last word."""
     distances = np.ones((n, n)) - np.eye(n)

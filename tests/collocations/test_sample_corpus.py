@@ -143,10 +143,10 @@ def test_the_vocabulary_does_not_depend_on_shards_and_workers(
     # one has no token
     texts = {"doc_id": ["a", "b", "c"], "text": ["b a the a, b c.", "\u3000", "the c d. A b"]}
     pq.write_table(pa.table(texts), tmp_path / "sample.parquet")
-    monkeypatch.setattr("lexveil.collocations.sampling.SMALL", 1)
+    monkeypatch.setattr("lexveil.collocations.sampling.SMALL_CORPUS", 1)
     found = []
     for batch, most, workers in ((5000, 10**9, 1), (1, 10**9, 2), (5000, 1, 1)):
-        monkeypatch.setattr("lexveil.collocations.sampling.BATCH", batch)
+        monkeypatch.setattr("lexveil.collocations.sampling.DOCUMENTS_OF_A_BATCH", batch)
         monkeypatch.setattr("lexveil.collocations.sampling.BATCH_BYTES", most)
         files = tmp_path / f"tokens-{batch}-{most}", tmp_path / f"words-{batch}-{most}"
         tokenize(tmp_path / "sample.parquet", *files, machine(tmp_path, workers))
@@ -163,7 +163,7 @@ def test_the_vocabulary_does_not_depend_on_shards_and_workers(
 def test_an_interrupted_tokenization_goes_on_where_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lexveil.collocations.sampling.BATCH", 10)
+    monkeypatch.setattr("lexveil.collocations.sampling.DOCUMENTS_OF_A_BATCH", 10)
     sample(shards(tmp_path / "c", TEXTS), tmp_path / "sample.parquet", params(60), MACHINE)
     one = machine(tmp_path)
     tokenize(tmp_path / "sample.parquet", tmp_path / "tokens-1", tmp_path / "words-1", one)

@@ -177,7 +177,7 @@ def test_gpt2_predicts_each_token_once_from_its_window(
     )
     assert scores.log_sum[-1] != pytest.approx(by_hand(folder, texts[-1], 1), rel=1e-3)
     for batch in (1, 40):
-        monkeypatch.setattr(gpt2, "BATCH", batch)
+        monkeypatch.setattr(gpt2, "TOKENS_OF_A_BATCH", batch)
         assert Gpt2(folder).score(texts).log_sum == pytest.approx(scores.log_sum, rel=1e-5)
 
 
@@ -322,7 +322,7 @@ def test_pairs_reach_a_transformer_as_pairs_and_long_texts_are_cut(
         for example in model._encoded(joined(["a film", "a", long], [None, "film a", None]))
     )
     assert single == [2, a, film, 3] and pair == [2, a, 3, film, a, 3] and len(cut) == 32
-    monkeypatch.setattr(transformer, "LONGEST", 10)
+    monkeypatch.setattr(transformer, "MOST_TOKENS", 10)
     single, pair = (
         example["input_ids"]
         for example in model._encoded(joined([long, "film film"], [None, long]))

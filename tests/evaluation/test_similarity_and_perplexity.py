@@ -101,7 +101,7 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
     whole = measured()
     for module in (encoder, similarity, language_model):
-        monkeypatch.setattr(module, "BLOCK", 4)
+        monkeypatch.setattr(module, "TEXTS_AT_A_TIME", 4)
     assert measured() == whole
 
 

@@ -177,8 +177,12 @@ def lengthened(file: Path) -> bytes:
 def test_the_same_rows_are_the_same_bytes(
     form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert parquet_tables.GROUP_CHARACTERS == chunks.CHARACTERS  # of what is written: they stay
-    monkeypatch.setattr(chunks, "CHARACTERS", 20_000)  # so that the sources are cut at other rows
+    assert (
+        parquet_tables.GROUP_CHARACTERS == chunks.CHARACTERS_OF_A_CHUNK
+    )  # of what is written: they stay
+    monkeypatch.setattr(
+        chunks, "CHARACTERS_OF_A_CHUNK", 20_000
+    )  # so that the sources are cut at other rows
     made = {
         name: lengthened(
             source_of(

@@ -37,7 +37,7 @@ def small_limits() -> Iterator[None]:
     with (
         mock.patch.object(lines, "LINE_LIMIT", 2**12),
         mock.patch.object(compression, "RATIO_FROM", 2**14),
-        mock.patch.object(chunks, "ROWS", 3),
+        mock.patch.object(chunks, "ROWS_OF_A_CHUNK", 3),
         mock.patch.object(base, "TEXT_LIMIT", 2**10),
     ):
         yield

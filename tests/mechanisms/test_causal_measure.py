@@ -188,7 +188,7 @@ def test_texts_side_by_side_change_nothing_and_long_ones_begin_anew(
     monkeypatch.setattr(causal_measure, "TEXTS", 3)
     assert np.array_equal(mechanism.replace_in_order(*every, ROWS, ["h"]), together)
     # nothing is before the third token, nor before the seventh
-    monkeypatch.setattr(causal_measure, "LONGEST", 2)
+    monkeypatch.setattr(causal_measure, "TOKENS_OF_A_CONTEXT", 2)
     cut = mechanism.replace_in_order(*every, ROWS, ["h"])
     is_first = np.isin(np.arange(len(cut)) % len(KIND), (0, 2, 4, 6))
     anew = mechanism.replace_in_order(every[0]._replace(is_first=is_first), *every[1:], ROWS, ["h"])

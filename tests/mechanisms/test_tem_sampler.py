@@ -16,7 +16,7 @@ from lexveil.embeddings.neighborhoods import nearest_words
 from lexveil.mechanisms.kernels import tem as kernels
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.mechanisms.tem import Tem
-from lexveil.recovery.tem import SMALL, log_normalizers
+from lexveil.recovery.tem import SMALL_VOCABULARY, log_normalizers
 from tests.mechanisms.toys import draw, fits, vectors
 
 Proposal = tuple[int, int]  # a word, and its position in its envelope
@@ -180,7 +180,7 @@ def test_of_every_string_one_is_not_thinned(halvings: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("n", "error"), [(50, 1e-9), (SMALL + 60, 0.2)], ids=["exactly", "by some words"]
+    ("n", "error"), [(50, 1e-9), (SMALL_VOCABULARY + 60, 0.2)], ids=["exactly", "by some words"]
 )
 def test_the_adversary_knows_the_sums_of_the_weights(n: int, error: float) -> None:
     epsilon = np.array([1.0, 6.0])

@@ -310,7 +310,7 @@ def test_what_a_release_refuses_the_page_says_in_its_words(
     fields: dict[str, str],
     said: str,
 ) -> None:
-    monkeypatch.setattr("lexveil.recovery.public_words.WORDS", 300)
+    monkeypatch.setattr("lexveil.recovery.public_words.WORDS_OF_A_BAND", 300)
     change_params(**sections)
     client = page()
     shown = draw(client, fields)

@@ -33,5 +33,5 @@ def own_figures(monkeypatch: pytest.MonkeyPatch, project: Path) -> None:
     """Keep the figures about the meaning of an epsilon in the test's own project, because they
     differ from those of all other tests.
     """
-    monkeypatch.setattr("lexveil.recovery.public_words.WORDS", 300)
+    monkeypatch.setattr("lexveil.recovery.public_words.WORDS_OF_A_BAND", 300)
     monkeypatch.setattr("lexveil.artifacts.project.Project.recovery", project / ".lexveil/recovery")

@@ -86,7 +86,7 @@ def test_nothing_is_drawn_for_what_the_first_pass_has_not_seen(
     count = Run.count
     n_drawn = list[int]()
     monkeypatch.setattr(Run, "count", counted_then_changed)
-    monkeypatch.setattr("lexveil.formats.chunks.ROWS", 1)
+    monkeypatch.setattr("lexveil.formats.chunks.ROWS_OF_A_CHUNK", 1)
     monkeypatch.setattr("lexveil.privatization.engine.worker.release_generator", generator)
     write(SENTENCE, before, after)
     with pytest.raises(LexveilError, match="nothing from the change on"):

@@ -100,7 +100,7 @@ def test_a_model_without_figures_is_calibrated(
     """The calibration is in context if the model has bigram counts; otherwise it is by single words
     at a lower level, with a message.
     """
-    monkeypatch.setattr(public_recovery, "WORDS", 300)
+    monkeypatch.setattr(public_recovery, "WORDS_OF_A_BAND", 300)
     if not has_bigrams:
         monkeypatch.setattr("lexveil.artifacts.model.Model.bigram_files", lambda *_: {})
     (tmp_path / "in.jsonl").write_text('{"text": "the door was open"}\n', encoding="utf-8")
@@ -153,7 +153,7 @@ def test_what_is_expected_is_by_the_strongest_reader(monkeypatch: pytest.MonkeyP
 
     There are 300 words in each band: the standard error is .02.
     """
-    monkeypatch.setattr(public_recovery, "WORDS", 300)
+    monkeypatch.setattr(public_recovery, "WORDS_OF_A_BAND", 300)
     policy = Policy("keep", "keep", "sample")
     words = PublicWords.of(Model.load(name="en"), "diffractor_geometric", "S1", policy)
     assert recovered(words.expected(0.00457), "content") == pytest.approx(0.23, abs=0.06)
@@ -163,7 +163,7 @@ def test_the_figures_that_ship_are_those_that_are_computed(monkeypatch: pytest.M
     """The figures of the default at its levels ship, so nobody computes them, not even a
     service.
     """
-    monkeypatch.setattr(public_recovery, "WORDS", 1_000)  # as outside of tests
+    monkeypatch.setattr(public_recovery, "WORDS_OF_A_BAND", 1_000)  # as outside of tests
     model = replace(Model.load(name="en"), cache_only=True)
     for name in LEVELS:
         settings = resolve_settings(Request(protection=name), model)

@@ -24,7 +24,7 @@ from lexveil.embeddings.sentences import SentenceSpace
 from lexveil.errors import RequestError
 from lexveil.mechanisms.sentence_draws import SentenceDraws
 from lexveil.privatization.engine import sentences as engine
-from lexveil.privatization.engine.sentences import LONGEST, cut
+from lexveil.privatization.engine.sentences import WORDS_OF_A_SENTENCE, cut
 from lexveil.privatization.settings import PER_TEXT
 from lexveil.recovery import bank_levels
 from lexveil.text.encode import encode
@@ -117,7 +117,10 @@ def test_the_record_states_both_bounds(bank: Path) -> None:
     assert one.guarantee.formula == "Pr[M(D)=y] <= exp(Σ ε·d(s_i,s'_i))·Pr[M(D')=y]"
     assert "any two texts with the same number of sentences" in one.guarantee.statement.lower()
     assert one.guarantee.not_covered == "Not covered: texts with another number of sentences."
-    assert one.sentences.longest == LONGEST and "number of sentences" in one.guarantee.because[0]
+    assert (
+        one.sentences.longest == WORDS_OF_A_SENTENCE
+        and "number of sentences" in one.guarantee.because[0]
+    )
 
 
 def test_an_experiment_claims_nothing_but_what_a_release_would(bank: Path) -> None:
@@ -179,11 +182,11 @@ def test_neither_batches_nor_workers_change_an_experiment(
 
 
 def test_a_sentence_without_end_is_cut_at_a_public_length() -> None:
-    words = ["word"] * (2 * LONGEST + 5)
+    words = ["word"] * (2 * WORDS_OF_A_SENTENCE + 5)
     lexicon = Model.load(name="en").lexicon("S1")
     source = encode([" ".join(words), "One. Two."], lexicon)
     units, text_of, draws = cut(source, None)
-    assert np.diff(units.starts).tolist() == [LONGEST, LONGEST, 5, 2, 2]
+    assert np.diff(units.starts).tolist() == [WORDS_OF_A_SENTENCE, WORDS_OF_A_SENTENCE, 5, 2, 2]
     assert text_of.tolist() == [0, 0, 0, 1, 1] and draws.tolist() == [0, 1, 2, 3, 4]
 
 

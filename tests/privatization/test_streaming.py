@@ -170,7 +170,7 @@ def test_workers_change_no_byte(ready: Path, monkeypatch: pytest.MonkeyPatch) ->
     pq.write_table(texts(*[SENTENCE, None] * 4), folder / "c.parquet")
     made = []
     for name, workers, rows in (("one", 1, 3), ("two", 2, 3), ("whole", 1, 2000)):
-        monkeypatch.setattr(chunks, "ROWS", rows)
+        monkeypatch.setattr(chunks, "ROWS_OF_A_CHUNK", rows)
         record = privatize_file(folder, ready / name, workers=workers, **EXPERIMENT).record
         assert record.counts.n_rows == 26
         tokens = pq.read_table(ready / f"{name}.tokens.parquet")

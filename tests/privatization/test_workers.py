@@ -48,7 +48,7 @@ def test_batches_change_no_byte(
     # it refuses what its theorem does not cover
     budget = 1e7 if mechanism == "truncated_gumbel" else 100.0
     for size in (1, 4096):
-        monkeypatch.setattr(chunks, "ROWS", size)
+        monkeypatch.setattr(chunks, "ROWS_OF_A_CHUNK", size)
         out = tmp_path / f"{size}.jsonl"
         done = privatize_file(source, out, document_budget=budget, **how)
         # Each batch is a row group of its own; what is in them is the same.
@@ -85,9 +85,9 @@ def test_workers_share_no_noise(
         prepared.append(name)
         return pool.prepared_workers(module or name)
 
-    monkeypatch.setattr(files, "SMALL", 0 if started == "forked" else 10**9)
+    monkeypatch.setattr(files, "SMALL_FILE", 0 if started == "forked" else 10**9)
     monkeypatch.setattr(files, "prepared_workers", prepared_workers)
-    monkeypatch.setattr(chunks, "ROWS", 1)
+    monkeypatch.setattr(chunks, "ROWS_OF_A_CHUNK", 1)
     text = "the government said that fire services in new south wales were there " + "zorblax " * 12
     rows = [{"text": text, "who": f"{module}-{number}"} for number in range(64)]
     (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -45,7 +45,7 @@ def test_it_is_what_the_smallest_epsilon_leaves(
 ) -> None:
     """At an ε that tells nothing, TEM draws any word, and its exact reader is this one."""
     monkeypatch.setattr(counted_words, "UNSEEN", WORDS)
-    monkeypatch.setattr(public_words, "WORDS", WORDS)
+    monkeypatch.setattr(public_words, "WORDS_OF_A_BAND", WORDS)
     model = Model.load(Path(), "own")
     words = PublicWords.of(model, "tem", strategy, Policy.of(strategy, "keep", "keep", "sample"))
     least = words.counted.least()

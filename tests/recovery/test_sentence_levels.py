@@ -14,7 +14,7 @@ from lexveil.protection import Shares
 from lexveil.recovery import sentence_levels
 from lexveil.recovery.bands import BANDS
 from lexveil.recovery.sentence_levels import (
-    SEED,
+    PUBLIC_SEED,
     Found,
     LevelSearch,
     PublicSources,
@@ -46,7 +46,7 @@ def test_the_source_is_found_by_the_exact_channel() -> None:
     sources = sources_of([[0]] * 40, [FREQUENT])
     n_found = 0.0
     spent = np.full(80, 8.0)
-    noise = mechanism.noise(spent, stream(SEED, "sentence levels"))
+    noise = mechanism.noise(spent, stream(PUBLIC_SEED, "sentence levels"))
     of = np.repeat(np.arange(40), 2)
     rows = mechanism.replace_queries(sources.vectors, of, spent, noise)
     law = mechanism.log_pmf_of(sources.vectors, np.full(40, 8.0))

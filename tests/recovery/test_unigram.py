@@ -76,7 +76,7 @@ def test_sums_that_are_estimated_hardly_change_a_guess(monkeypatch: pytest.Monke
     outputs = np.arange(0, 2000, 7)
     epsilon = np.full(286, 3.0)
     exact = tem.TemAdversary(mechanism, prior / prior.sum(), (3.0, 3.0))
-    monkeypatch.setattr(tem, "SMALL", 100)
+    monkeypatch.setattr(tem, "SMALL_VOCABULARY", 100)
     estimated = tem.TemAdversary(mechanism, prior / prior.sum(), (3.0, 3.0))
     assert 0 < np.abs(exact.bias - estimated.bias).max() < 0.5
     assert np.mean(exact.guess(outputs, epsilon) == estimated.guess(outputs, epsilon)) > 0.95
@@ -173,7 +173,7 @@ def test_near_words_are_those_of_all_words_of_lists_that_exist_or_of_some(
         estimate.near_of(mechanism, lambda: nearest_words(vectors, np.arange(120))), near
     )
     monkeypatch.setattr(estimate, "AMONG", 100)
-    chosen = np.sort(np.random.default_rng(estimate.SEED).choice(n, 100, replace=False))
+    chosen = np.sort(np.random.default_rng(estimate.PUBLIC_SEED).choice(n, 100, replace=False))
     some = np.sort(distances[:, chosen])[:, [0, estimate.NEIGHBORS - 1]].T
     np.testing.assert_allclose(estimate.near_of(mechanism), some, rtol=1e-5)
 

@@ -157,7 +157,7 @@ def test_the_marks_are_those_of_the_token_log(monkeypatch: pytest.MonkeyPatch) -
         marks = Counter(re.findall(r'<(?:mark|span) class="(\w+)"', cell))
         assert marks == {fate: n for fate, n in changes.counts().items() if fate != "unchanged"}
     assert next(cells, None) is None
-    monkeypatch.setattr(section, "LONGEST", 4)  # of a long text the start is shown
+    monkeypatch.setattr(section, "TOKENS_SHOWN", 4)  # of a long text the start is shown
     shown = page(None, monkeypatch)
     first = samples()[0]
     assert (

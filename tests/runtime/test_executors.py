@@ -63,7 +63,11 @@ def used(workers: Any, there: MachineParams, monkeypatch) -> Used:
     """The map, of small data in many parts."""
     used = Used(workers)
     monkeypatch.setattr(cluster, "cluster_map", used)
-    smaller = [(sampling, "SMALL", 1), (sampling, "BATCH", 100), (counting, "SHARD_TOKENS", 10_000)]
+    smaller = [
+        (sampling, "SMALL_CORPUS", 1),
+        (sampling, "DOCUMENTS_OF_A_BATCH", 100),
+        (counting, "SHARD_TOKENS", 10_000),
+    ]
     for module, name, value in [
         *smaller,
         (stage_adapter, "GROUP", 100),

@@ -46,7 +46,7 @@ def _planned(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
             run_stage("evaluate", mechanism, strategy, str(level))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(public_words, "WORDS", 200)
+        patch.setattr(public_words, "WORDS_OF_A_BAND", 200)
         return made_of(_built, tmp_path_factory, make)
 
 

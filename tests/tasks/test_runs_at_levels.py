@@ -45,7 +45,7 @@ def _made(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
             run_stage(stage)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(public_words, "WORDS", 500)
+        patch.setattr(public_words, "WORDS_OF_A_BAND", 500)
         return made_of(_built, tmp_path_factory, make)
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from lexveil.text.kernels.characters import MARKS_AFTER
 from lexveil.text.languages import DEFAULT, language_of
-from lexveil.text.languages.base import LONGEST, Language
+from lexveil.text.languages.base import LONGEST_ABBREVIATION, Language
 from lexveil.text.normal_forms import normal_form
 from lexveil.text.tokenize import tokenize_texts
 
@@ -75,7 +75,7 @@ def sentence_spans(text: str, language: str = DEFAULT) -> Iterator[tuple[int, in
 def _ends_sentence(text: str, at: int, rules: Language) -> bool:
     """Whether the full stop at ``at`` ends a sentence: not after an initial (``J.``) or an
     abbreviation (``Dr.``)."""
-    word = _LAST_WORD.search(text, max(0, at - LONGEST), at)
+    word = _LAST_WORD.search(text, max(0, at - LONGEST_ABBREVIATION), at)
     if word is None:
         return not (rules.has_ordinals and _ORDINAL.search(text[max(0, at - 3) : at]))
     last = word[1]

@@ -16,7 +16,7 @@ from lexveil.data.default import articles, polarity
 from lexveil.errors import RequestError
 from lexveil.text import tokenize
 from lexveil.text.languages import LANGUAGES
-from lexveil.text.languages.base import LONGEST
+from lexveil.text.languages.base import LONGEST_ABBREVIATION
 from lexveil.text.tokenize import tokenize_texts
 from tests.text.reference_tokenizer import assert_same
 
@@ -312,7 +312,7 @@ def test_words_of_languages_can_be_compared_as_bytes() -> None:
     and it stays unchanged.
     """
     for word in {*CUTS, *SHORT}:
-        assert word.islower() and word.isalpha() and len(word) <= LONGEST
+        assert word.islower() and word.isalpha() and len(word) <= LONGEST_ABBREVIATION
         assert all(letter < "\xff" and letter != "ß" for letter in word)
     odd = [
         character

@@ -24,7 +24,7 @@ NOTHING = 1e-30  # bound on the loss where numbers underflow
 SHORTEST = 1e-15  # shorter vectors are taken as 0, and their whole length as error
 # Queries of other lengths do not fit into single precision; another search answers them.
 SHORTEST_QUERY = 1e-12
-LONGEST = 1e12
+LONGEST_DISTANCE = 1e12
 
 
 class PackedWords(NamedTuple):
@@ -185,7 +185,7 @@ def pack_queries(
         length = packed.lengths[query] = np.sqrt(centred(queries[query], centre, row))
         tile = query // QUERIES
         place = query % QUERIES
-        if not SHORTEST_QUERY < length < LONGEST:
+        if not SHORTEST_QUERY < length < LONGEST_DISTANCE:
             continue
         step, size, lack = round_row(row, offset - 1, lane, depth, rounded)
         for i in range(p):

@@ -34,7 +34,7 @@ from lexveil.evaluation.metrics.base import (
     PaperTable,
     Score,
 )
-from lexveil.evaluation.scores import DIGITS, mean_sd
+from lexveil.evaluation.scores import DECIMALS, mean_sd
 from lexveil.types import Floats, Ids
 
 STREAM = "membership"  # random stream by which training and attack draw the same parts
@@ -263,7 +263,7 @@ def membership_entry(results: Sequence[Membership], n_classes: int) -> dict[str,
         "n_classes": n_classes,
         "known_labels": False,
         "auc": mean_sd([result.auc for result in results]),
-        "standard_error": round(fmean(result.standard_error for result in results), DIGITS),
+        "standard_error": round(fmean(result.standard_error for result in results), DECIMALS),
     }
 
 

@@ -25,7 +25,7 @@ from lexveil.evaluation.metrics.base import (
 from lexveil.evaluation.ngrams import take
 from lexveil.evaluation.registry import CLASSIFIERS
 from lexveil.evaluation.scores import (
-    DIGITS,
+    DECIMALS,
     NAMES,
     ClassificationScores,
     half_width,
@@ -164,7 +164,7 @@ class Problem:
             "n_test": len(self.test),
             "n_classes": len(set(self.of(self.train))),
             "n_left_out": self.n_left_out,
-            "majority": {name: round(getattr(base, name), DIGITS) for name in NAMES},
+            "majority": {name: round(getattr(base, name), DECIMALS) for name in NAMES},
             "scores": {
                 setting: spread([training.scores for training in trained])
                 for setting, trained in measured.items()

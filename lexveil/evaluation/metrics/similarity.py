@@ -22,7 +22,7 @@ from lexveil.evaluation.metrics.base import (
 from lexveil.evaluation.scores import rounded
 from lexveil.types import Floats
 
-BLOCK = 4096  # texts at a time
+TEXTS_AT_A_TIME = 4096  # texts at a time
 COSINE = Score(
     name="cosine", metric="similarity", words="cosine", path=(), glance=("cosine", "Cosine")
 )
@@ -40,8 +40,8 @@ def cosines(
     """
     found = np.empty(len(original))
     unknown = np.zeros(2, dtype=np.int64)
-    for start in range(0, len(original), BLOCK):
-        block = slice(start, start + BLOCK)
+    for start in range(0, len(original), TEXTS_AT_A_TIME):
+        block = slice(start, start + TEXTS_AT_A_TIME)
         pair = [encoder.encode(texts[block]).astype(np.float64) for texts in (original, private)]
         lengths = np.array([np.linalg.norm(vectors, axis=1) for vectors in pair])
         unknown += (lengths == 0).sum(axis=1)

@@ -32,7 +32,7 @@ from lexveil.formats.base import Writer
 from lexveil.formats.chunks import Chunk, Texts
 from lexveil.formats.readers import open_writer
 from lexveil.privatization.adapters.inputs import (
-    SMALL,
+    SMALL_FILE,
     STDIN,
     Job,
     find_jobs,
@@ -198,7 +198,7 @@ def privatize_file(
         work = Work(jobs, request, hooks, outputs, table)
         if copied is not None:
             return _copy(work, copied)
-        if size >= SMALL and workers > 1:
+        if size >= SMALL_FILE and workers > 1:
             stack.enter_context(prepared_workers("lexveil.privatization.engine.preload"))
         processes = stack.enter_context(Processes(workers))
         for job in jobs:

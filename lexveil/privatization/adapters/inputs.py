@@ -34,12 +34,12 @@ LOG = logger(__name__)
 
 STDIN = "-"
 # bytes of input below which worker processes cost more than they save; more never hurt
-SMALL = 2**21
+SMALL_FILE = 2**21
 
 
 def workers_for(request: FileRequest, n_bytes: int, model: Model) -> int:
     """Return the number of processes that work on an input of ``n_bytes``."""
-    return request.workers or (1 if n_bytes < SMALL else model.configuration.machine.workers)
+    return request.workers or (1 if n_bytes < SMALL_FILE else model.configuration.machine.workers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ Label = str | int | tuple[Any, ...]  # of a column; all but str of pandas alone
 TEXTS = "texts"  # what messages call those that are given
 SPANS = "spans"  # and what was found in them
 SMALL_FLOATS = ("float16", "float32")  # types of which Python's own number is another one
-SMALL = 2**20  # characters below which worker processes cost more than they save
+SMALL_TABLE = 2**20  # characters below which worker processes cost more than they save
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -188,7 +188,7 @@ def privatize_texts(
     chunks = list(whole_chunks(texts))
     if workers is None:
         size = sum(len(text) for chunk in chunks for (text,) in chunk.texts if text is not None)
-        workers = 1 if size < SMALL else model.configuration.machine.workers
+        workers = 1 if size < SMALL_TABLE else model.configuration.machine.workers
     others = None if texts.others is None else tuple(texts.others)
     source = RowSource(lambda _: iter(chunks), ("text",), others)
     ledger = ledger_of(model.project, on_exhausted)

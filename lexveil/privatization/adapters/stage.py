@@ -47,7 +47,7 @@ from lexveil.runtime.tables import PARQUET, atomic_directory, read_table, requir
 GROUP = 2_000  # documents rewritten at a time, at most, and of a row group of what is written
 SHARE = 8  # batches a worker is to have at least, so that all end at about the same time
 # tokens to be perturbed below which worker processes cost more than they save; more never hurt
-SMALL = 200_000
+SMALL_SET = 200_000
 
 TextKey = tuple[str, str, str]  # data set, document, field: what names a text in its plan
 
@@ -124,7 +124,7 @@ class StageRun:
         self.worker = BatchWorker(
             self.settings, components, FIELDS, column_keys, budget_name=str(epsilon)
         )
-        if self.plan.n_perturbed < SMALL:
+        if self.plan.n_perturbed < SMALL_SET:
             self.machine = self.machine.alone()
 
     def batch(self, documents: pa.Table, first_row: int = 0) -> Batch:

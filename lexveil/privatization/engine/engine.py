@@ -161,11 +161,7 @@ class WordEngine(Engine):
     """
 
     def __init__(self, settings: Settings, model: Model) -> None:
-        if settings.sentences is not None:
-            raise RequestError(
-                f"strategy {settings.strategy} writes sentences and has no words to look at here; "
-                "rewrite by `lexveil privatize` or lexveil.privatize"
-            )
+        assert settings.sentences is None
         self.settings = settings
         self.model = model
         self.lexicon = model.lexicon(settings.strategy)

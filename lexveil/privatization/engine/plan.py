@@ -16,7 +16,7 @@ from lexveil.detectors.detection import Detection
 from lexveil.text.encode import Encoded, Lexicon, TokenClass, encode
 from lexveil.types import Ids
 
-BATCH = 5_000  # texts tokenized at a time
+TEXTS_AT_A_TIME = 5_000  # texts tokenized at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +151,8 @@ def count_tokens(texts: Sequence[str], lexicon: Lexicon, policy: Policy) -> Ids:
     """
     number = np.arange(len(lexicon.tokens))
     parts = []
-    for start in range(0, len(texts), BATCH):
-        batch = texts[start : start + BATCH]
+    for start in range(0, len(texts), TEXTS_AT_A_TIME):
+        batch = texts[start : start + TEXTS_AT_A_TIME]
         encoded = encode(batch, lexicon)
         parts.append(
             count_planned(

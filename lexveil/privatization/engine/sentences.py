@@ -40,7 +40,9 @@ from lexveil.text.encode import Encoded, Lexicon, TokenClass, encode
 from lexveil.text.strings import Strings
 from lexveil.types import Floats, Ids, Int32, Int64, Words
 
-LONGEST = 60  # words of a sentence of a text; a longer one is cut, as where nobody wrote full stops
+WORDS_OF_A_SENTENCE = (
+    60  # words of a sentence of a text; a longer one is cut, as where nobody wrote full stops
+)
 
 
 class SentenceEngine(Engine):
@@ -85,7 +87,7 @@ class SentenceEngine(Engine):
             n_columns,
             diameter=self.bank.space.diameter,
             budget=budget,
-            longest=LONGEST,
+            longest=WORDS_OF_A_SENTENCE,
         )
 
     def _proven(
@@ -109,7 +111,7 @@ class SentenceEngine(Engine):
             "sentences": SentencesRecord(
                 unit=wanted.unit,
                 per_text=wanted.per_text,
-                longest=LONGEST if wanted.per_text is None else None,
+                longest=WORDS_OF_A_SENTENCE if wanted.per_text is None else None,
                 bank=self.bank.sha256,
                 bank_sentences=len(self.bank),
                 diameter=measured.diameter,
@@ -125,6 +127,20 @@ class SentenceEngine(Engine):
         drawn = np.bincount(text_of, minlength=len(texts))
         starts = np.concatenate([[0], np.cumsum(drawn)])
         return DisclosedTexts(starts, [b"%d" % n for n in drawn], np.full(len(text_of), -1))
+
+    def likeliest(self, text: str, number: int, epsilon: float, n: int) -> list[tuple[str, float]]:
+        """Return the n likeliest sentences in the place of a unit of a text, with their chances.
+
+        Args:
+            number: of the unit, from 0.
+        """
+        units, _, _ = cut(encode([text], self.lexicon), self.wanted.per_text)
+        query = self.bank.space.embed(units)[number]
+        mechanism = self.prepared.mechanism
+        assert isinstance(mechanism, SentenceDraws)
+        chances = np.exp(mechanism.log_pmf_of(query[None], np.array([epsilon]))[0])
+        rows = np.argsort(-chances, kind="stable")[:n].tolist()
+        return [(self.bank.texts[row], float(chances[row])) for row in rows]
 
     def worker(self, columns: Sequence[str] = ("text",)) -> BatchWorker:
         """Return the worker that counts and rewrites documents with these text columns."""
@@ -287,14 +303,14 @@ def cut(source: Encoded, per_text: int | None) -> tuple[Units, Ids, Ids]:
 
     Args:
         per_text: draws for a text, which is a unit then; None takes each sentence for a unit, or
-            each part of ``LONGEST`` words of a longer one, and draws once for it.
+            each part of ``WORDS_OF_A_SENTENCE`` words of a longer one, and draws once for it.
     """
     if per_text is not None:
         units = Units(source.rows, source.offsets())
         draws = np.repeat(np.arange(source.n_texts), per_text)
         return units, draws, draws
     sentence = source.sentence_of
-    part = (source.first_word - source.sentence_offsets[sentence]) // LONGEST
+    part = (source.first_word - source.sentence_offsets[sentence]) // WORDS_OF_A_SENTENCE
     is_first = np.append(True, (np.diff(sentence) > 0) | (np.diff(part) > 0))[: len(sentence)]
     starts = np.append(np.flatnonzero(is_first), len(sentence)).astype(np.int64)
     units = Units(source.rows, starts)

@@ -49,8 +49,8 @@ from lexveil.text.normal_forms import is_punctuation
 LOG = logger(__name__)
 
 STAMP = "no-guarantee"
-WORDS = 10_000  # the first ones, which are enough to tell languages apart
-CHARACTERS = 8 * WORDS
+LOOKED_AT_WORDS = 10_000  # the first ones, which are enough to tell languages apart
+LOOKED_AT_CHARACTERS = 8 * LOOKED_AT_WORDS
 LEAST_WORDS = 5  # of which it is said that few are known
 FEW_KNOWN = 0.6  # of the words: of texts in the model's language it knows nine tenths and more
 
@@ -399,12 +399,12 @@ class LanguageCheck:
                 number,
                 script,
             )
-        if self.n_words < WORDS:
+        if self.n_words < LOOKED_AT_WORDS:
             self._count(chunk)
 
     def _count(self, chunk: Chunk) -> None:
         texts = list[str]()
-        left = CHARACTERS
+        left = LOOKED_AT_CHARACTERS
         for text in (
             text for row in selected_texts(chunk) for text in row if text is not None and left > 0
         ):

@@ -11,7 +11,7 @@ from lexveil.report.data import ReportData
 from lexveil.report.records import Key
 from lexveil.report.samples import SampleText
 
-LONGEST = 80  # largest number of tokens shown of a text
+TOKENS_SHOWN = 80  # largest number of tokens shown of a text
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -30,10 +30,10 @@ class ShownText:
         """Cut a text to the length that the page shows."""
         parts = [
             (part, changes.source_of(part.token) if part.token >= 0 else "")
-            for part in changes.output_parts(LONGEST)
+            for part in changes.output_parts(TOKENS_SHOWN)
         ]
         counts = ", ".join(f"{n:,} {fate}" for fate, n in changes.counts().items())
-        return cls(epsilon, parts, counts, max(0, len(changes.fates) - LONGEST))
+        return cls(epsilon, parts, counts, max(0, len(changes.fates) - TOKENS_SHOWN))
 
 
 def by_mechanism(sample: SampleText, keys: Sequence[Key]) -> dict[str, dict[str, list[ShownText]]]:
@@ -62,5 +62,5 @@ def view(report: ReportData) -> Mapping[str, Any]:
 
 def start(changes: TextChanges) -> str:
     """Return the source text up to the number of tokens that the page shows."""
-    start = "".join(part.text for part in changes.source_parts(LONGEST))
-    return start if len(changes.fates) <= LONGEST else f"{start} …"
+    start = "".join(part.text for part in changes.source_parts(TOKENS_SHOWN))
+    return start if len(changes.fates) <= TOKENS_SHOWN else f"{start} …"

@@ -15,6 +15,7 @@ import numpy as np
 
 from lexveil.accounting.budgets import Action, DocumentBudget
 from lexveil.accounting.changes import Fate, TextChanges
+from lexveil.artifacts.default_bank import has_written_bank
 from lexveil.artifacts.model import Model
 from lexveil.config import LedgerParams
 from lexveil.embeddings.exact_search import ExactSearch
@@ -22,11 +23,11 @@ from lexveil.errors import LexveilError, RequestError
 from lexveil.ledger.amounts import NANO, cap_nano, costs
 from lexveil.ledger.reservation import ExhaustedError
 from lexveil.mechanisms.noise.streams import stream
-from lexveil.mechanisms.registry import Mechanism
 from lexveil.privatization.adapters.memory import Texts, whole_chunks
 from lexveil.privatization.engine.batch import Batch, Rewritten, batch_of
 from lexveil.privatization.engine.counts import BatchCounts, Tally
-from lexveil.privatization.engine.engine import WordEngine, measurement_of
+from lexveil.privatization.engine.engine import Engine, WordEngine
+from lexveil.privatization.engine.sentences import SentenceEngine, engine_of
 from lexveil.privatization.looking.inspect import draws_in_words
 from lexveil.privatization.release import preconditions
 from lexveil.privatization.release.preconditions import LanguageCheck
@@ -37,6 +38,7 @@ from lexveil.text.encode import TokenClass
 from lexveil.text.pieces import plain
 
 SHOWN = 8  # neighbours and outcomes of a token
+LIKELIEST = 10  # sentences that may take the place of a unit
 OFTEN = 500  # draws by which it is said how often
 MODELS = 2  # kept at a time
 # samples, one after the other, that take as many searches as products of 8 bits do to begin
@@ -47,6 +49,7 @@ CLASSES = {
     TokenClass.PUNCTUATION: "punctuation",
     TokenClass.OOV: "unknown word",
     TokenClass.FOUND: "found",
+    TokenClass.SENTENCE: "unit",
 }
 
 
@@ -73,7 +76,8 @@ class Token:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Drawing:
-    """A text, how it is cut, and what came of it in each of several draws.
+    """A text, how it is cut, and what came of it in each of several draws. Where sentences are
+    written, the tokens are the units that are replaced: the text, or each of its sentences.
 
     Attributes:
         draws: the changes of each token, a text for each draw.
@@ -89,7 +93,7 @@ class Drawing:
 
     form: Form
     settings: Settings
-    engine: WordEngine
+    engine: Engine
     budget: DocumentBudget
     tokens: Sequence[Token]
     rest: str
@@ -140,15 +144,32 @@ class Drawing:
         return self.tokens[number]
 
     def outcome(self, draw: int, token: int) -> str:
-        """Return the words that stand in a draw in place of a token of the source; nothing if the
-        token was dropped.
+        """Return what stands in a draw in place of a token of the source; nothing if the token was
+        dropped.
         """
-        start, end = self.draws[draw].output_spans[token].tolist()
-        return "" if start < 0 else self.draws[draw].output[start:end]
+        changes = self.draws[draw]
+        each = len(changes.fates) // len(self.tokens)  # sentences for a unit
+        start = int(changes.output_spans[token * each, 0])
+        end = int(changes.output_spans[(token + 1) * each - 1, 1])
+        return "" if start < 0 else changes.output[start:end]
 
     def detail(self, number: int | None) -> Detail:
         """Return the possible outcomes of a token; raises what ``token`` raises."""
         token = self.token(number)
+        drawn = [
+            (self.outcome(i, number or 0), draw.fates[number or 0])
+            for i, draw in enumerate(self.draws)
+        ]
+        if isinstance(self.engine, SentenceEngine):
+            likeliest = self.engine.likeliest(self.form.text, number or 0, token.epsilon, LIKELIEST)
+            whole = sum(chance for _, chance in likeliest)
+            basis = f"the likeliest of {self.engine.prepared.mechanism.size:,} sentences"
+            basis += f", {whole:.2%} of the chance together"
+            return Detail(number or 0, token, [], likeliest, basis, drawn)
+        return self._detail_of_word(number or 0, drawn)
+
+    def _detail_of_word(self, number: int, drawn: Sequence[tuple[str, Fate]]) -> Detail:
+        token = self.tokens[number]
         words = self.words
         near = list[tuple[str, float]]()
         if token.word >= 0:
@@ -159,13 +180,10 @@ class Drawing:
             near = [(words[i], distance) for i, distance in pairs if i != token.word][:SHOWN]
         counted = self._redrawn(token)
         becomes = [(words[word], n / OFTEN) for word, n in counted.most_common(SHOWN)]
-        drawn = [
-            (self.outcome(i, number or 0), draw.fates[number or 0])
-            for i, draw in enumerate(self.draws)
-        ]
-        return Detail(
-            number or 0, token, near, becomes, counted[token.word] / OFTEN, len(counted), drawn
-        )
+        different = f"{len(counted):,} different word" + ("" if len(counted) == 1 else "s")
+        unchanged = f"unchanged {counted[token.word] / OFTEN:.1%}"
+        basis = f"of {OFTEN} draws, {different}; {unchanged}"
+        return Detail(number, token, near, becomes, basis, drawn)
 
     def _redrawn(self, token: Token) -> Counter[int]:
         """Count the words that ``OFTEN`` draws of a token give, by the numbers of the words;
@@ -174,6 +192,7 @@ class Drawing:
         if token.action != Action.PERTURBED.name.lower():
             return Counter()
         mechanism = self.engine.prepared.mechanism
+        assert isinstance(self.engine, WordEngine)
         instead = self.engine.instead
         # Of a token that takes the replacement of an equal one before it, what that one gets.
         epsilon = token.epsilon or max(
@@ -192,16 +211,16 @@ class Detail:
 
     Attributes:
         neighbours: the nearest words of the mechanism, and their distances.
-        becomes: words that come out, and their shares of ``OFTEN`` draws.
-        unchanged: the share of the draws in which the token came out as it was.
+        becomes: what comes out, and the share of each: of words, of ``OFTEN`` draws; of sentences
+            by their law.
+        basis: what the shares are of.
     """
 
     number: int
     token: Token
     neighbours: Sequence[tuple[str, float]]
     becomes: Sequence[tuple[str, float]]
-    unchanged: float
-    different: int
+    basis: str
     drawn: Sequence[tuple[str, Fate]]
 
 
@@ -247,18 +266,21 @@ class ExploreSession:
         model = self.model(form.model)
         settings = form.settings(model.project, found)
         model.require_checks(settings.of_words)
-        engine = WordEngine(settings, model)
+        engine = engine_of(settings, model)
         budget = document_budget(settings, model)
         counted, language = _counted(engine, row or Row(form.text))
         batch = Batch([[form.text]] * form.draws, [(str(number),) for number in range(form.draws)])
         done = engine.worker().draw(batch, budget)
         tally = Tally()
-        tally.add(done, batch.document, engine.vocabulary)
+        vocabulary = engine.vocabulary if settings.sentences is None else None
+        tally.add(done, batch.document, vocabulary)
         changes = done.changes(batch.texts, engine.lexicon)
         n = len(changes[0].fates)
-        numbers = np.where(done.rows >= 0, engine.vocabulary.number[done.rows], -1).reshape(
-            form.draws, n
-        )
+        tokens = list(_tokens(done, changes[0], engine))
+        numbers = np.full((form.draws, n), -1)
+        if vocabulary is not None:
+            known = done.rows.reshape(form.draws, n)
+            numbers = np.where(known >= 0, vocabulary.number[known], -1)
         spent = float(done.token_epsilon[:n].sum())
         in_release = form.settings(model.project, found, is_release=True)
         refused = (
@@ -271,14 +293,14 @@ class ExploreSession:
             settings,
             engine,
             budget,
-            list(_tokens(done, changes[0], engine)),
-            form.text[int(changes[0].source_spans[-1, 1]) if n else 0 :],
+            tokens,
+            form.text[int(changes[0].source_spans.max(initial=0)) :],
             changes,
             numbers.tolist(),
             spent,
             in_release,
             refused or beyond_cap(spent, budget, model.configuration.ledger),
-            stamp(in_release, engine.prepared.mechanism),
+            None if refused else stamp(in_release, model),
             language,
             draws_in_words(engine, counted, tally, one_epsilon=form.request.level is not None),
         )
@@ -297,12 +319,14 @@ def load_kernels(model: str | None = None) -> None:
         session.draw(Form.of(text=text, mechanism=mechanism, epsilon="5"))
     # Lists of near words and products of 8 bits come into use after some draws: not in a move of
     # the slider.
+    if has_written_bank(session.model("")):
+        session.draw(Form.of(text=text, strategy="S5", epsilon="5"))
     for epsilon in ("1", "2", "20"):
         session.draw(Form.of(text=text, mechanism="tem", strategy="S1", epsilon=epsilon))
     session.draw(Form.of(text=f"{text}\n" * MANY, mechanism="madlib", epsilon="5"))
 
 
-def _counted(engine: WordEngine, row: Row) -> tuple[BatchCounts, str | None]:
+def _counted(engine: Engine, row: Row) -> tuple[BatchCounts, str | None]:
     """Return the counts of a text, and the sentence that speaks against the model's language, in
     the words that the operator of a release is told; None if nothing does.
 
@@ -318,13 +342,15 @@ def _counted(engine: WordEngine, row: Row) -> tuple[BatchCounts, str | None]:
     return counted, None if found is None else found.sentence
 
 
-def _tokens(done: Rewritten, changes: TextChanges, engine: WordEngine) -> list[Token]:
-    """Return the tokens of the first text."""
+def _tokens(done: Rewritten, changes: TextChanges, engine: Engine) -> list[Token]:
+    """Return the tokens of the first text; of a unit that several sentences are drawn for, one."""
     encoded = done.encoded
     labels = Action.labels(with_found=True)
     tokens = []
     end = 0
     for i, (start, stop) in enumerate(changes.source_spans.tolist()):
+        if start < 0:
+            continue
         row = int(encoded.rows[i])
         tokens.append(
             Token(
@@ -332,7 +358,7 @@ def _tokens(done: Rewritten, changes: TextChanges, engine: WordEngine) -> list[T
                 changes.source[end:start],
                 CLASSES[TokenClass(int(encoded.classes[i]))],
                 labels[int(done.action[i])],
-                int(encoded.n_words[i]),
+                1 if row < 0 else int(encoded.n_words[i]),
                 int(engine.vocabulary.number[row]) if row >= 0 else -1,
                 float(done.token_epsilon[i]),
             )
@@ -380,15 +406,16 @@ def beyond_cap(spent: float, budget: DocumentBudget, ledger: LedgerParams) -> st
     )
 
 
-def stamp(settings: Settings, mechanism: Mechanism) -> str | None:
-    """Why an output would be named as one without a guarantee; None if it has one, or is refused
-    for that.
+def stamp(settings: Settings, model: Model) -> str | None:
+    """Why an output would be named as one without a guarantee; None if it has one, or is refused.
 
     Args:
         settings: the settings of a release.
     """
-    why = measurement_of(settings, mechanism).refusals
-    if not why or not settings.without_guarantee:
+    if not settings.without_guarantee:
+        return None
+    why = engine_of(settings, model).measurement().refusals
+    if not why:
         return None
     return (
         f"no guarantee can be given, {'; '.join(why)}; lexveil.toml: release.without_guarantee "

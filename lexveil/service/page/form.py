@@ -13,7 +13,7 @@ from lexveil.artifacts.project import Project
 from lexveil.errors import RequestError, option
 from lexveil.privatization.settings import Settings, of_every_token, settings_of
 from lexveil.protection import DEFAULT as DEFAULT_LEVEL
-from lexveil.request import Request
+from lexveil.request import SENTENCES, Request
 
 MOST = 10_000  # maximum characters of a text: a longer one would take too long
 FIELDS = 40  # maximum number of fields of a form
@@ -94,6 +94,8 @@ class Form:
         }
         if budget not in given:
             raise RequestError(f"{option(budget)} is empty; give a number")
+        if given.get("strategy") == SENTENCES and given.get("protection") == DEFAULT_LEVEL:
+            del given["protection"]  # as where nothing is asked for: not every bank has levels
         given.pop("seed", None)
         numbers = {name: _whole(name, fields[name]) for name in LARGEST if fields.get(name)}
         model = fields.get("model", "")

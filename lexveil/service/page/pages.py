@@ -187,15 +187,23 @@ class Pages:
         """Show the share of words that a best-informed reader is expected to name at the largest
         epsilon of a token.
         """
-        epsilons = (await self._drawn(request, form)).epsilons
+        drawing = await self._drawn(request, form)
+        epsilons = drawing.epsilons
         if epsilons is None:
-            return self._html("expected", epsilon=None)
+            return self._html("expected", epsilon=None, linkage=None)
+        if drawing.settings.sentences is not None:
+            name = self._model(form)
+            asked = self._asked(form)
+            linkage = await self.readers.take(request, lambda: readers.linkage_said(name, asked))
+            return self._html("expected", epsilon=epsilons[1], linkage=linkage)
         try:
             of_level = (epsilons[1], form.request.level)
             expected = await self._ask(request, readers.expected_shares, form, *of_level)
         except LexveilError as error:
-            return self._html("expected", epsilon=epsilons[1], failed=str(error))
-        return self._html("expected", epsilon=epsilons[1], failed=None, expected=expected)
+            return self._html("expected", epsilon=epsilons[1], linkage=None, failed=str(error))
+        return self._html(
+            "expected", epsilon=epsilons[1], linkage=None, failed=None, expected=expected
+        )
 
     async def release(self, request: Request, form: Form) -> Response:
         """Whether the text would be refused as a release, where that takes long to say."""

@@ -80,6 +80,13 @@ def base_epsilon(name: str | None, request: Request) -> float | None:
 
 
 @lru_cache(REMEMBERED)
+def linkage_said(name: str | None, request: Request) -> str:
+    """Return the sentence that says how often a reader finds the source of an output again."""
+    model = _model(name)
+    return linkage_of(resolve_settings(request, model), model).sentence
+
+
+@lru_cache(REMEMBERED)
 def release_refusal(name: str | None, request: Request) -> str:
     """Why nothing would be released by these settings; empty if something would."""
     model = _model(name)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-LONGEST = 8  # letters of the longest word that the scanner can compare
+LONGEST_ABBREVIATION = 8  # letters of the longest word that the scanner can compare
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,7 @@ class Language:
     """Closed word classes and the rules of apostrophes and full stops of one language.
 
     All words are in lower case with straight apostrophes. Abbreviations, and the parts of a word
-    before or after an apostrophe, have at most ``LONGEST`` letters of Latin-1.
+    before or after an apostrophe, have at most ``LONGEST_ABBREVIATION`` letters of Latin-1.
 
     Attributes:
         code: ISO 639-1 code.
