@@ -24,6 +24,7 @@ import griffe
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from lexveil.levels import BaseEpsilon, RecoveryTarget
 from lexveil.parameters import OneOf, Section, fields_of, limits_of, section_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -194,6 +195,8 @@ TABLE = """| key | type | default | range | meaning |
 | --- | --- | --- | --- | --- |
 """
 NAMES = {
+    BaseEpsilon: "number",
+    RecoveryTarget: "level",
     int: "whole number",
     float: "number",
     str: "text",
@@ -244,7 +247,8 @@ def _row(key: str, field: FieldInfo, is_toml: bool) -> str:
     from lexveil.config.toml_text import can_be_lifted
 
     default = field.get_default(call_default_factory=True)
-    shown = "required" if default is PydanticUndefined else f"`{json.dumps(default)}`"
+    written = json.dumps(default, default=lambda one: getattr(one, "parameter", None))
+    shown = "required" if default is PydanticUndefined else f"`{written}`"
     kind = _kind(field.annotation, field.metadata)
     if is_toml:  # which has no null
         kind = kind.replace(" or null", ' or `"none"`' if can_be_lifted(field) else "")

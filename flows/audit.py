@@ -22,7 +22,7 @@ from lexveil.artifacts.calibrations import epsilon_of, skipped_run
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.model_store import OWN
 from lexveil.config import Configuration, Params, load_configuration, load_params
-from lexveil.levels import Level
+from lexveil.levels import BaseEpsilon
 from lexveil.mechanisms.variants import base_of
 from lexveil.paths import AUDITS
 from lexveil.privatization.settings import resolve_settings
@@ -90,15 +90,14 @@ def requested_audits(
     """
     grid = params.grid
     made = grid.runs()  # levels are calibrated for these runs only
+    noises = [BaseEpsilon(epsilon) for epsilon in epsilons or ()] or grid.epsilons
+    runs = product(mechanisms or grid.mechanisms, strategies or grid.strategies, noises)
     combinations = [] if mechanisms or strategies or epsilons else released(configuration)
     combinations += [
         # A variant is audited as its mechanism with the parameters of params.yaml.
-        (base_of(mechanism), strategy, epsilon_of(mechanism, strategy, epsilon))
-        for mechanism, strategy, epsilon in product(
-            mechanisms or grid.mechanisms, strategies or grid.strategies, epsilons or grid.epsilons
-        )
-        if not isinstance(epsilon, Level)
-        or ((run := (mechanism, strategy, epsilon)) in made and skipped_run(*run) is None)
+        (base_of(run[0]), run[1], epsilon_of(*run))
+        for run in runs
+        if run[2].share is None or (run in made and skipped_run(*run) is None)
     ]
     return list(dict.fromkeys(combinations))
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from lexveil.levels import NoiseSetting
+
 LIBRARY = Path(__file__).resolve().parent
 # Files that `lexveil init` copies: a folder of the wheel, or the repository itself if the library
 # is not installed from a wheel.
@@ -132,35 +134,35 @@ def deniability(mechanism: str) -> Path:
     return ARTIFACTS / "deniability" / mechanism
 
 
-def evaluation(mechanism: str, strategy: str, epsilon: float) -> Path:
+def evaluation(mechanism: str, strategy: str, noise: NoiseSetting) -> Path:
     """File of the utility and empirical privacy of one run."""
-    return ARTIFACTS / "evaluation" / mechanism / strategy / f"{epsilon}.json"
+    return ARTIFACTS / "evaluation" / mechanism / strategy / f"{noise}.json"
 
 
-def recovery(mechanism: str, strategy: str, epsilon: float) -> Path:
+def recovery(mechanism: str, strategy: str, noise: NoiseSetting) -> Path:
     """File of the recovery of one run: the shares of words that Bayes-optimal adversaries name."""
-    return ARTIFACTS / "recovery" / mechanism / strategy / f"{epsilon}.json"
+    return ARTIFACTS / "recovery" / mechanism / strategy / f"{noise}.json"
 
 
-def plan(mechanism: str, strategy: str, epsilon: float) -> Path:
+def plan(mechanism: str, strategy: str, noise: NoiseSetting) -> Path:
     """File of the budget plan of a run: the budget of every document. A run that is skipped has
     none.
     """
-    return PLANS / mechanism / strategy / f"{epsilon}" / PLAN
+    return PLANS / mechanism / strategy / str(noise) / PLAN
 
 
-def planned_epsilon(mechanism: str, strategy: str, epsilon: float) -> Path:
+def planned_epsilon(mechanism: str, strategy: str, noise: NoiseSetting) -> Path:
     """File of the epsilon of a run, as planned: the base epsilon, or the epsilon calibrated for the
     run's level of recovery; or why the run is skipped.
     """
-    return PLANS / mechanism / strategy / f"{epsilon}" / PLANNED
+    return PLANS / mechanism / strategy / str(noise) / PLANNED
 
 
-def plan_check(mechanism: str, strategy: str, epsilon: float) -> Path:
+def plan_check(mechanism: str, strategy: str, noise: NoiseSetting) -> Path:
     """File of the results of the expectations on the plan of a run; privatize depends on it."""
-    return CHECKS / "plans" / mechanism / strategy / f"{epsilon}.json"
+    return CHECKS / "plans" / mechanism / strategy / f"{noise}.json"
 
 
-def private(mechanism: str, strategy: str, epsilon: float) -> Path:
+def private(mechanism: str, strategy: str, noise: NoiseSetting) -> Path:
     """Folder of one run: documents.parquet, tokens.parquet, record.json."""
-    return ARTIFACTS / "private" / mechanism / strategy / f"{epsilon}"
+    return ARTIFACTS / "private" / mechanism / strategy / str(noise)

@@ -11,7 +11,7 @@ from lexveil import paths
 from lexveil.artifacts.calibrations import made_runs, skipped_run
 from lexveil.checks.data_docs import DataDocs
 from lexveil.config import GridParams, MachineParams, load_configuration, load_params
-from lexveil.levels import Level
+from lexveil.levels import NoiseSetting
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.stage import stage_main
 from lexveil.runtime.tables import atomic_directory, require, write_json
@@ -34,29 +34,27 @@ def run(grid: GridParams, out: Path, docs: DataDocs, machine: MachineParams) -> 
     shutil.rmtree(out, ignore_errors=True)
     docs.forget("plans")
     n_texts = 0
-    judged = dict[tuple[str, float], Path]()
+    judged = dict[tuple[str, NoiseSetting], Path]()
     with duckdb_session.session(machine) as con, atomic_directory(out) as folder:
-        for mechanism, strategy, epsilon in grid.runs():
-            record = folder / mechanism / strategy / f"{epsilon}.json"
+        for mechanism, strategy, noise in grid.runs():
+            record = folder / mechanism / strategy / f"{noise}.json"
             record.parent.mkdir(parents=True, exist_ok=True)
-            if skipped := skipped_run(mechanism, strategy, epsilon):
+            if skipped := skipped_run(mechanism, strategy, noise):
                 write_json(skipped.to_dict(), record)
                 continue
-            at_level = isinstance(epsilon, Level)
-            if not at_level and (known := judged.get((strategy, epsilon))):
+            at_level = noise.share is not None
+            if not at_level and (known := judged.get((strategy, noise))):
                 shutil.copyfile(known, record)
                 continue
-            judged[strategy, epsilon] = record
+            judged[strategy, noise] = record
             suite = (
-                f"plans/{mechanism}/{strategy}/{epsilon}"
-                if at_level
-                else f"plans/{strategy}/{epsilon}"
+                f"plans/{mechanism}/{strategy}/{noise}" if at_level else f"plans/{strategy}/{noise}"
             )
             duckdb_session.view(
-                con, "plan", require(paths.plan(mechanism, strategy, epsilon), "plan_budgets")
+                con, "plan", require(paths.plan(mechanism, strategy, noise), "plan_budgets")
             )
             frame = duckdb_session.run(con, "checks/plan_totals").df()
-            expected = plan_suite(strategy, is_per_token=grid.is_per_token(epsilon))
+            expected = plan_suite(strategy, is_per_token=grid.is_per_token(noise))
             verdict = validate(suite, expected, frame, docs)
             n_texts = len(frame)
             totals = {

@@ -25,7 +25,7 @@ from lexveil.errors import RequestError
 from lexveil.evaluation.metrics import BY_NAME, METRICS
 from lexveil.evaluation.metrics.base import DatasetTexts, Entry, LeftOut, Models
 from lexveil.evaluation.metrics.membership import parts_of
-from lexveil.levels import stage_name
+from lexveil.levels import NoiseSetting, stage_name
 from lexveil.recovery.runs import measure_recovery
 from lexveil.recovery.sentence_runs import measure_sentences
 from lexveil.request import SENTENCES
@@ -38,16 +38,16 @@ LETTERS = 6  # mean letters of a word, with the space after it
 KEPT = ["dataset", "doc_id", "split", "label", "attribute", "context"]
 
 
-def read_run(mechanism: str, strategy: str, epsilon: float) -> pa.Table:
+def read_run(mechanism: str, strategy: str, noise: NoiseSetting) -> pa.Table:
     """Return the documents of one run, ordered by (dataset, doc_id).
 
     Raises:
         MissingArtifactError: if the run was not made.
     """
     made_by = (
-        "baseline" if mechanism == "none" else stage_name("privatize", mechanism, strategy, epsilon)
+        "baseline" if mechanism == "none" else stage_name("privatize", mechanism, strategy, noise)
     )
-    file = paths.private(mechanism, strategy, epsilon) / "documents.parquet"
+    file = paths.private(mechanism, strategy, noise) / "documents.parquet"
     return read_table(file, made_by, [*KEPT, "text", "text_b"])
 
 

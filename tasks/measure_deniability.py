@@ -73,13 +73,11 @@ def run(mechanism: str, params: Params, out: Path) -> None:
         MissingArtifactError: if an embedding or a list set was not made.
     """
     source = OwnRun(Project.find(Path()))
-    epsilons = sorted(params.grid.base_epsilons)
+    noises = sorted(params.grid.base_epsilons)
     # Only the policy for punctuation decides the words.
     policy = Policy("perturb", params.policy.punctuation, "sample")
     segmentations = sorted({SEGMENTATION_OF[strategy] for strategy in params.grid.strategies})
-    progress = Progress(
-        f"deniability {mechanism}", len(segmentations) * len(epsilons), "statistics"
-    )
+    progress = Progress(f"deniability {mechanism}", len(segmentations) * len(noises), "statistics")
     with atomic_directory(out) as folder:
         for segmentation in segmentations:
             space = load_embedding(segmentation)
@@ -97,9 +95,9 @@ def run(mechanism: str, params: Params, out: Path) -> None:
             words = ModelSpace(segmentation, space, policy, source)
             prepared = prepare(base_of(mechanism), words, sections)
             measured = []
-            for epsilon in epsilons:
-                rng = stream(params.seed, STAGE, mechanism, segmentation, str(epsilon))
-                row = measure(prepared, rows, epsilon, params.deniability.draws, rng)
+            for noise in noises:
+                rng = stream(params.seed, STAGE, mechanism, segmentation, str(noise))
+                row = measure(prepared, rows, noise.epsilon, params.deniability.draws, rng)
                 measured.append(row | {"mechanism": mechanism})
                 progress.advance(1, len(rows) * params.deniability.draws)
             statement = {

@@ -28,7 +28,7 @@ from lexveil.artifacts.model import Model
 from lexveil.artifacts.model_store import OWN
 from lexveil.artifacts.text_rows import texts_of
 from lexveil.config import Params, load_params
-from lexveil.levels import Level
+from lexveil.levels import NoiseSetting, RecoveryTarget
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.mechanisms.variants import base_of
 from lexveil.mechanisms.word_lists import OnLists
@@ -61,7 +61,7 @@ def built_with(mechanism: str, params: Params) -> dict[str, JsonValue]:
 
 
 def calibrate(
-    mechanism: str, strategy: str, level: Level, params: Params
+    mechanism: str, strategy: str, level: RecoveryTarget, params: Params
 ) -> LevelCalibration | SkippedLevel:
     """Compute the epsilon of a level from the model, its public counts, the mechanism, the policy
     and a public seed; or say why no epsilon gives it.
@@ -105,7 +105,7 @@ def calibrate(
 
 
 def too_low(
-    mechanism: str, strategy: str, level: Level, params: Params, least: Mapping[str, float]
+    mechanism: str, strategy: str, level: RecoveryTarget, params: Params, least: Mapping[str, float]
 ) -> SkippedLevel | None:
     """Return why a level is out of reach of any mechanism over all words of a strategy; None if it
     may be reached.
@@ -132,7 +132,7 @@ def too_low(
 def planned_run(
     mechanism: str,
     strategy: str,
-    wanted: float,
+    wanted: NoiseSetting,
     params: Params,
     limits: Mapping[str, Mapping[str, float]],
 ) -> PlannedEpsilon | SkippedLevel:
@@ -144,10 +144,13 @@ def planned_run(
     Raises:
         MissingArtifactError, ParameterError, RequestError: see ``calibrate``.
     """
-    if not isinstance(wanted, Level):
+    if wanted.share is None:
         parameters = built_with(mechanism, params)
         return PlannedEpsilon(
-            mechanism=mechanism, strategy=strategy, epsilon=wanted, parameters=parameters
+            mechanism=mechanism,
+            strategy=strategy,
+            epsilon=wanted.epsilon,
+            parameters=parameters,
         )
     found = too_low(mechanism, strategy, wanted, params, limits[strategy])
     planned = found or calibrate(mechanism, strategy, wanted, params)

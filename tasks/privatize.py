@@ -7,6 +7,7 @@ from __future__ import annotations
 from lexveil import paths
 from lexveil.accounting.budgets import STRATEGIES
 from lexveil.artifacts.calibrations import SKIPPED, skipped_run
+from lexveil.config import CLEAN
 from lexveil.errors import RequestError
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.mechanisms.variants import base_of
@@ -23,20 +24,20 @@ def main() -> None:
         "usage: python -m tasks.privatize MECHANISM STRATEGY EPSILON, with rLEVEL for a "
         "level, or none none 0.0"
     )
-    mechanism, strategy, epsilon = named_run(usage)
+    mechanism, strategy, noise = named_run(usage)
     known = base_of(mechanism) in MECHANISMS and strategy in (*STRATEGIES, SENTENCES)
-    if not known and (mechanism, strategy, epsilon) != ("none", "none", 0.0):
+    if not known and (mechanism, strategy, noise) != CLEAN:
         raise RequestError(usage)
-    out = paths.private(mechanism, strategy, epsilon)
-    if skipped := skipped_run(mechanism, strategy, epsilon):
+    out = paths.private(mechanism, strategy, noise)
+    if skipped := skipped_run(mechanism, strategy, noise):
         with atomic_directory(out) as folder:
             write_json(skipped.to_dict(), folder / SKIPPED)
         print(f"{skipped.name}: {skipped.skipped}")
         return
     if strategy == SENTENCES:
-        counts = privatize_as_sentences(mechanism, epsilon, out)
+        counts = privatize_as_sentences(mechanism, noise, out)
     else:
-        counts = privatize_documents(mechanism, strategy, epsilon, out)
+        counts = privatize_documents(mechanism, strategy, noise, out)
     share = counts.share_unchanged
     print(
         f"rewrote {counts.n_documents:,} documents: {counts.n_perturbed:,} tokens perturbed"

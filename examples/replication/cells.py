@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from examples.replication.literature import ANY, NONE, Literature
 from examples.replication.measured import Measured, key_of
+from lexveil.levels import BaseEpsilon
 from lexveil.report import formatting
 from lexveil.report.formatting import MeanSd
 from lexveil.report.table import Column, Table, epsilon_key
@@ -170,7 +171,7 @@ def beside_table(cells: Sequence[PrintedCell]) -> Table:
     columns = [Column(key, head) for key, head in heads.items()]
     columns.append(Column("clean", CLEAN_COLUMN, written))
     columns += [
-        Column(epsilon_key(epsilon), f"ε {epsilon:g}" if epsilon else "value", written)
+        Column(epsilon_key(BaseEpsilon(epsilon)), f"ε {epsilon:g}" if epsilon else "value", written)
         for epsilon in epsilons
     ]
     return Table("beside", columns, rows)
@@ -181,8 +182,8 @@ def _two_rows(
 ) -> list[dict[str, object]]:
     names = dict(zip(("dataset", "measure", "mechanism", "variant", "strategy"), line, strict=True))
     source = next(cell.figure for cell in (*own, base) if cell is not None)
-    ours = {epsilon_key(cell.figure.epsilon): cell.ours for cell in own}
-    theirs = {epsilon_key(cell.figure.epsilon): cell.figure.share for cell in own}
+    ours = {epsilon_key(BaseEpsilon(cell.figure.epsilon)): cell.ours for cell in own}
+    theirs = {epsilon_key(BaseEpsilon(cell.figure.epsilon)): cell.figure.share for cell in own}
     model = "" if source.model == NONE else f", {source.model}"
     return [
         {**names, "figures": "ours", "clean": base.ours if base else None, **ours},

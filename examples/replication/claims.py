@@ -257,7 +257,7 @@ def cosine_rises(values_of: Mapping[str, Values]) -> ReplicationClaim:
     for dataset, of in values_of.items():
         for mechanism, strategy in dict.fromkeys(key[:2] for key in keys_of(of)):
             line = {
-                key[2]: value
+                key[2].number: value
                 for (name, key), value in of.items()
                 if _is_cosine(name, key, mechanism, strategy)
             }
@@ -276,15 +276,15 @@ def strategies_in_order(values_of: Mapping[str, Values]) -> ReplicationClaim:
     """
     comparisons = []
     for dataset, of in values_of.items():
-        for mechanism, strategy, epsilon in keys_of(of):
+        for mechanism, strategy, noise in keys_of(of):
             before = {"S2": "S1", "S3": "S2"}.get(strategy)
-            if before is None or epsilon < FROM_EPSILON:
+            if before is None or noise.number < FROM_EPSILON:
                 continue
             comparisons += _pair(
                 of,
-                (COSINE.name, (mechanism, before, epsilon)),
-                (COSINE.name, (mechanism, strategy, epsilon)),
-                f"{dataset}, {mechanism}, ε {epsilon:g}, {before} and {strategy}",
+                (COSINE.name, (mechanism, before, noise)),
+                (COSINE.name, (mechanism, strategy, noise)),
+                f"{dataset}, {mechanism}, {noise.title}, {before} and {strategy}",
             )
     return ReplicationClaim(
         f"In cosine S3 is at least S2, and S2 at least S1, from ε {FROM_EPSILON:g} on.",
@@ -300,13 +300,13 @@ def tem_keeps_more(values_of: Mapping[str, Values]) -> ReplicationClaim:
     """
     comparisons = []
     for dataset, of in values_of.items():
-        for mechanism, strategy, epsilon in keys_of(of):
+        for mechanism, strategy, noise in keys_of(of):
             if mechanism == "tem":
                 comparisons += _pair(
                     of,
-                    (ON_CLEAN_MICRO.name, ("madlib", strategy, epsilon)),
-                    (ON_CLEAN_MICRO.name, (mechanism, strategy, epsilon)),
-                    f"{dataset}, {strategy}, ε {epsilon:g}, madlib and tem",
+                    (ON_CLEAN_MICRO.name, ("madlib", strategy, noise)),
+                    (ON_CLEAN_MICRO.name, (mechanism, strategy, noise)),
+                    f"{dataset}, {strategy}, {noise.title}, madlib and tem",
                 )
     return ReplicationClaim(
         "TEM keeps at least the utility of MADLIB at equal ε.",
@@ -327,9 +327,9 @@ def lists_are_similar(values_of: Mapping[str, Values]) -> ReplicationClaim:
             key[:2] for key in keys_of(of) if base_of(key[0]) in LISTS
         ):
             at = {
-                key[2]: value
+                key[2].number: value
                 for (name, key), value in of.items()
-                if _is_cosine(name, key, mechanism, strategy) and low <= key[2] <= high
+                if _is_cosine(name, key, mechanism, strategy) and low <= key[2].number <= high
             }
             if at:
                 epsilon = max(at)
@@ -371,9 +371,9 @@ def static_is_weaker(values_of: Mapping[str, Values]) -> ReplicationClaim:
     """
     comparisons = []
     for dataset, of in values_of.items():
-        for mechanism, strategy, epsilon in keys_of(of):
-            key = (mechanism, strategy, epsilon)
-            where = f"{dataset}, {mechanism}, {strategy}, ε {epsilon:g}, static and adaptive"
+        for mechanism, strategy, noise in keys_of(of):
+            key = (mechanism, strategy, noise)
+            where = f"{dataset}, {mechanism}, {strategy}, {noise.title}, static and adaptive"
             comparisons += _pair(of, (STATIC.name, key), (ADAPTIVE.name, key), where)
     return ReplicationClaim(
         "The static attacker is at most as good as the adaptive one, in most runs.",
@@ -397,14 +397,14 @@ def _between_strategies(
     """
     comparisons = []
     for dataset, of in values_of.items():
-        for name, strategy, epsilon in keys_of(of):
+        for name, strategy, noise in keys_of(of):
             if (name, strategy) != (mechanism, greater):
                 continue
-            if not epsilons[0] <= epsilon <= epsilons[1]:
+            if not epsilons[0] <= noise.number <= epsilons[1]:
                 continue
-            where = f"{dataset}, {mechanism}, ε {epsilon:g}, {lesser} and {greater}"
-            low = (score.name, (mechanism, lesser, epsilon))
-            comparisons += _pair(of, low, (score.name, (mechanism, greater, epsilon)), where)
+            where = f"{dataset}, {mechanism}, {noise.title}, {lesser} and {greater}"
+            low = (score.name, (mechanism, lesser, noise))
+            comparisons += _pair(of, low, (score.name, (mechanism, greater, noise)), where)
     return comparisons
 
 
@@ -461,7 +461,7 @@ def vickrey_keeps_more_at_small_epsilon(values_of: Mapping[str, Values]) -> Repl
     comparisons = []
     for dataset, of in values_of.items():
         line = {
-            key[2]: value
+            key[2].number: value
             for (name, key), value in of.items()
             if name == UTILITY_MICRO.name and key[:2] == ("vickrey", "S1")
         }
@@ -484,7 +484,7 @@ def words_never_gain(values_of: Mapping[str, Values]) -> ReplicationClaim:
     for dataset, of in values_of.items():
         for (name, key), value in of.items():
             if name == GAIN.name and key[:2] == ("madlib", "S1"):
-                where = f"{dataset}, ε {key[2]:g}, gain and 0"
+                where = f"{dataset}, ε {key[2].number:g}, gain and 0"
                 comparisons.append(Comparison(where, value, MeanSd(0.0, None)))
     return ReplicationClaim(
         "The relative gain of words (S1) is never above 0.",
@@ -499,9 +499,9 @@ def attackers_guess_at_small_epsilon(values_of: Mapping[str, Values]) -> Replica
     comparisons = []
     for dataset, of in values_of.items():
         for (name, key), value in of.items():
-            if name == MEMBERSHIP.name and 0 < key[2] <= GUESSING_TO and key != MAJORITY:
+            if name == MEMBERSHIP.name and 0 < key[2].number <= GUESSING_TO and key != MAJORITY:
                 off = MeanSd(abs(value.mean - 0.5), value.sd, value.error)
-                where = f"{dataset}, {key[0]}, ε {key[2]:g}, distance from 0.5 and {NEAR:g}"
+                where = f"{dataset}, {key[0]}, ε {key[2].number:g}, distance from 0.5 and {NEAR:g}"
                 comparisons.append(Comparison(where, off, MeanSd(NEAR, None)))
     return ReplicationClaim(
         f"Membership inference guesses up to ε {GUESSING_TO:g} (AUC within {NEAR:g} of 0.5).",
@@ -515,13 +515,13 @@ def madlib_resists_longer(values_of: Mapping[str, Values]) -> ReplicationClaim:
     """Claim: the membership AUC of MADLIB is at most that of TEM from ε 4 on."""
     comparisons = []
     for dataset, of in values_of.items():
-        for mechanism, strategy, epsilon in keys_of(of):
-            if mechanism == "tem" and epsilon >= FORMAL_TO:
+        for mechanism, strategy, noise in keys_of(of):
+            if mechanism == "tem" and noise.number >= FORMAL_TO:
                 comparisons += _pair(
                     of,
-                    (MEMBERSHIP.name, ("madlib", strategy, epsilon)),
-                    (MEMBERSHIP.name, (mechanism, strategy, epsilon)),
-                    f"{dataset}, ε {epsilon:g}, madlib and tem",
+                    (MEMBERSHIP.name, ("madlib", strategy, noise)),
+                    (MEMBERSHIP.name, (mechanism, strategy, noise)),
+                    f"{dataset}, {noise.title}, madlib and tem",
                 )
     return ReplicationClaim(
         f"From ε {FORMAL_TO:g} on membership is inferred at most as well of MADLIB as of TEM.",
@@ -539,16 +539,16 @@ def lists_keep_more(values_of: Mapping[str, Values]) -> ReplicationClaim:
     for dataset, of in values_of.items():
         keys = keys_of(of)
         lists = [key for key in keys if key[0].startswith(GEOMETRIC)]
-        for mechanism, strategy, epsilon in keys:
+        for mechanism, strategy, noise in keys:
             if base_of(mechanism) in LISTS:
                 continue
             for own in lists:
-                if own[1:] == (strategy, epsilon) and own[0].endswith("L0"):
+                if own[1:] == (strategy, noise) and own[0].endswith("L0"):
                     comparisons += _pair(
                         of,
-                        (UTILITY_MICRO.name, (mechanism, strategy, epsilon)),
+                        (UTILITY_MICRO.name, (mechanism, strategy, noise)),
                         (UTILITY_MICRO.name, own),
-                        f"{dataset}, ε {epsilon:g}, {mechanism} and {own[0]}",
+                        f"{dataset}, {noise.title}, {mechanism} and {own[0]}",
                     )
     return ReplicationClaim(
         "The geometric 1-Diffractor keeps at least the utility of the others at equal ε, mostly.",
@@ -586,15 +586,15 @@ def geometric_hides_less(values_of: Mapping[str, Values]) -> ReplicationClaim:
 def _between_lists(values_of: Mapping[str, Values], score: Score) -> list[Comparison]:
     comparisons = []
     for dataset, of in values_of.items():
-        for mechanism, strategy, epsilon in keys_of(of):
+        for mechanism, strategy, noise in keys_of(of):
             if not mechanism.startswith(GEOMETRIC):
                 continue
             other = mechanism.replace(GEOMETRIC, LISTS[1])
             comparisons += _pair(
                 of,
-                (score.name, (other, strategy, epsilon)),
-                (score.name, (mechanism, strategy, epsilon)),
-                f"{dataset}, ε {epsilon:g}, {other} and {mechanism}",
+                (score.name, (other, strategy, noise)),
+                (score.name, (mechanism, strategy, noise)),
+                f"{dataset}, {noise.title}, {other} and {mechanism}",
             )
     return comparisons
 

@@ -179,7 +179,7 @@ def of_efficiency(measured: Sequence[Efficiency]) -> list[Chart]:
 
 def _score(values_of: Mapping[str, Values], dataset: str, score: Score) -> dict[Key, MeanSd]:
     known = of_score(values_of.get(dataset, {}), score)
-    return {key: value for key, value in known.items() if key != MAJORITY and key[2] > 0}
+    return {key: value for key, value in known.items() if key != MAJORITY and key[2].number > 0}
 
 
 def _over_epsilon(
@@ -189,7 +189,7 @@ def _over_epsilon(
     series = charts.lines(
         known,
         lambda key: str(key[by]),
-        lambda key: ChartPoint(key[2], known[key].mean, y_ends=charts.bar(known[key])),
+        lambda key: ChartPoint(key[2].number, known[key].mean, y_ends=charts.bar(known[key])),
     )
     return _chart(name, title, y_label, series)
 

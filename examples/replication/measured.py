@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from examples.replication import stsb
 from examples.replication.literature import ANY, MEASURES, NONE, Literature
 from lexveil.config import CLEAN
-from lexveil.levels import Level
 from lexveil.mechanisms.variants import SEPARATOR
 from lexveil.report.data import ReportData
 from lexveil.report.evaluation_values import MAJORITY, Values, averages
@@ -66,17 +65,17 @@ def evaluated(values_of: Mapping[str, Values], groups: Sequence[tuple[str, ...]]
     for datasets, values in by_sets.items():
         for score, measures in MEASURES.items():
             for (name, key), value in values.items():
-                if name == score.name and key != MAJORITY and not isinstance(key[2], Level):
+                if name == score.name and key != MAJORITY and key[2].share is None:
                     found |= {_key(measure, datasets, key): value for measure in measures}
     return found
 
 
 def _key(measure: str, datasets: frozenset[str], run: Key) -> MeasureKey:
-    mechanism, strategy, epsilon = run
+    mechanism, strategy, noise = run
     if run == CLEAN:
         return MeasureKey(measure, datasets, NONE, "", NONE, 0.0)
     base, _, variant = mechanism.partition(SEPARATOR)
-    return MeasureKey(measure, datasets, base, variant, strategy, epsilon)
+    return MeasureKey(measure, datasets, base, variant, strategy, noise.number)
 
 
 def over_lists(known: Measured) -> Measured:
@@ -146,7 +145,7 @@ def measured(
     if stsb.DATASET in {plan["dataset"] for plan in report.plans}:
         found |= stsb_scores(keys)
     found |= over_lists(found)
-    found |= planned(report, sorted({float(key[2]) for key in keys}))
+    found |= planned(report, sorted({float(key[2].number) for key in keys}))
     return found | replaced(report.deniability)
 
 

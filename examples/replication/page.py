@@ -32,7 +32,7 @@ from examples.replication.preset import (
 )
 from lexveil.config import CLEAN, load_params
 from lexveil.evaluation.metrics.utility import UTILITY_MICRO
-from lexveil.levels import Level
+from lexveil.levels import BaseEpsilon
 from lexveil.report import formatting
 from lexveil.report.charts import Chart
 from lexveil.report.data import ReportData
@@ -161,10 +161,13 @@ def _runs_of_all_grids(
     values_of: dict[str, dict[tuple[str, Key], Any]] = {}
     for grid in grids_of(preset, request):
         own = params.grid.model_copy(
-            update={"mechanisms": grid["mechanisms"], "epsilons": grid["epsilons"]}
+            update={
+                "mechanisms": grid["mechanisms"],
+                "epsilons": [BaseEpsilon(epsilon) for epsilon in grid["epsilons"]],
+            }
         )
         report = ReportData(params.model_copy(update={"grid": own}))
-        keys |= dict.fromkeys(key for key in report.keys if not isinstance(key[2], Level))
+        keys |= dict.fromkeys(key for key in report.keys if key[2].share is None)
         for name, values in report.values.items():
             values_of.setdefault(name, {}).update(at_epsilons(values))
     ordered = sorted(keys, key=lambda key: (*key[:2], key[2]))
@@ -275,15 +278,15 @@ def misclassified_table(values: Values) -> Table:
     """Return a table of the utility loss of texts, 1 − accuracy, by mechanism and ε."""
     accuracy = of_score(values, UTILITY_MICRO)
     runs = [key for key in accuracy if key not in (MAJORITY, CLEAN)]
-    epsilons = sorted({key[2] for key in runs})
+    noises = sorted({key[2] for key in runs})
     rows = [
         {
             "mechanism": mechanism,
             "clean": 1 - accuracy[CLEAN].mean,
             **{
-                epsilon_key(epsilon): 1 - accuracy[mechanism, "S1", epsilon].mean
-                for epsilon in epsilons
-                if (mechanism, "S1", epsilon) in accuracy
+                epsilon_key(noise): 1 - accuracy[mechanism, "S1", noise].mean
+                for noise in noises
+                if (mechanism, "S1", noise) in accuracy
             },
         }
         for mechanism in dict.fromkeys(key[0] for key in runs)
@@ -291,7 +294,7 @@ def misclassified_table(values: Values) -> Table:
     columns = [
         Column("mechanism", "mechanism"),
         Column("clean", "clean texts", formatting.three),
-        *(Column(epsilon_key(epsilon), f"ε {epsilon:g}", formatting.three) for epsilon in epsilons),
+        *(Column(epsilon_key(noise), noise.title, formatting.three) for noise in noises),
     ]
     return Table("misclassified", columns, rows)
 
@@ -303,7 +306,7 @@ def _covered(
         frozenset([*values_of, sentences.DATASET]),
         frozenset(key[0] for key in keys),
         frozenset(report.params.grid.strategies),
-        frozenset(key[2] for key in keys),
+        frozenset(key[2].number for key in keys),
     )
 
 

@@ -106,13 +106,13 @@ def texts_of(key: Key) -> dict[str, str]:
 def outputs(keys: Sequence[Key], doc_id: str) -> Table:
     """Return a table of the outputs of every run for one sentence."""
     rows = list[dict[str, object]]()
-    for mechanism, strategy, epsilon in keys:
-        text = texts_of((mechanism, strategy, epsilon))[doc_id]
+    for mechanism, strategy, noise in keys:
+        text = texts_of((mechanism, strategy, noise))[doc_id]
         rows.append(
             {
                 "mechanism": mechanism,
                 "strategy": strategy,
-                "epsilon": f"{epsilon:g}",
+                "epsilon": f"{noise.number:g}",
                 "text": text.replace("|", "\\|"),
             }
         )
@@ -125,7 +125,7 @@ def outputs(keys: Sequence[Key], doc_id: str) -> Table:
 
 def runs_of_table(keys: Sequence[Key], table: ExampleTable) -> list[Key]:
     """Return the runs that a paper's table of examples shows."""
-    shown = [key for key in keys if key[2] in table.epsilons]
+    shown = [key for key in keys if key[2].number in table.epsilons]
     if table.paper == "CLMLDP":
         return [key for key in shown if key[0] == "madlib"]
     on_lists = [key for key in shown if base_of(key[0]) in LISTS]

@@ -11,13 +11,11 @@ from lexveil.accounting.expected_recovery import RecoveryAt
 from lexveil.accounting.results import Result
 from lexveil.artifacts.sentence_runs import epsilon_of_sentences, why_skipped
 from lexveil.errors import RequestError
-from lexveil.levels import Level
+from lexveil.levels import NoiseSetting, RecoveryTarget, Run
 from lexveil.request import SENTENCES
 from lexveil.runtime.tables import read_json
 
 SKIPPED = "skipped.json"  # the only file in the folder of texts of a run that was skipped
-
-Run = tuple[str, str, float]  # mechanism, strategy and base epsilon, or level
 
 
 class PlannedEpsilon(Result):
@@ -67,24 +65,24 @@ class SkippedLevel(Result):
     @property
     def name(self) -> str:
         """Mechanism, strategy and level of the run."""
-        return f"{self.mechanism} {self.strategy} {Level(self.recovery)}"
+        return f"{self.mechanism} {self.strategy} {RecoveryTarget(self.recovery)}"
 
 
-def skipped_run(mechanism: str, strategy: str, epsilon: float) -> SkippedLevel | None:
+def skipped_run(mechanism: str, strategy: str, noise: NoiseSetting) -> SkippedLevel | None:
     """Return why a run of the grid is skipped; None if it is made.
 
     Raises:
         MissingArtifactError: if the run was not planned.
     """
-    if not isinstance(epsilon, Level):
+    if noise.share is None:
         return None
     if strategy == SENTENCES:
-        return _skipped_sentences(mechanism, epsilon)
-    planned = read_json(paths.planned_epsilon(mechanism, strategy, epsilon), "plan_budgets")
+        return _skipped_sentences(mechanism, noise)
+    planned = read_json(paths.planned_epsilon(mechanism, strategy, noise), "plan_budgets")
     return SkippedLevel.model_validate(planned) if "skipped" in planned else None
 
 
-def _skipped_sentences(mechanism: str, level: Level) -> SkippedLevel | None:
+def _skipped_sentences(mechanism: str, level: RecoveryTarget) -> SkippedLevel | None:
     """Return why a run of sentences is skipped; none of its texts is found again then."""
     why = why_skipped(level)
     if why is None:
@@ -108,40 +106,38 @@ def made_runs(runs: Iterable[Run]) -> list[Run]:
     return [run for run in runs if skipped_run(*run) is None]
 
 
-def epsilon_of(mechanism: str, strategy: str, epsilon: float) -> float:
+def epsilon_of(mechanism: str, strategy: str, noise: NoiseSetting) -> float:
     """Return the base epsilon of a run; at a level, the epsilon of each token in its plan.
 
     Raises:
         MissingArtifactError: if the run was not planned.
         RequestError: if the run is skipped.
     """
+    if noise.share is None:
+        return noise.epsilon
     if strategy == SENTENCES:
-        return epsilon_of_sentences(epsilon)
-    if not isinstance(epsilon, Level):
-        return epsilon
-    if skipped := skipped_run(mechanism, strategy, epsilon):
+        return epsilon_of_sentences(noise)
+    if skipped := skipped_run(mechanism, strategy, noise):
         raise RequestError(f"{skipped.name} was not made: {skipped.skipped}")
-    planned = read_json(paths.planned_epsilon(mechanism, strategy, epsilon), "plan_budgets")
+    planned = read_json(paths.planned_epsilon(mechanism, strategy, noise), "plan_budgets")
     return LevelCalibration.model_validate(planned).epsilon
 
 
-def resolved(mechanism: str, strategy: str, epsilon: float) -> float:
+def resolved(mechanism: str, strategy: str, noise: NoiseSetting) -> NoiseSetting:
     """Return the base epsilon of a run, or its level with the epsilon that was computed for it.
 
     Raises:
         MissingArtifactError: if the run was not planned.
     """
-    return (
-        Level(epsilon.share, epsilon_of(mechanism, strategy, epsilon))
-        if isinstance(epsilon, Level)
-        else epsilon
-    )
+    if noise.share is None:
+        return noise
+    return RecoveryTarget(noise.share, epsilon_of(mechanism, strategy, noise))
 
 
-def named_in_record(mechanism: str, strategy: str, epsilon: float) -> dict[str, object]:
+def named_in_record(mechanism: str, strategy: str, noise: NoiseSetting) -> dict[str, object]:
     """Return the keys that identify a run in records of measurements. A run at a level has its
     level beside its epsilon.
     """
     named: dict[str, object] = {"mechanism": mechanism, "strategy": strategy}
-    named["epsilon"] = epsilon_of(mechanism, strategy, epsilon)
-    return named | ({"level": epsilon.share} if isinstance(epsilon, Level) else {})
+    named["epsilon"] = epsilon_of(mechanism, strategy, noise)
+    return named | noise.level_entry

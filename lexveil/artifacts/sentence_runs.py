@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from lexveil import paths
 from lexveil.errors import RequestError
-from lexveil.levels import Level
+from lexveil.levels import NoiseSetting, RecoveryTarget
 from lexveil.protection import LEVELS, LevelName
 from lexveil.request import SENTENCES
 from lexveil.runtime.tables import read_object
@@ -19,17 +19,17 @@ CARD = "bank.json"
 PER_TEXT = 4  # sentences that are written for a text, unless a request says how many
 OFF = "take it out of params.yaml: grid.sentences, or give more text"
 
-Run = tuple[str, str, float]  # mechanism, strategy, and base epsilon or level
+LevelRun = tuple[str, str, RecoveryTarget]  # mechanism, strategy and level
 
 
-def level_name(level: float) -> LevelName:
+def level_name(level: NoiseSetting) -> LevelName:
     """Return the level of protection that a run of sentences has: its share of sources found again
     is that of content words named.
     """
-    return next(name for name, shares in LEVELS.items() if shares.content == float(level))
+    return next(name for name, shares in LEVELS.items() if shares.content == level.share)
 
 
-def epsilon_of_sentences(level: float) -> float:
+def epsilon_of_sentences(level: NoiseSetting) -> float:
     """Return the epsilon of each sentence of a run, by the card of the project's bank.
 
     Raises:
@@ -42,7 +42,7 @@ def epsilon_of_sentences(level: float) -> float:
     raise RequestError(f"tem {SENTENCES} {level}: {why_skipped(level)}")
 
 
-def why_skipped(level: float) -> str | None:
+def why_skipped(level: NoiseSetting) -> str | None:
     """Why a run of sentences is not made; None if it is made."""
     card = read_object(paths.BANK / CARD)
     if not card:
@@ -54,10 +54,10 @@ def why_skipped(level: float) -> str | None:
     return None if name in levels else f"no epsilon keeps to the level {name}; {OFF}"
 
 
-def made_sentence_runs(runs: Iterable[Run]) -> list[Run]:
+def made_sentence_runs(runs: Iterable[LevelRun]) -> list[LevelRun]:
     """Return the runs of sentences that are made, with the epsilon of their level."""
     return [
-        (mechanism, strategy, Level(level, epsilon_of_sentences(level)))
+        (mechanism, strategy, RecoveryTarget(level.share, epsilon_of_sentences(level)))
         for mechanism, strategy, level in runs
         if why_skipped(level) is None
     ]

@@ -21,7 +21,7 @@ from pydantic import (
 from pydantic_core import CoreSchema
 
 from lexveil.errors import ParameterError
-from lexveil.levels import Level, WholeEpsilon, parse_epsilon
+from lexveil.levels import BaseEpsilon, NoiseSetting, RecoveryTarget, Run, parse_noise
 from lexveil.mechanisms import mechanism_names
 from lexveil.mechanisms.variants import base_of, changed_parameters
 from lexveil.parameters import (
@@ -56,46 +56,49 @@ def _variant(name: str) -> str:
 
 
 VariantName = Annotated[str, AfterValidator(_variant)]
-CLEAN = ("none", "none", 0.0)  # the baseline run that changes nothing
+CLEAN: Run = ("none", "none", BaseEpsilon(0.0))  # the baseline run that changes nothing
 
 
-def _grid_epsilon(raw: object) -> float:
+def _grid_noise(raw: object) -> NoiseSetting:
+    if isinstance(raw, BaseEpsilon | RecoveryTarget):
+        return raw
     if isinstance(raw, str):
         with contextlib.suppress(ValueError):
-            if isinstance(level := parse_epsilon(raw), Level):
-                return level
+            noise = parse_noise(raw)
+            if noise.share is not None:
+                return noise
     if isinstance(raw, bool) or not isinstance(raw, int | float):
         raise refused("it must be a number, such as 10, or a level of recovery, such as r0.2")
     if not 0 < raw <= sys.float_info.max:
         raise refused("it must be finite and greater than 0")
-    return WholeEpsilon(raw) if isinstance(raw, int) else raw
+    return BaseEpsilon(raw)
 
 
-def _written(epsilon: float) -> float | str:
-    return str(epsilon) if isinstance(epsilon, Level) else epsilon
+def _parameter(noise: NoiseSetting) -> float | str:
+    return noise.parameter
 
 
-GridEpsilon = Annotated[
-    float,
-    PlainValidator(_grid_epsilon, json_schema_input_type=float),
-    PlainSerializer(_written, when_used="always"),
+GridNoise = Annotated[
+    NoiseSetting,
+    PlainValidator(_grid_noise, json_schema_input_type=float),
+    PlainSerializer(_parameter, when_used="always"),
 ]
 
 
-def _sentence_level(raw: object) -> float:
-    level = _grid_epsilon(raw) if isinstance(raw, str | Level) else None
-    shares = {Level(share.content): name for name, share in LEVELS.items()}
-    if level not in shares:
+def _sentence_target(raw: object) -> RecoveryTarget:
+    noise = _grid_noise(raw) if isinstance(raw, str) else raw
+    shares = {RecoveryTarget(share.content): name for name, share in LEVELS.items()}
+    target = next((one for one in shares if one == noise), None)
+    if target is None:
         listed = ", ".join(f"{share} ({name})" for share, name in shares.items())
         raise refused(f"it must be one of {listed}, a level of protection of the project's bank")
-    assert level is not None
-    return level
+    return target
 
 
-SentenceLevel = Annotated[
-    float,
-    PlainValidator(_sentence_level, json_schema_input_type=str),
-    PlainSerializer(_written, when_used="always"),
+SentenceTarget = Annotated[
+    RecoveryTarget,
+    PlainValidator(_sentence_target, json_schema_input_type=str),
+    PlainSerializer(_parameter, when_used="always"),
 ]
 
 
@@ -204,11 +207,15 @@ class GridParams(Documented):
     segmentations: Several[Literal["word", "gst", "mst"]] = ["word", "gst"]
     """how the corpus is cut, with an embedding of each: at least as the strategies cut texts (S1
     word, S2 and S3 gst, S4 mst), and word, by which texts are compared; package_model needs gst"""
-    epsilons: Several[GridEpsilon] = [Level(0.2), Level(0.5), 10.0]
+    epsilons: Several[GridNoise] = [
+        RecoveryTarget(0.2),
+        RecoveryTarget(0.5),
+        BaseEpsilon(10.0),
+    ]
     """base epsilon per word; or a level, such as r0.2: the share of the words of recovery_band that
     an adversary is expected to name, by public counts; the epsilon is then found for each mechanism
     and strategy"""
-    sentences: list[SentenceLevel] = [Level(0.2), Level(0.5)]
+    sentences: list[SentenceTarget] = [RecoveryTarget(0.2), RecoveryTarget(0.5)]
     """runs of tem in strategy S5, sentences of the project's bank in the place of texts, at levels
     of protection: r0.05 strong, r0.2 balanced, r0.5 light; []: none"""
     recovery_band: BandName = "content"
@@ -218,29 +225,25 @@ class GridParams(Documented):
     the tokens of a text share; or token, each perturbed token that epsilon, however long its text
     is, as at a level"""
 
-    def is_per_token(self, epsilon: float) -> bool:
-        """Return whether runs at a base epsilon, or level, give every perturbed token the same
-        epsilon.
-        """
-        return self.budget == "token" or isinstance(epsilon, Level)
+    def is_per_token(self, noise: NoiseSetting) -> bool:
+        """Return whether runs with the noise give every perturbed token the same epsilon."""
+        return self.budget == "token" or noise.share is not None
 
     @property
-    def base_epsilons(self) -> list[float]:
-        """The entries of ``epsilons`` that are not levels."""
-        return [epsilon for epsilon in self.epsilons if not isinstance(epsilon, Level)]
+    def base_epsilons(self) -> list[BaseEpsilon]:
+        """The base epsilons among ``epsilons``."""
+        return [noise for noise in self.epsilons if noise.share is None]
 
     @property
-    def levels(self) -> list[Level]:
-        """The entries of ``epsilons`` that are levels of recovery."""
-        return [epsilon for epsilon in self.epsilons if isinstance(epsilon, Level)]
+    def levels(self) -> list[RecoveryTarget]:
+        """The levels of recovery among ``epsilons``."""
+        return [noise for noise in self.epsilons if noise.share is not None]
 
-    def runs(self) -> list[tuple[str, str, float]]:
-        """Return mechanism, strategy and base epsilon, or level, of every run, in the order of
-        params.yaml.
-        """
+    def runs(self) -> list[Run]:
+        """Return mechanism, strategy and noise of every run, in the order of params.yaml."""
         return list(itertools.product(self.mechanisms, self.strategies, self.epsilons))
 
-    def sentence_runs(self) -> list[tuple[str, str, float]]:
+    def sentence_runs(self) -> list[tuple[str, str, RecoveryTarget]]:
         """Return mechanism, strategy and level of every run of sentences."""
         return [("tem", SENTENCES, level) for level in dict.fromkeys(self.sentences)]
 

@@ -36,7 +36,7 @@ from lexveil.evaluation.language_model import NgramModel
 from lexveil.evaluation.metrics.base import STREAM, drawn
 from lexveil.evaluation.registry import READER_MODELS
 from lexveil.evaluation.scores import DECIMALS
-from lexveil.levels import stage_name
+from lexveil.levels import NoiseSetting, stage_name
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.mechanisms.variants import base_of
 from lexveil.recovery.adversary import Adversary
@@ -169,7 +169,7 @@ def datasets(
 
 
 def measure_recovery(
-    mechanism: str, strategy: str, epsilon: float, params: Params
+    mechanism: str, strategy: str, noise: NoiseSetting, params: Params
 ) -> dict[str, Any]:
     """Return the shares of one run, by data set and band.
 
@@ -179,8 +179,8 @@ def measure_recovery(
         RequestError: if the run and the clean baseline are not of the same texts, or the model of
             the contextual adversary cannot be read.
     """
-    made_by = stage_name("privatize", mechanism, strategy, epsilon)
-    log_file = require(paths.private(mechanism, strategy, epsilon) / "tokens.parquet", made_by)
+    made_by = stage_name("privatize", mechanism, strategy, noise)
+    log_file = require(paths.private(mechanism, strategy, noise) / "tokens.parquet", made_by)
     clean_file = paths.private(*CLEAN) / "documents.parquet"
     clean = read_table(clean_file, "baseline", ["dataset", "doc_id", *FIELDS])
     chosen = params.policy
@@ -204,12 +204,12 @@ def measure_recovery(
     unigram = unigram_adversary(aligned, words)
     replaced = decode(aligned, words, tokens, unigram, language_model, neural)
     private = read_table(
-        paths.private(mechanism, strategy, epsilon) / "documents.parquet",
+        paths.private(mechanism, strategy, noise) / "documents.parquet",
         made_by,
         ["dataset", "doc_id", *FIELDS],
     )
     return {
-        **named_in_record(mechanism, strategy, epsilon),
+        **named_in_record(mechanism, strategy, noise),
         "language_model": None if language_model is None else language_model.name,
         "reader": None if neural is None else neural.name,
         "weight": None if language_model is None else WEIGHT,

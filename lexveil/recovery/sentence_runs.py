@@ -30,7 +30,7 @@ from lexveil.artifacts.text_rows import FIELDS, texts_of
 from lexveil.config import CLEAN, Params
 from lexveil.evaluation.metrics.base import STREAM, drawn
 from lexveil.evaluation.scores import DECIMALS
-from lexveil.levels import stage_name
+from lexveil.levels import NoiseSetting, stage_name
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.mechanisms.sentence_draws import SentenceDraws
 from lexveil.recovery.bank_levels import Calibration
@@ -145,7 +145,7 @@ def measured(texts: Sentences, bank: SentenceBank, model: Model, epsilon: float)
 
 
 def measure_sentences(
-    mechanism: str, strategy: str, level: float, params: Params
+    mechanism: str, strategy: str, level: NoiseSetting, params: Params
 ) -> dict[str, Any]:
     """Return the shares of one run, by data set.
 

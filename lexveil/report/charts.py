@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from lexveil.levels import Level
 from lexveil.report import epsilon_units, formatting
 from lexveil.report.formatting import Interval, MeanSd
 from lexveil.report.records import Key
@@ -326,12 +325,14 @@ class Chart:
 def lines(
     keys: Iterable[Key], label: Callable[[Key], str], point: Callable[[Key], ChartPoint]
 ) -> list[Series]:
-    """Group runs into lines by ``label``, and sort the points of each line by rising epsilon."""
+    """Group runs into lines by ``label``, and sort the points of each line by rising epsilon,
+    or by the share of a level.
+    """
     grouped: dict[str, list[Key]] = {}
     for key in keys:
         grouped.setdefault(label(key), []).append(key)
     return [
-        Series(name, [point(key) for key in sorted(own, key=lambda key: key[2])])
+        Series(name, [point(key) for key in sorted(own, key=lambda key: key[2].number)])
         for name, own in grouped.items()
     ]
 
@@ -369,16 +370,16 @@ def over_epsilon(
             skipped.
         across: see ``Chart``.
     """
-    keys = [key for key in known if key[0] == mechanism and not isinstance(key[2], Level)]
+    keys = [key for key in known if key[0] == mechanism and key[2].share is None]
     if not keys:
         return []
     x = epsilon_axis(
-        f"base ε per word ({epsilon_units.unit(mechanism)}, log)", (key[2] for key in keys)
+        f"base ε per word ({epsilon_units.unit(mechanism)}, log)", (key[2].number for key in keys)
     )
     series = lines(
         keys,
         lambda key: key[1],
-        lambda key: ChartPoint(key[2], middle(known[key]), y_ends=bar(known[key])),
+        lambda key: ChartPoint(key[2].number, middle(known[key]), y_ends=bar(known[key])),
     )
     return [
         Chart(name=f"{name}-{mechanism}", title=title, x=x, y=y, series=series, across=across or {})
@@ -406,9 +407,7 @@ def tradeoff(
 
     def point(key: Key) -> ChartPoint:
         across, up = known[key]
-        return ChartPoint(
-            middle(across), middle(up), bar(across), bar(up), formatting.run_epsilon(key[2])
-        )
+        return ChartPoint(middle(across), middle(up), bar(across), bar(up), key[2].title)
 
     return Chart(
         name=name,

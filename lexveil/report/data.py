@@ -16,7 +16,7 @@ from lexveil.accounting.budgets import SEGMENTATION_OF
 from lexveil.artifacts.calibrations import SkippedLevel, made_runs, resolved, skipped_run
 from lexveil.artifacts.sentence_runs import made_sentence_runs
 from lexveil.config import CLEAN, MachineParams, Params
-from lexveil.levels import Level, stage_name
+from lexveil.levels import stage_name
 from lexveil.report.evaluation_values import EvaluatedRun, Values, require_same_back_ends, values
 from lexveil.report.records import SEGMENTATIONS, Key, ReportedRun, RunRecovery, require_same_words
 from lexveil.report.samples import SampleText, load_samples
@@ -48,17 +48,15 @@ class ReportData:
         page; and of a run that was skipped why, else None.
         """
         grid = self.params.grid
-        ordered = grid.model_copy(
-            update={"epsilons": [*sorted(grid.base_epsilons), *sorted(grid.levels)]}
-        )
+        ordered = grid.model_copy(update={"epsilons": sorted(grid.epsilons)})
         return {key: skipped_run(*key) for key in ordered.runs()}
 
     @cached_property
     def keys(self) -> list[Key]:
         """The runs that were made, in the order of the page; a level has its epsilon."""
         return [
-            (mechanism, strategy, resolved(mechanism, strategy, at))
-            for (mechanism, strategy, at), skipped in self.grid.items()
+            (mechanism, strategy, resolved(mechanism, strategy, noise))
+            for (mechanism, strategy, noise), skipped in self.grid.items()
             if skipped is None
         ]
 
@@ -156,7 +154,7 @@ class ReportData:
                 paths.plan_check(*key): "check_plans"
                 for key in made_runs(grid.runs())
                 # all mechanisms have the same plan
-                if isinstance(key[2], Level) or key[0] == grid.mechanisms[0]
+                if key[2].share is not None or key[0] == grid.mechanisms[0]
             },
             paths.CHECKS / "sentences.json": "check_sentences",
             paths.CHECKS / "outputs.json": "check_outputs",

@@ -11,7 +11,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from lexveil.levels import Level
 from lexveil.recovery.bands import CONTENT
 from lexveil.report.evaluation_values import Values
 from lexveil.report.formatting import NORMAL, Interval, MeanSd
@@ -67,7 +66,7 @@ def rungs(
     for run in sorted(runs, key=lambda run: run.key[2]):
         share = run.share(CONTENT, dataset=dataset)
         scores = _scores(of, run.key, names)
-        if share is not None and scores and not isinstance(run.key[2], Level):
+        if share is not None and scores and run.key[2].share is None:
             found[run.key[:2]].append(Rung(run.key, share, scores))
     return {which: own for which, own in found.items() if own}
 
@@ -88,7 +87,9 @@ def at_level(own: Sequence[Rung], level: float) -> AtLevel:
     for low, high in _around(own, level):
         rise = high.recovered.share - low.recovered.share
         part = (level - low.recovered.share) / rise if rise else 0.0
-        epsilon = math.exp((1 - part) * math.log(low.key[2]) + part * math.log(high.key[2]))
+        lower = math.log(low.key[2].number)
+        upper = math.log(high.key[2].number)
+        epsilon = math.exp((1 - part) * lower + part * upper)
         scores = {}
         for name in low.scores.keys() & high.scores.keys():
             below = low.scores[name]
@@ -118,7 +119,7 @@ def made_at_levels(
     for run in runs:
         mechanism, strategy, level = run.key
         scores = {name: interval(value) for name, value in _scores(of, run.key, names).items()}
-        if isinstance(level, Level) and scores:
+        if level.share is not None and scores:
             by_word, recovered = (
                 run.share(band, which, dataset) for which in ("by_word", "recovered")
             )

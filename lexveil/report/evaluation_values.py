@@ -14,7 +14,7 @@ from lexveil.evaluation.metrics.attack import ADAPTIVE, GAIN
 from lexveil.evaluation.metrics.base import Score
 from lexveil.evaluation.metrics.utility import LOSS, UTILITY, UTILITY_MICRO
 from lexveil.evaluation.scores import relative_gain
-from lexveil.levels import Level, epsilon_in
+from lexveil.levels import BaseEpsilon, noise_in
 from lexveil.report.formatting import NORMAL, MeanSd
 from lexveil.report.records import Key
 
@@ -23,7 +23,7 @@ DECIMALS = 9  # rounding of computed values: the last bits of a float are no res
 # Means of one data set, by score and run. The clean baseline is the run CLEAN; MAJORITY is the
 # baseline that reads no text.
 Values = Mapping[tuple[str, Key], MeanSd]
-MAJORITY: Key = ("majority", "none", 0.0)
+MAJORITY: Key = ("majority", "none", BaseEpsilon(0.0))
 
 SCORES = tuple(score for metric in METRICS for score in metric.scores)
 
@@ -42,7 +42,7 @@ class EvaluatedRun:
     @property
     def key(self) -> Key:
         """Mechanism, strategy and epsilon or level of the run."""
-        return str(self.record["mechanism"]), str(self.record["strategy"]), epsilon_in(self.record)
+        return str(self.record["mechanism"]), str(self.record["strategy"]), noise_in(self.record)
 
     @property
     def datasets(self) -> list[str]:
@@ -160,9 +160,7 @@ def keys_of(of: Values) -> list[Key]:
 
 def at_epsilons(of: Values) -> Values:
     """Return all values except those of runs at levels of recovery."""
-    return {
-        (name, key): value for (name, key), value in of.items() if not isinstance(key[2], Level)
-    }
+    return {(name, key): value for (name, key), value in of.items() if key[2].share is None}
 
 
 def one_kind(of: Values) -> Values:

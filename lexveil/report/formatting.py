@@ -6,9 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from lexveil.levels import Level
+from lexveil.levels import MISSING, NoiseSetting
 
-MISSING = "–"
 NORMAL = 1.96  # half of a 95% interval, in standard errors
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -100,19 +99,20 @@ def bounded(value: Interval) -> str:
 
 
 def epsilon(value: float) -> str:
-    """Format a base epsilon as briefly as possible: 0.5, 1, 50; a dash for the clean baseline.
-
-    A run at a level of recovery shows both level and epsilon: 20%, ε 8.11.
-    """
-    if isinstance(value, Level):
-        level = percent(value.share)
-        return level if value.epsilon is None else f"{level}, ε {epsilon_found(value.epsilon)}"
+    """Format an epsilon as briefly as possible: 0.5, 1, 50; a dash for 0."""
     return f"{value:g}" if value else MISSING
 
 
-def run_epsilon(value: float) -> str:
-    """Format the epsilon of a run for its name: ε 0.5; or 20%, ε 8.11 at a level."""
-    return epsilon(value) if isinstance(value, Level) else f"ε {epsilon(value)}"
+def noise(value: NoiseSetting) -> str:
+    """Format the base epsilon of a run: 0.5; or its level and the epsilon of the level: 20%, ε
+    8.11.
+    """
+    return value.text
+
+
+def run_noise(value: NoiseSetting) -> str:
+    """Format the noise of a run for its name: ε 0.5; or 20%, ε 8.11 at a level."""
+    return value.title
 
 
 def epsilon_found(value: float) -> str:

@@ -14,7 +14,7 @@ from lexveil.report.section import PageSection
 
 FOLDER = Path(__file__).parent
 MACROS = {"render_table": "macros.html.j2", "render_chart": "chart.html.j2"}
-FILTERS = ("count", "share", "run_epsilon", "three", "listed")
+FILTERS = ("count", "share", "run_noise", "three", "listed")
 
 
 def render(report: ReportData, sections: Sequence[PageSection]) -> str:

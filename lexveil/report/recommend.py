@@ -30,7 +30,7 @@ from lexveil.evaluation.frontier import (
     standings,
 )
 from lexveil.evaluation.frontier import recommend as within_limits
-from lexveil.levels import epsilon_in, parse_epsilon
+from lexveil.levels import noise_in, parse_noise
 from lexveil.recovery.measured import READERS
 from lexveil.report import formatting
 from lexveil.report.formatting import NORMAL
@@ -117,10 +117,7 @@ class WeighedRun:
     @property
     def name(self) -> str:
         """Name of the run: mechanism, strategy and epsilon."""
-        return (
-            f"{self.record['mechanism']} {self.record['strategy']} "
-            f"{formatting.run_epsilon(epsilon_in(self.record))}"
-        )
+        return f"{self.record['mechanism']} {self.record['strategy']} {noise_in(self.record).title}"
 
     @property
     def point(self) -> Point:
@@ -150,7 +147,7 @@ class WeighedRun:
         recovers; None if it was not measured.
         """
         file = paths.recovery(
-            self.record["mechanism"], self.record["strategy"], parse_epsilon(self.record["run"])
+            self.record["mechanism"], self.record["strategy"], parse_noise(self.record["run"])
         )
         run = RunRecovery(read_json(file, "evaluate") if file.exists() else {"datasets": {}})
         shares = [run.share(band, reader, dataset) for reader in READERS]

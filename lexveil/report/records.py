@@ -8,7 +8,7 @@ from typing import Any
 
 from lexveil import paths
 from lexveil.errors import CheckFailedError
-from lexveil.levels import Level, epsilon_in
+from lexveil.levels import Run, noise_in
 from lexveil.recovery.bands import BANDS_OF, CONTENT
 from lexveil.recovery.measured import READERS
 from lexveil.recovery.shares import Share
@@ -16,7 +16,7 @@ from lexveil.report.formatting import Interval
 
 SEGMENTATIONS = ("word", "gst", "mst")
 
-Key = tuple[str, str, float]  # mechanism, strategy and base epsilon, or level
+Key = Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class RunRecovery:
     @property
     def key(self) -> Key:
         """Mechanism, strategy and epsilon or level of the run."""
-        return str(self.record["mechanism"]), str(self.record["strategy"]), epsilon_in(self.record)
+        return str(self.record["mechanism"]), str(self.record["strategy"]), noise_in(self.record)
 
     @property
     def bands(self) -> list[str]:
@@ -120,13 +120,12 @@ def key_cells(key: Key, keys: Iterable[Key]) -> list[str | float | None]:
     """Return the values of ``key_columns`` for a run. A run at a level shows the epsilon that was
     computed for the level.
     """
-    mechanism, strategy, at = key
-    epsilon, level = (at.epsilon, at.share) if isinstance(at, Level) else (at, None)
-    return [mechanism, strategy, epsilon, *([level] if _has_levels(keys) else [])]
+    mechanism, strategy, noise = key
+    return [mechanism, strategy, noise.epsilon, *([noise.share] if _has_levels(keys) else [])]
 
 
 def _has_levels(keys: Iterable[Key]) -> bool:
-    return any(isinstance(key[2], Level) for key in keys)
+    return any(key[2].share is not None for key in keys)
 
 
 def require_same_words(measured: Sequence[Mapping[str, Any]]) -> None:

@@ -13,9 +13,9 @@ from itertools import groupby
 from typing import Any
 from urllib.parse import quote
 
-from lexveil.levels import Level
+from lexveil.levels import MISSING, NoiseSetting, Run
 from lexveil.report import formatting
-from lexveil.report.formatting import MISSING, MeanSd
+from lexveil.report.formatting import MeanSd
 
 Row = Mapping[str, Any]  # raw values by the key of their column
 CsvFile = tuple[Sequence[str], Iterable[Sequence[Any]]]  # header and rows
@@ -124,33 +124,36 @@ def _cell(column: Column, value: Any) -> Cell:
 RUN = (
     Column("mechanism", "Mechanism"),
     Column("strategy", "Strategy"),
-    Column("epsilon", "Base ε", formatting.epsilon),
+    Column("epsilon", "Base ε", formatting.noise),
 )
 
 
-def of_run(key: tuple[str, str, float]) -> dict[str, object]:
+def of_run(key: Run) -> dict[str, object]:
     """Return the values of the columns ``RUN`` for a run."""
     return dict(zip(("mechanism", "strategy", "epsilon"), key, strict=True))
 
 
 def epsilon_columns(
-    epsilons: Iterable[float],
+    settings: Iterable[NoiseSetting],
     show: Callable[[Any], str],
     group: str = "Base ε",
     prefix: str = "epsilon",
 ) -> list[Column]:
     """Return a column for each base epsilon and for each level of recovery; see ``epsilon_key``."""
     return [
-        Column(epsilon_key(epsilon), formatting.percent(epsilon.share), show, "Level of recovery")
-        if isinstance(epsilon, Level)
-        else Column(epsilon_key(epsilon, prefix), formatting.epsilon(epsilon), show, group)
-        for epsilon in epsilons
+        Column(
+            epsilon_key(noise, prefix),
+            noise.short,
+            show,
+            group if noise.share is None else "Level of recovery",
+        )
+        for noise in settings
     ]
 
 
-def epsilon_key(epsilon: float, prefix: str = "epsilon") -> str:
+def epsilon_key(noise: NoiseSetting, prefix: str = "epsilon") -> str:
     """Return the row key of a value at a base epsilon, or at a level."""
-    return f"{'level' if isinstance(epsilon, Level) else prefix}_{epsilon:g}"
+    return f"{prefix if noise.share is None else 'level'}_{noise.number:g}"
 
 
 def to_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

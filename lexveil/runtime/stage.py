@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from lexveil.errors import LexveilError, RequestError
-from lexveil.levels import parse_epsilon
+from lexveil.levels import Run, parse_noise
 from lexveil.logs import logger, messages_on_stderr
 from lexveil.runtime.arrow import keep_pandas_out
 from lexveil.runtime.crash import hide_messages
@@ -35,16 +35,16 @@ def stage_main(main: Callable[[], None], *, pandas: bool = True) -> None:
             sys.exit(error.exit_code)
 
 
-def named_run(usage: str) -> tuple[str, str, float]:
-    """Return mechanism, strategy and base epsilon, or level, of a run from the command line.
+def named_run(usage: str) -> Run:
+    """Return mechanism, strategy and noise of a run from the command line.
 
     Raises:
         RequestError: with ``usage``, if there are not three words, or the last is neither a number
             nor a level.
     """
     try:
-        mechanism, strategy, epsilon = sys.argv[1:]
-        return mechanism, strategy, parse_epsilon(epsilon)
+        mechanism, strategy, noise = sys.argv[1:]
+        return mechanism, strategy, parse_noise(noise)
     except ValueError:
         raise RequestError(usage) from None
 

@@ -20,6 +20,7 @@ from lexveil.artifacts.mechanisms import over_lists
 from lexveil.artifacts.neighborhoods import add_lists, cache_folder, key_of, open_lists, write_lists
 from lexveil.artifacts.word_orders import load_word_orders
 from lexveil.embeddings.neighborhoods import nearest_words
+from lexveil.levels import BaseEpsilon
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.mechanisms.tem import Tem
 from lexveil.mechanisms.word_lists import OnLists
@@ -47,10 +48,10 @@ def test_stage_and_strategies(few: None, tmp_path: Path, mechanism: str, strateg
     Each mechanism with one strategy, each strategy with one mechanism at least: they meet in the
     plan alone.
     """
-    metrics = privatize(mechanism, strategy, 20.0, tmp_path / "one")
+    metrics = privatize(mechanism, strategy, BaseEpsilon(20.0), tmp_path / "one")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stage_adapter, "GROUP", 7)
-        privatize(mechanism, strategy, 20.0, tmp_path / "other")
+        privatize(mechanism, strategy, BaseEpsilon(20.0), tmp_path / "other")
     for name in ("documents", "tokens"):
         assert (tmp_path / "one" / f"{name}.parquet").exists()
         one, other = (
@@ -71,9 +72,9 @@ def test_stage_and_strategies(few: None, tmp_path: Path, mechanism: str, strateg
 
 
 def test_remapping_is_in_the_record(few: None, tmp_path: Path) -> None:
-    privatize("madlib", "S3", 20.0, tmp_path / "plain")
+    privatize("madlib", "S3", BaseEpsilon(20.0), tmp_path / "plain")
     change_params(mechanisms={"rank_remap": {"enabled": True, "c": 0.01}})
-    privatize("madlib", "S3", 20.0, tmp_path / "run")
+    privatize("madlib", "S3", BaseEpsilon(20.0), tmp_path / "run")
     plain, remapped = (
         read_json(tmp_path / run / "record.json", "privatize") for run in ("plain", "run")
     )

@@ -12,6 +12,7 @@ import pytest
 from lexveil import CheckFailedError, paths
 from lexveil.checks.plan_suite import plan_suite
 from lexveil.config import GridParams
+from lexveil.levels import BaseEpsilon
 from tasks import check_plans
 from tests.checks.conftest import rules_of
 
@@ -59,7 +60,7 @@ def check(write, docs, out, machine, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def _check(*frames: pd.DataFrame, strategy: str = "S1", budget: str = "document"):
-        epsilons = [float(n) for n in range(1, len(frames) + 1)]
+        epsilons = [BaseEpsilon(float(n)) for n in range(1, len(frames) + 1)]
         for epsilon, frame in zip(epsilons, frames, strict=True):
             for mechanism in MECHANISMS:  # at a base epsilon all have the same plan
                 write(str(paths.plan(mechanism, strategy, epsilon)), frame, SCHEMA)

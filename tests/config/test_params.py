@@ -10,7 +10,7 @@ import yaml
 
 from lexveil import ParameterError, paths
 from lexveil.config import GridParams, load_params, parse_params
-from lexveil.levels import Level, parse_epsilon, stage_name
+from lexveil.levels import BaseEpsilon, RecoveryTarget, noise_in, parse_noise, stage_name
 from lexveil.mechanisms import mechanism_names
 from lexveil.parameters import validated
 
@@ -142,8 +142,8 @@ def test_files_that_cannot_be_read(tmp_path: Path, content: bytes | None, messag
 def test_a_whole_epsilon_is_the_number_and_keeps_its_text_in_names() -> None:
     (written,) = validated(GridParams, {"epsilons": [5]}, "").epsilons
     (again,) = validated(GridParams, {"epsilons": [written]}, "").epsilons
-    assert written == 5.0 and {
-        str(paths.private("tem", "S1", one)) for one in (written, again, parse_epsilon("5"))
+    assert written == BaseEpsilon(5.0) and {
+        str(paths.private("tem", "S1", one)) for one in (written, again, parse_noise("5"))
     } == {"artifacts/private/tem/S1/5"}
     assert stage_name("privatize", "tem", "S1", again) == "privatize@tem-S1-5"
 
@@ -151,13 +151,48 @@ def test_a_whole_epsilon_is_the_number_and_keeps_its_text_in_names() -> None:
 def test_levels_stand_among_epsilons() -> None:
     """A level is written with its prefix and is no epsilon, so that no two runs have one name."""
     grid = GridParams(
-        mechanisms=["tem"], strategies=["S3"], epsilons=[0.5, Level(0.5), Level(0.05)]
+        mechanisms=["tem"],
+        strategies=["S3"],
+        epsilons=[BaseEpsilon(0.5), RecoveryTarget(0.5), RecoveryTarget(0.05)],
     )
     assert [str(at) for _, _, at in grid.runs()] == ["0.5", "r0.5", "r0.05"]
     assert len(set(grid.runs())) == 3 and grid.runs()[0] != grid.runs()[1]
-    assert (grid.base_epsilons, grid.levels) == ([0.5], [Level(0.5), Level(0.05)])
+    assert (grid.base_epsilons, grid.levels) == (
+        [BaseEpsilon(0.5)],
+        [RecoveryTarget(0.5), RecoveryTarget(0.05)],
+    )
     assert validated(GridParams, {"epsilons": ["r0.2"]}, "").runs()[0] == (
         "madlib",
         "S1",
-        Level(0.2),
+        RecoveryTarget(0.2),
     )
+
+
+def test_a_grid_is_written_as_params_yaml_has_it() -> None:
+    grid = validated(GridParams, {"epsilons": [5, 0.5, "r0.2"]}, "")
+    written = yaml.safe_load(yaml.safe_dump(grid.model_dump()))
+    assert written["epsilons"] == [5.0, 0.5, "r0.2"]
+
+
+def test_base_epsilons_come_before_levels_and_each_rises() -> None:
+    settings = [parse_noise(written) for written in ("r0.5", "10", "r0.05", "0.5", "20.0")]
+    assert [str(noise) for noise in sorted(settings)] == ["0.5", "10", "20.0", "r0.05", "r0.5"]
+
+
+def test_a_level_is_the_same_run_before_and_after_its_epsilon_is_known() -> None:
+    assert {RecoveryTarget(0.2): "run"}[RecoveryTarget(0.2, 7.5)] == "run"
+
+
+@pytest.mark.parametrize(
+    ("record", "written", "text"),
+    [
+        pytest.param({"epsilon": 10.0}, "10.0", "10", id="base epsilon"),
+        pytest.param({"epsilon": 8.111, "level": 0.2}, "r0.2", "20%, ε 8.11", id="level"),
+    ],
+)
+def test_a_record_says_how_the_noise_of_its_run_is_set(
+    record: dict[str, float], written: str, text: str
+) -> None:
+    noise = noise_in(record)
+    assert (str(noise), noise.text) == (written, text)
+    assert {"epsilon": noise.epsilon} | noise.level_entry == record

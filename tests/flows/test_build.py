@@ -17,7 +17,7 @@ from scratch_project import ORDER, ROOT, Project, RunFlow, task_runs
 from flows.display import Plain
 from flows.planning import plan, say_done, say_stale
 from lexveil import paths
-from lexveil.levels import Level
+from lexveil.levels import RecoveryTarget
 from lexveil.runtime.dvc_graph import Stage
 from lexveil.runtime.tables import write_json
 
@@ -203,7 +203,7 @@ def plan_levels(*reasons: str | None) -> None:
             planned |= {"band": "content", "nearest": 0.07, "skipped": reason}
             if reason is None:
                 del planned["skipped"]
-            write_json(planned, paths.planned_epsilon("madlib", strategy, Level(share)))
+            write_json(planned, paths.planned_epsilon("madlib", strategy, RecoveryTarget(share)))
 
 
 def test_the_end_of_a_run_names_the_runs_of_the_grid_that_it_skipped(built: Project) -> None:

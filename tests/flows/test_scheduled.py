@@ -18,7 +18,7 @@ from flows import release as release_flow
 from flows import supervision
 from lexveil.config import Configuration, load_params, parse_configuration, parse_params
 from lexveil.inbox.report import ReleaseReport
-from lexveil.levels import Level
+from lexveil.levels import BaseEpsilon, RecoveryTarget
 
 pytestmark = pytest.mark.slow
 
@@ -94,14 +94,12 @@ def test_grid_and_levels_are_audited_and_the_report_is_an_artifact(
     """Levels at the epsilons that were found for them; without those that are out of reach."""
     params = load_params()
     grid = params.grid.model_copy(
-        update={"epsilons": [1.0, Level(0.5)], "strategies": ["S1", "S2"]}
+        update={"epsilons": [BaseEpsilon(1.0), RecoveryTarget(0.5)], "strategies": ["S1", "S2"]}
     )
     params = params.model_copy(update={"grid": grid})
     monkeypatch.setattr(audit_flow, "load_params", lambda: params)
-    monkeypatch.setattr(
-        audit_flow, "epsilon_of", lambda m, s, e: 9.0 if isinstance(e, Level) else e
-    )
-    out_of_reach = ("madlib", "S2", Level(0.5))
+    monkeypatch.setattr(audit_flow, "epsilon_of", lambda m, s, noise: noise.epsilon or 9.0)
+    out_of_reach = ("madlib", "S2", RecoveryTarget(0.5))
     monkeypatch.setattr(audit_flow, "skipped_run", lambda *run: run == out_of_reach or None)
     state = audit_flow.audit(return_state=True)
     assert (state.name, state.message) == ("Completed", "3 audits, no violation found")

@@ -9,6 +9,7 @@ import pytest
 
 from lexveil import ParameterError, RequestError, paths
 from lexveil.config import load_params
+from lexveil.levels import BaseEpsilon
 from lexveil.recovery.runs import measure_recovery
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import write_json
@@ -17,7 +18,7 @@ from tests.tasks.changing import change_params
 
 pytestmark = pytest.mark.slow
 
-RUN = ("tem", "S1", 1.0)
+RUN = ("tem", "S1", BaseEpsilon(1.0))
 
 
 @pytest.fixture(scope="module")

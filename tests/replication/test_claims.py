@@ -14,6 +14,7 @@ from lexveil.evaluation.metrics.membership import MEMBERSHIP
 from lexveil.evaluation.metrics.perplexity import PERPLEXITY
 from lexveil.evaluation.metrics.similarity import COSINE
 from lexveil.evaluation.metrics.utility import ON_CLEAN_MICRO, UTILITY_MICRO
+from lexveil.levels import BaseEpsilon
 from lexveil.report.evaluation_values import Values
 from lexveil.report.formatting import MeanSd
 
@@ -27,7 +28,7 @@ def line(
     measure: Score, at: At, error: float = 0.01, mechanism: str = "madlib", strategy: str = "S1"
 ) -> dict[Any, MeanSd]:
     return {
-        (measure.name, (mechanism, strategy, float(x))): MeanSd(y, 0.1, error)
+        (measure.name, (mechanism, strategy, BaseEpsilon(x))): MeanSd(y, 0.1, error)
         for x, y in at.items()
     }
 
@@ -49,7 +50,7 @@ def attacks(*gaps: float) -> Values:
 def printed(measure: Score, table: str, paper: str = "CLMLDP", dataset: str = "") -> Values:
     """Printed figures as values, without a spread."""
     return {
-        (measure.name, (one.mechanism, one.strategy, one.epsilon)): one.share
+        (measure.name, (one.mechanism, one.strategy, BaseEpsilon(one.epsilon))): one.share
         for one in published_figures()
         if (one.paper, one.table) == (paper, table)
         and one.measure in MEASURES[measure]

@@ -29,6 +29,7 @@ from lexveil.config import CLEAN
 from lexveil.errors import ParameterError
 from lexveil.evaluation.metrics.similarity import COSINE
 from lexveil.evaluation.metrics.utility import UTILITY_MICRO
+from lexveil.levels import BaseEpsilon
 from lexveil.report.charts import Axis, Chart, ChartPoint, Series
 from lexveil.report.formatting import MeanSd
 
@@ -83,7 +84,7 @@ def test_tables_have_as_many_figures_as_are_printed() -> None:
 
 def test_scores_of_runs_get_the_names_of_the_papers() -> None:
     """Two data sets, and their mean where a paper prints one; a variant is told apart."""
-    run = ("vickrey-t0.25", "S1", 1.0)
+    run = ("vickrey-t0.25", "S1", BaseEpsilon(1.0))
     values = {
         "mrpc": {(COSINE.name, run): MeanSd(0.25, 0.1), (COSINE.name, CLEAN): MeanSd(1.0, 0.0)},
         "rte": {(COSINE.name, run): MeanSd(0.75, 0.1)},
@@ -175,7 +176,7 @@ def test_a_figure_is_a_file_of_its_own() -> None:
 
 
 def test_utility_is_the_accuracy_of_one_paper_and_the_micro_f1_of_the_other() -> None:
-    values = {"sst2": {(UTILITY_MICRO.name, ("madlib", "S1", 1.0)): MeanSd(0.5, 0.1)}}
+    values = {"sst2": {(UTILITY_MICRO.name, ("madlib", "S1", BaseEpsilon(1.0))): MeanSd(0.5, 0.1)}}
     assert {key.measure for key in evaluated(values, [])} == {
         "utility_micro_f1",
         "utility_accuracy",

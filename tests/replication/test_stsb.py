@@ -10,6 +10,7 @@ from scipy.stats import pearsonr, spearmanr
 
 from examples.replication import bring, stsb
 from lexveil import paths
+from lexveil.levels import BaseEpsilon
 
 HEADING = "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2\tscore"
 
@@ -90,7 +91,7 @@ def test_similarities_of_equal_and_of_different_texts() -> None:
 def test_a_run_is_scored_on_its_own_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Trained on pairs that are equal (5) or have no common word (0), scored on two more of each;
     of a set that is not STS-B nothing is read, and of too few pairs there is no score."""
-    run = ("tem", "S1", 1.0)
+    run = ("tem", "S1", BaseEpsilon(1.0))
     file = tmp_path / paths.private(*run) / "documents.parquet"
     file.parent.mkdir(parents=True)
     pairs = [("a cat sat", "a cat sat", "5.0"), ("dogs ran fast", "we slept", "0.0")]

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import yaml
 
 from lexveil.accounting.measurements import FORMULA
-from lexveil.levels import Level
+from lexveil.levels import BaseEpsilon, RecoveryTarget, Run
 from lexveil.mechanisms.registry import MECHANISMS
 from tasks import report
 from tests.report.records import BACK_ENDS, dataset, named, recovered
@@ -31,7 +31,7 @@ WORDS = {  # by falling frequency: what the sample of tokens is chosen from
     "mst": ["the", "new_york", "rain", "city", "sun"],
 }
 RIGHT = {"all": 7, "function": 4, "frequent": 2, "middle": 1, "rare": 0}  # words recovered, by band
-Key = tuple[str, str, float]
+Key = Run
 LINKAGE = {"structure": 1.0, "naive": 0.25, "likelihood": 0.5}  # shares of sources found
 
 
@@ -59,7 +59,7 @@ def counts(**known: Mapping[str, int]) -> dict[str, dict[str, int]]:
 def put_run(key: Key, unchanged: float | None, cosine: float | None) -> None:
     """One run of 3 texts: 20 tokens, of which the policy keeps 2 marks of punctuation (and 5 stop
     words in S1)."""
-    mechanism, strategy, epsilon = key
+    mechanism, strategy, noise = key
     stop_words = 5 * (strategy == "S1")
     by_class = counts(
         word={"perturbed": 15 - stop_words},
@@ -105,7 +105,7 @@ def put_run(key: Key, unchanged: float | None, cosine: float | None) -> None:
             "share_unchanged": unchanged,
             "mean_cosine": cosine,
             "unprotected_share": total["kept"] / 20,
-            "epsilon_spent_mean": 3.25 * epsilon,
+            "epsilon_spent_mean": 3.25 * noise.number,
         },
     )
 
@@ -116,7 +116,7 @@ def put_recovery(key: Key, *, with_model: bool = True, **listed: int) -> None:
 
     def entry(band: str, right: int) -> dict[str, Any]:
         n = 0 if (key[1], band) == ("S1", "function") else 64 if band == "all" else 16
-        by_context = recovered(right * (2 if key[2] == 10 else 1) * (n > 0), n)
+        by_context = recovered(right * (2 if key[2].number == 10 else 1) * (n > 0), n)
         known = {"by_context": by_context, "without_output": recovered(0, n)} if with_model else {}
         return {
             "n": n,
@@ -156,7 +156,7 @@ def put_grid_scores(mechanism: str = "madlib") -> None:
     S2."""
     for strategy, less in (("S1", 0.0), ("S2", 0.125)):
         for epsilon, utility, adaptive in ((1.0, 0.5, 0.25), (10.0, 0.75, 0.5)):
-            put_scores((mechanism, strategy, epsilon), utility - less, adaptive)
+            put_scores((mechanism, strategy, BaseEpsilon(epsilon)), utility - less, adaptive)
 
 
 def statistic(epsilon: float, n_w: float, s_w: float, exact: bool = False) -> dict[str, Any]:
@@ -194,13 +194,13 @@ def put_others(refused: str | None = None) -> None:
         put_grid_scores(mechanism)
         put_deniability(mechanism, "word", first, statistic(10.0, 99.0, 1.5, exact=True))
         for epsilon in EPSILONS:
-            put_run((mechanism, "S1", epsilon), 0.5, 0.5)
+            put_run((mechanism, "S1", BaseEpsilon(epsilon)), 0.5, 0.5)
 
 
 def put_levels(epsilons: Sequence[float]) -> None:
     """Runs of S1 at two levels, and at base epsilons."""
     change_params(grid={"strategies": ["S1"], "epsilons": [*epsilons, "r0.2", "r0.05"]})
-    for level, utility in ((Level(0.05, 2.5), 0.5), (Level(0.2, 7.75), 0.625)):
+    for level, utility in ((RecoveryTarget(0.05, 2.5), 0.5), (RecoveryTarget(0.2, 7.75), 0.625)):
         put_run(("madlib", "S1", level), 0.25, 0.5)
         put_scores(("madlib", "S1", level), utility, 0.25)
 
@@ -230,8 +230,8 @@ def make_artifacts() -> None:
     )
     for path, value in STATIC.items():
         put(path, value)
-    put_run(("none", "none", 0.0), None, None)
-    put_scores(("none", "none", 0.0), 0.875, 0.625, on_clean=0.875)
+    put_run(("none", "none", BaseEpsilon(0.0)), None, None)
+    put_scores(("none", "none", BaseEpsilon(0.0)), 0.875, 0.625, on_clean=0.875)
     put_grid_scores()
     for segmentation in STRATEGIES.values():
         put_deniability(
@@ -243,7 +243,7 @@ def make_artifacts() -> None:
         ("S2", 1.0, 0.125, 0.375),
         ("S2", 10.0, 0.625, -0.125),
     ):
-        put_run(("madlib", strategy, epsilon), unchanged, cosine)
+        put_run(("madlib", strategy, BaseEpsilon(epsilon)), unchanged, cosine)
     for name, tokens in WORDS.items():
         put_arrays(
             Path("artifacts/embeddings", name), Path("artifacts/neighborhoods", name), tokens

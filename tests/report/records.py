@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lexveil.levels import Level
+from lexveil.levels import NoiseSetting
 from lexveil.recovery.shares import Share
 from lexveil.report.evaluation_values import EvaluatedRun
 
@@ -35,14 +35,12 @@ JUDGED: dict[str, Any] = {
 }
 
 
-def named(mechanism: str, strategy: str, epsilon: float) -> dict[str, Any]:
+def named(mechanism: str, strategy: str, noise: NoiseSetting) -> dict[str, Any]:
     """Return the keys that identify a run in its records; a run at a level of recovery has the
     epsilon computed for it.
     """
-    of_level = (
-        {"level": epsilon.share, "epsilon": epsilon.epsilon} if isinstance(epsilon, Level) else {}
-    )
-    return {"mechanism": mechanism, "strategy": strategy, "epsilon": epsilon, **of_level}
+    identity = {"mechanism": mechanism, "strategy": strategy, "epsilon": noise.epsilon}
+    return identity | noise.level_entry
 
 
 def scored(
@@ -89,11 +87,11 @@ def dataset(*, sd: float | None = 0.0625, **measured: float | None) -> dict[str,
 
 
 def evaluated(
-    mechanism: str, strategy: str, epsilon: float, datasets: dict[str, Any], **changed: Any
+    mechanism: str, strategy: str, noise: NoiseSetting, datasets: dict[str, Any], **changed: Any
 ) -> EvaluatedRun:
     """The evaluation of a run."""
     return EvaluatedRun(
-        named(mechanism, strategy, epsilon) | {"datasets": datasets} | BACK_ENDS | changed
+        named(mechanism, strategy, noise) | {"datasets": datasets} | BACK_ENDS | changed
     )
 
 

@@ -17,6 +17,7 @@ import yaml
 from examples.replication.__main__ import main as replication
 from examples.replication.preset import REQUEST, ReplicationRequest
 from lexveil.errors import CheckFailedError, MissingArtifactError
+from lexveil.levels import BaseEpsilon
 from lexveil.report import formatting
 from lexveil.runtime.stage import stage_main
 from tasks import report
@@ -97,7 +98,7 @@ def test_figures_and_files_for_other_tools(made: Path) -> None:
 
 
 def test_same_artifacts_give_the_same_bytes(made: Path, changed: Path) -> None:
-    put_run(("madlib", "S1", 99.0), 0.987, 0.987)  # an old run of another grid
+    put_run(("madlib", "S1", BaseEpsilon(99.0)), 0.987, 0.987)  # an old run of another grid
     reported()
     for file in sorted((made / "artifacts/report").iterdir()):
         assert file.read_bytes() == (changed / "artifacts/report" / file.name).read_bytes(), (
@@ -145,7 +146,9 @@ def nothing_scored() -> None:
 def no_language_model() -> None:
     for strategy in artifacts.STRATEGIES:
         for epsilon in artifacts.EPSILONS:
-            artifacts.put_recovery(("madlib", strategy, epsilon), with_model=False, listed=3)
+            artifacts.put_recovery(
+                ("madlib", strategy, BaseEpsilon(epsilon)), with_model=False, listed=3
+            )
 
 
 def exposure_that_differs() -> None:

@@ -12,7 +12,7 @@ import asking
 import pytest
 
 from lexveil import MissingArtifactError, RequestError, paths
-from lexveil.levels import Level
+from lexveil.levels import BaseEpsilon, RecoveryTarget, Run
 from lexveil.recovery.shares import Share
 from lexveil.report.recommend import Limits, as_text, commands, recommend
 from lexveil.runtime.tables import write_json
@@ -22,11 +22,11 @@ from tests.tasks.changing import change_params
 
 # documents: an interval of ± 0.01 at most, so that what decides is the spread of the trainings
 N_TEST = 10_000
-CLEAN = ("none", "none", 0.0)
-LOW = ("madlib", "S1", 1.0)
-MIDDLE = ("madlib", "S1", 10.0)
-HIGH = ("tem", "S3", 50.0)
-WORSE = ("tem", "S1", 10.0)
+CLEAN = ("none", "none", BaseEpsilon(0.0))
+LOW = ("madlib", "S1", BaseEpsilon(1.0))
+MIDDLE = ("madlib", "S1", BaseEpsilon(10.0))
+HIGH = ("tem", "S3", BaseEpsilon(50.0))
+WORSE = ("tem", "S1", BaseEpsilon(10.0))
 Command = Callable[..., tuple[int, str]]
 
 
@@ -52,7 +52,7 @@ def command(capsys: pytest.CaptureFixture[str]) -> Command:
 
 
 def write(
-    key: tuple[str, str, float],
+    key: Run,
     utility: float,
     attack: float | None,
     spread: float = 0.0,
@@ -114,7 +114,7 @@ def test_a_run_that_was_skipped_is_no_candidate(grid: None) -> None:
     skipped = {"mechanism": "tem", "strategy": "S1", "recovery": 0.05, "band": "content"}
     write_json(
         skipped | {"nearest": 0.07, "skipped": "out of reach"},
-        paths.evaluation("tem", "S1", Level(0.05)),
+        paths.evaluation("tem", "S1", RecoveryTarget(0.05)),
     )
     assert reviews(min_utility=0.1) == before
 
@@ -213,7 +213,7 @@ def test_no_scores() -> None:
 def test_what_is_like_clean_texts_is_never_named_private(command: Command) -> None:
     """0.89 against 0.9: 10,000 documents do not tell them apart, and 0.8 they do. It would be the
     best in utility."""
-    write(("tem", "S4", 50.0), 0.96, 0.897)
+    write(("tem", "S4", BaseEpsilon(50.0)), 0.96, 0.897)
     found = reviews(min_utility=0.8)
     assert found["like_clean"] == ["tem S4 ε 50"] and found["recommended"] == "tem S3 ε 50"
     code, out = command("--min-utility", "0.95")
@@ -250,7 +250,7 @@ def test_limits_of_recovery(command: Command) -> None:
 def test_runs_at_levels_and_content_words() -> None:
     """A run at a level is called by it; content words are all but function words, of however many
     bands."""
-    key = ("tem", "S3", Level(0.2, 7.5))
+    key = ("tem", "S3", RecoveryTarget(0.2, 7.5))
     write(key, 0.8, 0.4)
     n_of = {"frequent": (60, 30), "middle": (30, 3), "rare": (10, 0), "function": (100, 100)}
     bands = {band: {"n": n, "by_word": recovered(right, n)} for band, (n, right) in n_of.items()}

@@ -15,6 +15,7 @@ from lexveil.config import MachineParams, ReportParams, load_params
 from lexveil.data.default import write_small_documents
 from lexveil.data.documents import document, write_set
 from lexveil.errors import CheckFailedError
+from lexveil.levels import BaseEpsilon
 from lexveil.report.data import ReportData
 from lexveil.report.page import render
 from lexveil.report.samples import SampleText, load_samples
@@ -25,7 +26,7 @@ from tests.conftest import ROOT, made_of, run_stage
 pytestmark = pytest.mark.slow
 
 SMALL = ("pang_lee", "reviews")  # the documents of the smaller default
-RUNS = [("madlib", "S1", 1.0), ("madlib", "S3", 20.0)]
+RUNS = [("madlib", "S1", BaseEpsilon(1.0)), ("madlib", "S3", BaseEpsilon(20.0))]
 CANARY = "zanzibarix"
 OWN = [
     f"Fire services {CANARY} two",
@@ -35,7 +36,7 @@ OWN = [
 
 
 def privatize() -> None:
-    for run in (("none", "none", 0.0), *RUNS):
+    for run in (("none", "none", BaseEpsilon(0.0)), *RUNS):
         run_stage("privatize", *map(str, run))
 
 

@@ -14,7 +14,7 @@ from lexveil.evaluation.metrics.membership import MEMBERSHIP
 from lexveil.evaluation.metrics.perplexity import PERPLEXITY
 from lexveil.evaluation.metrics.similarity import COSINE
 from lexveil.evaluation.metrics.utility import UTILITY, UTILITY_MICRO
-from lexveil.levels import Level
+from lexveil.levels import BaseEpsilon, NoiseSetting, RecoveryTarget, Run
 from lexveil.recovery.bands import CONTENT
 from lexveil.report.equal_recovery import Rung, at_level, made_at_levels, rungs
 from lexveil.report.evaluation_values import (
@@ -31,12 +31,12 @@ from lexveil.report.table import Table
 from tests.report.records import dataset, evaluated, named, recovered
 
 EVERYTHING = {"utility": 0.5, "adaptive": 0.25, "cosine": 0.75, "perplexity": 1234.5, "auc": 0.625}
-LOW = ("madlib", "S1", 1.0)
-HIGH = ("madlib", "S1", 10.0)
+LOW = ("madlib", "S1", BaseEpsilon(1.0))
+HIGH = ("madlib", "S1", BaseEpsilon(10.0))
 NAME = UTILITY.name
 
 
-def measured(key: tuple[str, str, float], *names: str, **changed: float) -> EvaluatedRun:
+def measured(key: Run, *names: str, **changed: float) -> EvaluatedRun:
     """A run of which everything is measured on some data sets."""
     return evaluated(*key, {name: dataset(**(EVERYTHING | changed)) for name in names})
 
@@ -69,7 +69,7 @@ def test_means_are_of_what_is_known_in_each_data_set() -> None:
     runs = [
         measured(LOW, *names),
         evaluated(*HIGH, {"a": dataset(cosine=0.25)}),
-        measured(("tem", "S1", 10.0), *names),
+        measured(("tem", "S1", BaseEpsilon(10.0)), *names),
     ]
     runs[0].record["datasets"]["a"] = dataset(**(EVERYTHING | {"cosine": 0.25}))
     clean = measured(CLEAN, *names, utility=0.75)
@@ -119,13 +119,13 @@ def test_runs_of_different_back_ends_are_never_compared() -> None:
 
 def rung(epsilon: float, share: float, mean: float, error: float = 0.0, half: float = 0.0) -> Rung:
     return Rung(
-        ("tem", "S1", epsilon),
+        ("tem", "S1", BaseEpsilon(epsilon)),
         Interval(share, share - half, share + half),
         {NAME: MeanSd(mean, None, error)},
     )
 
 
-def run(mechanism: str, epsilon: float, right: int, strategy: str = "S1") -> RunRecovery:
+def run(mechanism: str, noise: NoiseSetting, right: int, strategy: str = "S1") -> RunRecovery:
     """Function words come back whole, of 100 content words ``right``."""
     known = {
         "all": (200, 100 + right),
@@ -137,7 +137,7 @@ def run(mechanism: str, epsilon: float, right: int, strategy: str = "S1") -> Run
         band: {"n": n, "by_word": recovered(n_right, n)} for band, (n, n_right) in known.items()
     }
     return RunRecovery(
-        named(mechanism, strategy, epsilon) | {"all": bands, "datasets": {"alpha": bands}}
+        named(mechanism, strategy, noise) | {"all": bands, "datasets": {"alpha": bands}}
     )
 
 
@@ -170,8 +170,13 @@ def test_all_mechanisms_are_compared_at_each_level() -> None:
 
     Runs at levels are no rungs, and stand in a table of their own with what was measured.
     """
-    runs = [run("tem", 1.0, 2), run("tem", 5.0, 60), run("madlib", 1.0, 1), run("madlib", 9.0, 21)]
-    runs += [run("tem", Level(0.2, 7.5), 12)]
+    runs = [
+        run("tem", BaseEpsilon(1.0), 2),
+        run("tem", BaseEpsilon(5.0), 60),
+        run("madlib", BaseEpsilon(1.0), 1),
+        run("madlib", BaseEpsilon(9.0), 21),
+    ]
+    runs += [run("tem", RecoveryTarget(0.2, 7.5), 12)]
     of = utilities(runs, 0.5, 0.6, 0.6, 0.8, 0.7)
     own = rungs(of, runs, "alpha", equal_recovery.NAMES).values()
     found = equal_recovery.ordered(

@@ -25,6 +25,7 @@ from lexveil.collocations.counting import count
 from lexveil.collocations.sampling import tokenize
 from lexveil.collocations.segmenting import segment_file
 from lexveil.config import MachineParams, load_params
+from lexveil.levels import BaseEpsilon
 from lexveil.privatization.adapters import stage as stage_adapter
 from lexveil.privatization.engine.batch import Batch
 from lexveil.privatization.engine.worker import BatchWorker, Components
@@ -103,7 +104,7 @@ def private_documents(out: Path, machine: MachineParams) -> object:
     killed."""
     names = ("memory_limit", "threads", "workers", "temp_directory", "dask_scheduler")
     configure(machine={name: getattr(machine, name) for name in names})
-    return stage_adapter.privatize_documents("madlib", "S3", 20.0, out)
+    return stage_adapter.privatize_documents("madlib", "S3", BaseEpsilon(20.0), out)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.artifacts.structure import load_structure
 from lexveil.data.corpus import write_no_corpus
 from lexveil.data.default import write_small_documents
+from lexveil.levels import BaseEpsilon
 from lexveil.report.data import ReportData
 from lexveil.report.sections import corpus as corpus_section
 from lexveil.runtime.tables import read_json, write_json
@@ -68,9 +69,9 @@ def test_every_stage_copes_with_no_corpus(documents_only: Path, packaged: Packag
     run_stage("privatize", "none", "none", "0.0")
     run_stage("train_attackers")
     run_stage("evaluate", "none", "none", "0.0")
-    scores = read_json(paths.evaluation("none", "none", 0.0), "evaluate_baseline")["datasets"][
-        "reviews"
-    ]
+    scores = read_json(paths.evaluation("none", "none", BaseEpsilon(0.0)), "evaluate_baseline")[
+        "datasets"
+    ]["reviews"]
     assert scores["perplexity"] == {
         "left_out": "there is no corpus that a language model could learn from"
     }

@@ -13,7 +13,7 @@ import pytest
 from lexveil import RequestError, paths
 from lexveil.artifacts.calibrations import SkippedLevel, epsilon_of, made_runs, skipped_run
 from lexveil.config import load_params
-from lexveil.levels import Level
+from lexveil.levels import RecoveryTarget
 from lexveil.recovery import public_words
 from tests.conftest import made_of, run_stage
 from tests.tasks.changing import change_params
@@ -26,10 +26,10 @@ GRID = {
     "epsilons": ["r0.02", "r0.95"],
 }
 SKIPPED = [
-    ("tem", "S1", Level(0.02)),
-    ("vickrey-t1", "S1", Level(0.02)),
-    ("vickrey-t1", "S1", Level(0.95)),
-    ("vickrey-t1", "S3", Level(0.95)),
+    ("tem", "S1", RecoveryTarget(0.02)),
+    ("vickrey-t1", "S1", RecoveryTarget(0.02)),
+    ("vickrey-t1", "S1", RecoveryTarget(0.95)),
+    ("vickrey-t1", "S3", RecoveryTarget(0.95)),
 ]
 
 
@@ -65,7 +65,7 @@ def test_all_others_are_planned(planned: Path) -> None:
 
 @pytest.mark.parametrize("run", SKIPPED, ids=str)
 def test_in_place_of_texts_and_figures_there_is_the_reason_alone(
-    planned: Path, run: tuple[str, str, Level]
+    planned: Path, run: tuple[str, str, RecoveryTarget]
 ) -> None:
     name = "/".join(map(str, run))
     places = [f"plans/{name}/planned.json", f"private/{name}/skipped.json"]

@@ -10,26 +10,27 @@ import pytest
 
 from lexveil import LexveilError, RequestError, paths
 from lexveil.artifacts.document_sets import load_documents
+from lexveil.levels import BaseEpsilon, NoiseSetting
 from lexveil.privatization.adapters.stage import privatize_documents as privatize
 from tests.conftest import run_stage
 from tests.tasks.changing import change_params
 
 CELLS = [
-    ("madlib", "S1", 1.0),
-    ("madlib", "S2", 20.0),
-    ("madlib", "S3", 20.0),
-    ("madlib", "S4", 1.0),
+    ("madlib", "S1", BaseEpsilon(1.0)),
+    ("madlib", "S2", BaseEpsilon(20.0)),
+    ("madlib", "S3", BaseEpsilon(20.0)),
+    ("madlib", "S4", BaseEpsilon(1.0)),
 ]
 
 
-@pytest.mark.parametrize(("mechanism", "strategy", "epsilon"), CELLS)
+@pytest.mark.parametrize(("mechanism", "strategy", "noise"), CELLS)
 def test_a_run_adds_up(
-    built: Path, tmp_path: Path, mechanism: str, strategy: str, epsilon: float
+    built: Path, tmp_path: Path, mechanism: str, strategy: str, noise: NoiseSetting
 ) -> None:
-    metrics = privatize(mechanism, strategy, epsilon, tmp_path / "run")
+    metrics = privatize(mechanism, strategy, noise, tmp_path / "run")
     documents = pq.read_table(tmp_path / "run" / "documents.parquet").to_pandas()
     ledger = pq.read_table(tmp_path / "run" / "tokens.parquet").to_pandas()
-    plan = pq.read_table(paths.plan("madlib", strategy, epsilon)).to_pandas()
+    plan = pq.read_table(paths.plan("madlib", strategy, noise)).to_pandas()
 
     assert len(documents) == metrics.n_documents == 440
     assert len(ledger) == metrics.n_tokens_in == plan["n_tokens"].sum()
@@ -64,7 +65,7 @@ def test_each_token_gets_the_epsilon_of_the_grid(built: Path, tmp_path: Path) ->
     )
     run_stage("plan_budgets")
     run_stage("check_plans")
-    run = "tem", "S1", 20.0
+    run = "tem", "S1", BaseEpsilon(20.0)
     assert json.loads(paths.plan_check(*run).read_text())["success"]
     privatize(*run, tmp_path / "run")
     log = pq.read_table(tmp_path / "run" / "tokens.parquet").to_pandas()
@@ -77,7 +78,7 @@ def test_each_token_gets_the_epsilon_of_the_grid(built: Path, tmp_path: Path) ->
 
 
 def test_the_baseline_changes_nothing(built: Path, tmp_path: Path) -> None:
-    metrics = privatize("none", "none", 0.0, tmp_path / "run")
+    metrics = privatize("none", "none", BaseEpsilon(0.0), tmp_path / "run")
     table = pq.read_table(tmp_path / "run" / "documents.parquet")
     assert table.column("text").to_pylist() == load_documents().column("text").to_pylist()
     assert metrics.unprotected_share == 1.0
@@ -103,8 +104,8 @@ def test_wrong_arguments(built: Path, arguments: tuple[str, ...]) -> None:
 
 
 def test_a_document_without_a_plan_is_refused(project: Path) -> None:
-    plan = pq.read_table(paths.plan("madlib", "S3", 1.0))
-    pq.write_table(plan.slice(1), paths.plan("madlib", "S3", 1.0))
+    plan = pq.read_table(paths.plan("madlib", "S3", BaseEpsilon(1.0)))
+    pq.write_table(plan.slice(1), paths.plan("madlib", "S3", BaseEpsilon(1.0)))
     with pytest.raises(LexveilError, match="has no budget plan"):
-        privatize("madlib", "S3", 1.0, project / "out")
+        privatize("madlib", "S3", BaseEpsilon(1.0), project / "out")
     assert not (project / "out").exists()

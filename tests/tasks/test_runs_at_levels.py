@@ -10,7 +10,7 @@ import pytest
 from lexveil import MissingArtifactError, paths
 from lexveil.artifacts.calibrations import LevelCalibration, SkippedLevel, epsilon_of
 from lexveil.config import load_params
-from lexveil.levels import Level
+from lexveil.levels import BaseEpsilon, RecoveryTarget
 from lexveil.recovery import public_words
 from tasks import plan_budgets
 from tests.conftest import made_of, run_stage
@@ -18,7 +18,7 @@ from tests.tasks.changing import change_params
 
 pytestmark = pytest.mark.slow
 
-LEVELS = (Level(0.3), Level(0.7))
+LEVELS = (RecoveryTarget(0.3), RecoveryTarget(0.7))
 RUN = ("tem", "S3", LEVELS[0])
 
 
@@ -30,7 +30,7 @@ def _made(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         change_params(
             grid={"mechanisms": ["tem"], "strategies": ["S3"], "epsilons": ["r0.3", "r0.7"]}
         )
-        paths.private("madlib", "S1", 123.0).mkdir(parents=True)  # of an earlier grid
+        paths.private("madlib", "S1", BaseEpsilon(123.0)).mkdir(parents=True)  # of an earlier grid
         run_stage("train_language_model")
         run_stage("privatize", "none", "none", "0.0")
         run_stage("train_attackers")
@@ -55,7 +55,7 @@ def made(_made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return _made
 
 
-def calibration(level: Level) -> LevelCalibration:
+def calibration(level: RecoveryTarget) -> LevelCalibration:
     return LevelCalibration.model_validate(read(paths.planned_epsilon("tem", "S3", level)))
 
 
@@ -102,9 +102,9 @@ def test_an_unreachable_level_and_one_that_was_not_planned(made: Path) -> None:
     params = params.model_copy(
         update={"grid": params.grid.model_copy(update={"recovery_band": "all"})}
     )
-    planned = plan_budgets.calibrate("tem", "S3", Level(0.001), params)
+    planned = plan_budgets.calibrate("tem", "S3", RecoveryTarget(0.001), params)
     assert isinstance(planned, SkippedLevel) and 0.001 < planned.nearest < 0.2
     why = "out of reach: recovery 0.001 of all words: a reader who sees no output already names"
     assert planned.skipped.startswith(why)
     with pytest.raises(MissingArtifactError, match=r"stage plan_budgets"):
-        epsilon_of("tem", "S3", Level(0.4))
+        epsilon_of("tem", "S3", RecoveryTarget(0.4))

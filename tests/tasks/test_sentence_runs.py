@@ -13,7 +13,7 @@ from lexveil.artifacts.sentence_banks import read_card
 from lexveil.artifacts.sentence_runs import epsilon_of_sentences, made_sentence_runs
 from lexveil.config import load_params
 from lexveil.data import public_sentences
-from lexveil.levels import Level, stage_name
+from lexveil.levels import RecoveryTarget, stage_name
 from lexveil.recovery import bank_levels
 from lexveil.runtime.tables import read_json
 from tasks import embed_sentences
@@ -22,7 +22,7 @@ from tests.tasks.changing import change_params
 
 pytestmark = pytest.mark.slow
 RUN = ("tem", "S5", "r0.2")
-FILES = ("tem", "S5", Level(0.2))
+FILES = ("tem", "S5", RecoveryTarget(0.2))
 
 
 @pytest.fixture
@@ -86,9 +86,9 @@ def test_a_level_that_the_bank_does_not_have_is_skipped(project: Path) -> None:
         assert "too few sentences" in read_json(file, "evaluate")["skipped"]
     assert made_sentence_runs(load_params().grid.sentence_runs()) == []
     with pytest.raises(RequestError, match="too few sentences for a bank"):
-        epsilon_of_sentences(Level(0.2))
+        epsilon_of_sentences(RecoveryTarget(0.2))
 
 
 def test_runs_of_sentences_have_stages_of_their_own() -> None:
     assert stage_name("privatize", *FILES) == "privatize_sentences@r0.2"
-    assert stage_name("evaluate", "tem", "S3", Level(0.2)) == "evaluate@tem-S3-r0.2"
+    assert stage_name("evaluate", "tem", "S3", RecoveryTarget(0.2)) == "evaluate@tem-S3-r0.2"

@@ -29,7 +29,7 @@ from lexveil.artifacts.model_store import OWN
 from lexveil.artifacts.text_rows import FIELDS
 from lexveil.errors import LexveilError
 from lexveil.formats.arrow_tables import ArrowRows
-from lexveil.levels import Level
+from lexveil.levels import NoiseSetting
 from lexveil.mechanisms.variants import base_of
 from lexveil.privatization.engine.batch import TOKEN_LOG as ENGINE_LOG
 from lexveil.privatization.engine.batch import Batch
@@ -75,13 +75,13 @@ class BudgetPlan:
     n_perturbed: int
 
     @classmethod
-    def load(cls, mechanism: str, strategy: str, epsilon: float) -> BudgetPlan:
+    def load(cls, mechanism: str, strategy: str, noise: NoiseSetting) -> BudgetPlan:
         """Read the plan of a run that the stage plan_budgets wrote.
 
         Raises:
             MissingArtifactError: if it was not made.
         """
-        plan = read_table(paths.plan(mechanism, strategy, epsilon), "plan_budgets").to_pydict()
+        plan = read_table(paths.plan(mechanism, strategy, noise), "plan_budgets").to_pydict()
         keys = zip(plan["dataset"], plan["doc_id"], plan["field"], strict=True)
         per_token = dict(zip(keys, plan["epsilon_per_token"], strict=True))
         return cls(
@@ -96,19 +96,19 @@ class StageRun:
     and their budgets.
     """
 
-    def __init__(self, mechanism: str, strategy: str, epsilon: float, model: Model) -> None:
+    def __init__(self, mechanism: str, strategy: str, noise: NoiseSetting, model: Model) -> None:
         self.machine = model.configuration.machine
         components = None
         self.settings, self.engine, self.plan = UNCHANGED, None, BudgetPlan({}, {}, 0)
         if mechanism != "none":
             chosen = model.params.policy
             policy = Policy.of(strategy, chosen.stopwords, chosen.punctuation, chosen.oov)
-            base = epsilon_of(mechanism, strategy, epsilon)
+            base = epsilon_of(mechanism, strategy, noise)
             model = model.of_variant(mechanism)
             spending = PerDocument(
                 base_epsilon=base,
                 average_words="data",
-                max_token_epsilon=base if isinstance(epsilon, Level) else None,
+                max_token_epsilon=None if noise.share is None else base,
             )
             seed = model.params.seed
             self.settings = Settings(
@@ -118,11 +118,11 @@ class StageRun:
             self.engine = WordEngine(self.settings, model)
             # The record says what the stage measured, or no run repeats it.
             require(model.path(paths.structure(SEGMENTATION_OF[strategy])), "measure_structure")
-            self.plan = BudgetPlan.load(mechanism, strategy, epsilon)
+            self.plan = BudgetPlan.load(mechanism, strategy, noise)
             components = self.engine.worker().components
         column_keys = tuple((field,) for field in FIELDS)
         self.worker = BatchWorker(
-            self.settings, components, FIELDS, column_keys, budget_name=str(epsilon)
+            self.settings, components, FIELDS, column_keys, budget_name=str(noise)
         )
         if self.plan.n_perturbed < SMALL_SET:
             self.machine = self.machine.alone()
@@ -235,17 +235,17 @@ def private_documents(documents: pa.Table, rewritten: RewrittenChunk) -> pa.Tabl
     )
 
 
-def privatize_documents(mechanism: str, strategy: str, epsilon: float, out: Path) -> RunCounts:
+def privatize_documents(mechanism: str, strategy: str, noise: NoiseSetting, out: Path) -> RunCounts:
     """Write documents.parquet, tokens.parquet, metrics.json and record.json into folder ``out``;
     return the counts.
     """
-    run = StageRun(mechanism, strategy, epsilon, Model.load(Path(), OWN))
+    run = StageRun(mechanism, strategy, noise, Model.load(Path(), OWN))
     documents = load_documents()
     if run.engine is not None:
         searched = run.engine.prepared.mechanism.searched
         n = run.plan.n_perturbed
         work = {"tokens rewritten": n, "distances searched": n * searched}
-        what = f"privatize {mechanism} {strategy} {epsilon}: {n:,} tokens"
+        what = f"privatize {mechanism} {strategy} {noise}: {n:,} tokens"
         way_out = "Bring fewer documents"
         foresee(
             what,
@@ -254,7 +254,7 @@ def privatize_documents(mechanism: str, strategy: str, epsilon: float, out: Path
             run.machine,
             run.machine.workers,
         )
-    return write_outputs(run, documents, f"privatize {mechanism} {strategy} {epsilon}", out)
+    return write_outputs(run, documents, f"privatize {mechanism} {strategy} {noise}", out)
 
 
 class Rewriting(Protocol):

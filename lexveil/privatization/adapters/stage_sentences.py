@@ -21,6 +21,7 @@ from lexveil.artifacts.model import Model
 from lexveil.artifacts.model_store import OWN
 from lexveil.artifacts.sentence_runs import PER_TEXT, level_name
 from lexveil.artifacts.text_rows import FIELDS
+from lexveil.levels import NoiseSetting
 from lexveil.privatization.adapters.stage import GROUP, batch_of, write_outputs
 from lexveil.privatization.engine.batch import TOKEN_LOG
 from lexveil.privatization.engine.counts import RewrittenChunk
@@ -33,7 +34,9 @@ from lexveil.request import SENTENCES, Request
 class SentenceRun:
     """A run of sentences at a level of protection: the worker that writes them."""
 
-    def __init__(self, mechanism: str, level: float, model: Model, documents: pa.Table) -> None:
+    def __init__(
+        self, mechanism: str, level: NoiseSetting, model: Model, documents: pa.Table
+    ) -> None:
         asked = {
             "mechanism": mechanism,
             "strategy": SENTENCES,
@@ -78,7 +81,7 @@ class SentenceRun:
         )
 
 
-def privatize_as_sentences(mechanism: str, level: float, out: Path) -> RunCounts:
+def privatize_as_sentences(mechanism: str, level: NoiseSetting, out: Path) -> RunCounts:
     """Write documents.parquet, tokens.parquet, metrics.json and record.json into folder ``out``;
     return the counts.
     """

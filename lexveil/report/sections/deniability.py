@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lexveil.accounting.budgets import SEGMENTATION_OF
+from lexveil.levels import BaseEpsilon, Run
 from lexveil.report import epsilon_units, formatting
 from lexveil.report.charts import Axis, Chart, ChartPoint, epsilon_axis, lines
 from lexveil.report.data import Record, ReportData
@@ -39,25 +40,25 @@ def chart(measured: Sequence[Record], statistic: str, n_draws: int) -> Chart:
     """
     expected, _, caption = STATISTICS[statistic]
     segmentation = measured[0]["segmentation"]
-    known = {
-        (record["mechanism"], segmentation, row["epsilon"]): row
+    known: dict[Run, Record] = {
+        (record["mechanism"], segmentation, BaseEpsilon(row["epsilon"])): row
         for record in measured
         for row in record["statistics"]
         if row[statistic] is not None
     }
 
-    def point(key: tuple[str, str, float]) -> ChartPoint:
+    def point(key: Run) -> ChartPoint:
         row = known[key]
         ends = (row[statistic]["q25"], row[statistic]["q75"])
         computed = None if row[expected] is None else row[expected]["mean"]
-        return ChartPoint(key[2], row[statistic]["mean"], y_ends=ends, expected=computed)
+        return ChartPoint(key[2].number, row[statistic]["mean"], y_ends=ends, expected=computed)
 
     unit = epsilon_units.shared_unit([record["mechanism"] for record in measured])
     words = f"N_w (draws of {n_draws:,})" if statistic == "n_w" else "S_w (different words)"
     return Chart(
         name=f"{statistic.replace('_', '-')}-{segmentation}",
         title=f"{segmentation}: {caption}",
-        x=epsilon_axis(f"ε of a word ({unit}, log)", (key[2] for key in known)),
+        x=epsilon_axis(f"ε of a word ({unit}, log)", (key[2].number for key in known)),
         y=Axis(words, formatting.one, limits=(0, n_draws)),
         series=lines(known, lambda key: key[0], point),
     )

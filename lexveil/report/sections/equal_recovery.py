@@ -10,6 +10,7 @@ from lexveil.evaluation.metrics.attack import ADAPTIVE
 from lexveil.evaluation.metrics.base import Score
 from lexveil.evaluation.metrics.similarity import COSINE
 from lexveil.evaluation.metrics.utility import UTILITY
+from lexveil.levels import RecoveryTarget, Run
 from lexveil.recovery.bands import ALL
 from lexveil.report import formatting
 from lexveil.report.charts import STYLES, Axis, Chart, ChartPoint, bar, lines, score_axis
@@ -107,14 +108,16 @@ def _chart(
     name: str, what: str, score: Score, compared: Sequence[AtLevel], of: Values, x_label: str
 ) -> Chart:
     """Draw one line per mechanism and strategy over the levels, with 95% intervals."""
-    known = {(one.mechanism, one.strategy, one.level): one for one in compared}
+    known: dict[Run, AtLevel] = {
+        (one.mechanism, one.strategy, RecoveryTarget(one.level)): one for one in compared
+    }
     head, y_label = MEASURES[score]
 
-    def point(key: tuple[str, str, float]) -> ChartPoint:
+    def point(key: Run) -> ChartPoint:
         reached = known[key].scores[score.name]
         epsilon = known[key].epsilon
         return ChartPoint(
-            key[2],
+            key[2].number,
             reached.share,
             y_ends=bar(reached),
             name=f"ε {formatting.epsilon_found(epsilon or 0.0)}",
@@ -128,7 +131,7 @@ def _chart(
             formatting.percent,
             formatting.percent,
             is_log=True,
-            ticks=sorted({key[2] for key in known}),
+            ticks=sorted({key[2].number for key in known}),
         ),
         y=score_axis(y_label),
         series=lines(sorted(known), lambda key: " ".join(key[:2]), point),

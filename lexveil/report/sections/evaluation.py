@@ -15,7 +15,6 @@ from lexveil.evaluation.metrics import BY_NAME, METRICS
 from lexveil.evaluation.metrics.attack import ADAPTIVE, GAIN
 from lexveil.evaluation.metrics.base import PaperTable
 from lexveil.evaluation.metrics.utility import LOSS, UTILITY
-from lexveil.levels import Level
 from lexveil.recovery.bands import ALL
 from lexveil.report import formatting
 from lexveil.report.charts import CLEAN_TEXTS, Chart, over_epsilon, score_axis, tradeoff
@@ -186,9 +185,7 @@ def score_table(name: str, form: PaperTable, of: Values, runs: Sequence[Key]) ->
     """Return a table with a row for each mechanism, strategy and score of a form, and a column for
     each epsilon. The table has no rows if no score is known.
     """
-    epsilons = sorted(
-        {key[2] for key in runs}, key=lambda one: (isinstance(one, Level), float(one))
-    )
+    epsilons = sorted({key[2] for key in runs})
     rows = []
     for mechanism, strategy in dict.fromkeys(key[:2] for key in runs):
         for score in form.scores:

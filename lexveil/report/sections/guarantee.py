@@ -150,7 +150,7 @@ def exposure_table(runs: Sequence[ReportedRun]) -> Table:
             for action in Action.labels()
         }
         whole = max(sum(total.values()), 1)
-        epsilons = ", ".join(formatting.epsilon(run.key[2]) for run in own)
+        epsilons = ", ".join(run.key[2].text for run in own)
         rows.append(
             {"mechanism": mechanism, "strategy": strategy, "epsilon": epsilons}
             | {f"n_{action}": n for action, n in total.items()}

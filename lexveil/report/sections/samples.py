@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lexveil.accounting.changes import Part, TextChanges
+from lexveil.levels import NoiseSetting
 from lexveil.report.data import ReportData
 from lexveil.report.records import Key
 from lexveil.report.samples import SampleText
@@ -20,29 +21,29 @@ class ShownText:
     the number of tokens that are not shown.
     """
 
-    epsilon: float
+    noise: NoiseSetting
     parts: Sequence[tuple[Part, str]]  # each with the source text at this place
     counts: str
     n_left_out: int
 
     @classmethod
-    def of(cls, epsilon: float, changes: TextChanges) -> ShownText:
+    def of(cls, noise: NoiseSetting, changes: TextChanges) -> ShownText:
         """Cut a text to the length that the page shows."""
         parts = [
             (part, changes.source_of(part.token) if part.token >= 0 else "")
             for part in changes.output_parts(TOKENS_SHOWN)
         ]
         counts = ", ".join(f"{n:,} {fate}" for fate, n in changes.counts().items())
-        return cls(epsilon, parts, counts, max(0, len(changes.fates) - TOKENS_SHOWN))
+        return cls(noise, parts, counts, max(0, len(changes.fates) - TOKENS_SHOWN))
 
 
 def by_mechanism(sample: SampleText, keys: Sequence[Key]) -> dict[str, dict[str, list[ShownText]]]:
     """Return the rows of a text, by mechanism and strategy, in the order of the page."""
     grouped: dict[str, dict[str, list[ShownText]]] = {}
     for key in keys:
-        mechanism, strategy, epsilon = key
+        mechanism, strategy, noise = key
         grouped.setdefault(mechanism, {}).setdefault(strategy, []).append(
-            ShownText.of(epsilon, sample.runs[key])
+            ShownText.of(noise, sample.runs[key])
         )
     return grouped
 
