@@ -98,16 +98,16 @@ class TextChanges:
 
 
 def _parts(text: str, spans: Int32, fates: Sequence[Fate], n_tokens: int | None) -> Iterator[Part]:
-    done = 0
+    position = 0
     for token, (start, end) in enumerate(spans.tolist()):
         if start < 0:
             continue
-        if start > done:
-            yield Part(text[done:start], None, -1)
+        if start > position:
+            yield Part(text[position:start], None, -1)
         yield Part(text[start:end], fates[token], token)
-        done = end
-    if done < len(text) and (n_tokens is None or n_tokens >= len(fates)):
-        yield Part(text[done:], None, -1)
+        position = end
+    if position < len(text) and (n_tokens is None or n_tokens >= len(fates)):
+        yield Part(text[position:], None, -1)
 
 
 def changes_of(
@@ -190,19 +190,19 @@ def output_spans(output: str, written: Sequence[str | None]) -> Int32:
         ValueError: if the text does not consist of these tokens.
     """
     spans = np.full((len(written), 2), -1, dtype=np.int32)
-    done = 0
+    position = 0
     for token, form in enumerate(written):
         if form is None:
             continue
-        while done < len(output) and output[done].isspace():
-            done += 1
+        while position < len(output) and output[position].isspace():
+            position += 1
         for cased in (form, form[:1].upper() + form[1:], form.upper()):
-            if output.startswith(cased, done):
-                spans[token] = done, done + len(cased)
-                done += len(cased)
+            if output.startswith(cased, position):
+                spans[token] = position, position + len(cased)
+                position += len(cased)
                 break
         else:
-            raise ValueError(f"token {token} is not at character {done} of the output")
-    if output[done:].strip():
-        raise ValueError(f"after its last token, at character {done}, the output goes on")
+            raise ValueError(f"token {token} is not at character {position} of the output")
+    if output[position:].strip():
+        raise ValueError(f"after its last token, at character {position}, the output goes on")
     return spans

@@ -253,13 +253,13 @@ def over_tokens(token: Measurement, policy: Policy, *, seed_is_known: bool) -> M
         "punctuation": policy.punctuation,
         "unknown words": policy.oov,
     }
-    kept = [name for name, treatment in treatments.items() if treatment == "keep"]
+    kept_names = [name for name, treatment in treatments.items() if treatment == "keep"]
     conditions = [
         "not hidden: the number of tokens of a text, the fate of each (perturbed, kept, "
         "dropped or sampled) and its ε_i"
     ]
-    if kept:
-        conditions.append(f"kept, unprotected: {', '.join(kept)}; the same in both texts")
+    if kept_names:
+        conditions.append(f"kept, unprotected: {', '.join(kept_names)}; the same in both texts")
     if "sample" in treatments.values():
         conditions.append(f"what replaces a sampled token is {token.sampled}, whatever stood there")
     text = replace(
@@ -275,7 +275,7 @@ def with_shares(text: Measurement, shares: BudgetShares) -> Measurement:
     neighbours: tokens of different shares are never neighbours. Call this before
     ``under_strategy``, whose claim about words it narrows.
     """
-    named = ", ".join(
+    parts_in_words = ", ".join(
         f"{share:g} of what another token gets for {MEANING[name]}"
         for name, share in shares.differing.items()
     )
@@ -283,7 +283,7 @@ def with_shares(text: Measurement, shares: BudgetShares) -> Measurement:
         f" (the list's sha256 begins with {shares.list_sha256[:12]})" if shares.list_sha256 else ""
     )
     return text.adding(
-        f"shares of the budget by public classes of tokens: {named}{listed}; not hidden: "
+        f"shares of the budget by public classes of tokens: {parts_in_words}{listed}; not hidden: "
         "which tokens have which "
         "share, so that a word is protected among the words of its own share, and not "
         "against any other",

@@ -108,13 +108,15 @@ class BudgetShares:
     @property
     def differing(self) -> dict[str, float]:
         """The share of each class that differs from that of other tokens."""
-        named = dict(zip(CLASSES, self.parts.tolist(), strict=True))
-        return {name: parts / WHOLE for name, parts in named.items() if parts != WHOLE}
+        part_by_class = dict(zip(CLASSES, self.parts.tolist(), strict=True))
+        return {name: parts / WHOLE for name, parts in part_by_class.items() if parts != WHOLE}
 
     def as_dict(self) -> dict[str, float | str | None]:
         """Return the share of each class, and the list's hash."""
-        named = zip(CLASSES[1:], self.parts.tolist()[1:], strict=True)
-        return {name: parts / WHOLE for name, parts in named} | {"list_sha256": self.list_sha256}
+        part_by_class = zip(CLASSES[1:], self.parts.tolist()[1:], strict=True)
+        return {name: parts / WHOLE for name, parts in part_by_class} | {
+            "list_sha256": self.list_sha256
+        }
 
     def class_of(self, token: str, function_words: frozenset[str] = STOP_WORDS) -> int:
         """Return the class of a token, as a number in ``CLASSES``. Only the token, the list and the

@@ -126,10 +126,10 @@ class Replacements:
             copies.append(written[:start] + other + written[end:])
         sizes_before = np.bincount(before.text_of, minlength=len(texts))[rows[text_of]]
         sizes_after = np.bincount(encode(copies, lexicon).text_of, minlength=len(copies))
-        kept = np.flatnonzero(sizes_after == sizes_before)
+        same_size = np.flatnonzero(sizes_after == sizes_before)
         self.texts = [texts[row] for row in rows.tolist()]
-        self.copies = [copies[row] for row in kept.tolist()]
-        self.text_of = text_of[kept]
+        self.copies = [copies[row] for row in same_size.tolist()]
+        self.text_of = text_of[same_size]
 
 
 def measure(
@@ -199,12 +199,12 @@ def _compared(
     others = np.fromiter(
         (now != then for now, then in then_and_now), dtype=np.bool_, count=int(stays.sum())
     )
-    kept: Flags = np.bincount(copy[stays], others, minlength=len(number)) > 0
+    has_copy: Flags = np.bincount(copy[stays], others, minlength=len(number)) > 0
     if policy is None:  # any class may be perturbed
         epsilon = pattern | cuts if strategy == "S2" else pattern
     else:
         epsilon = _divisors(after, new, strategy) != _divisors(before, old, strategy)[text_of]
-    return np.stack([number, cuts, pattern, epsilon, kept])
+    return np.stack([number, cuts, pattern, epsilon, has_copy])
 
 
 def _fates(encoded: Encoded, policy: Policy | None) -> Codes:

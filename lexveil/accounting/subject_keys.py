@@ -96,11 +96,11 @@ def subject_key(name: str) -> str:
     return name if (time := _TIME.fullmatch(name)) is None else _time_of_day(time)
 
 
-def _time_of_day(found: re.Match[str]) -> str:
+def _time_of_day(match: re.Match[str]) -> str:
     """Return a day and a time of it in one form; the day alone where the time is midnight and no
     zone says where.
     """
-    day, minutes, seconds, fraction, zone = found.groups()
+    day, minutes, seconds, fraction, zone = match.groups()
     fraction = (fraction or "").rstrip("0")
     time = f"{minutes}:{seconds or '00'}" + (f".{fraction}" if fraction else "")
     if zone is None:

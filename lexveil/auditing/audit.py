@@ -141,10 +141,10 @@ class _Audit:
                     _after(place, at.before), losses(drawn, at, built.claim, words, 1 - self.error)
                 )
 
-    def embedding(self, made: Prepared, space: AuditedSpace) -> None:
+    def embedding(self, prepared: Prepared, space: AuditedSpace) -> None:
         """Audit the mechanism as a run builds it, over the words of the project."""
         request, claim = self.request, claim_of(self.request.mechanism, space, self.parameters)
-        built = Built(made.mechanism, claim)
+        built = Built(prepared.mechanism, claim)
         chosen = choose_words(space.size, request.words, stream(self.seed, "audit", "words"))
         contexts: tuple[int, ...] = (-1,)
         if claim.in_context and space.public is not None:
@@ -157,7 +157,9 @@ class _Audit:
         n = max(40, request.samples // (10 if claim.closed else 40))
         epsilons = (request.epsilon,)
         generator = partial(self.generator, "vocabulary")
-        drawn = draw_mixed(made.mechanism, few, epsilons, n, generator, lambda _: None, contexts)
+        drawn = draw_mixed(
+            prepared.mechanism, few, epsilons, n, generator, lambda _: None, contexts
+        )
         place = f"vocabulary: {len(few)} of {space.size:,} words"
         self.sampled(place, built, drawn, own, ("ball",), with_power=False)
 
@@ -247,16 +249,16 @@ def _audit_words(request: AuditRequest, using: Model) -> AuditResult:
         using.project,
     )
     policy = settings.policy
-    made = using.mechanism(request.mechanism, strategy, policy)
-    if len(made.vocabulary.rows) < 2:
+    prepared = using.mechanism(request.mechanism, strategy, policy)
+    if len(prepared.vocabulary.rows) < 2:
         raise RequestError(
             f"the embedding of {strategy} holds fewer than two words; enlarge the corpus"
         )
     # what it refuses is no claim
-    made.mechanism.noise(np.full(1, request.epsilon), stream(0, "audit"))
+    prepared.mechanism.noise(np.full(1, request.epsilon), stream(0, "audit"))
     shared = _Audit(request, params.mechanisms.model_dump(), params.seed)
     shared.epsilons.add(request.epsilon)
-    space = read_space(using, made, request)
+    space = read_space(using, prepared, request)
     n_lists = 0 if space.orders is None else len(space.orders)
     for shape in SHAPES:
         shared.toy(shape, n_lists)
@@ -265,10 +267,10 @@ def _audit_words(request: AuditRequest, using: Model) -> AuditResult:
         shared.findings.append(
             AuditFinding.fact("toy: a long list", "reach", wrong, "noise reaches its rarest places")
         )
-    shared.embedding(made, space)
-    if made.mechanism.no_guarantee is None:
+    shared.embedding(prepared, space)
+    if prepared.mechanism.no_guarantee is None:
         _audit_toy_projects(shared, using.project, policy)
-    return _result(shared, using, made, settings)
+    return _result(shared, using, prepared, settings)
 
 
 def _audit_toy_projects(shared: _Audit, project: Project, policy: Policy) -> None:
@@ -295,9 +297,9 @@ def _audit_toy_projects(shared: _Audit, project: Project, policy: Policy) -> Non
         )
 
 
-def _result(shared: _Audit, using: Model, made: Prepared, settings: Settings) -> AuditResult:
+def _result(shared: _Audit, using: Model, prepared: Prepared, settings: Settings) -> AuditResult:
     request = shared.request
-    kernel = made.mechanism
+    kernel = prepared.mechanism
     factors: dict[bool, list[float]] = {True: [], False: []}  # in releases, elsewhere
     for finding in shared.findings:
         if isinstance(finding.evidence, FitResult) and finding.evidence.factor is not None:
@@ -308,7 +310,7 @@ def _result(shared: _Audit, using: Model, made: Prepared, settings: Settings) ->
         guarantee=kernel.guarantee if kernel.no_guarantee is None else "none",
         no_guarantee=kernel.no_guarantee,
         metric=kernel.metric,
-        parameters={**made.parameters},
+        parameters={**prepared.parameters},
         policy=asdict(settings.policy),
         shares=None if settings.shares is None else settings.shares.as_dict(),
         epsilon=request.epsilon,
@@ -321,18 +323,18 @@ def _result(shared: _Audit, using: Model, made: Prepared, settings: Settings) ->
         lexveil=version(),
         code=code_hash(),
         model=using.reference(request.strategy),
-        space=using.hashes(request.strategy) | made.hashes(),
+        space=using.hashes(request.strategy) | prepared.hashes(),
         time=datetime.now(UTC).isoformat(timespec="seconds"),
         audits=tuple(shared.findings),
     )
 
 
-def read_space(using: Model, made: Prepared, request: AuditRequest) -> AuditedSpace:
+def read_space(using: Model, prepared: Prepared, request: AuditRequest) -> AuditedSpace:
     """Return the words of the mechanism, from the files themselves: vectors in float64, lists of
     its words only.
     """
     segmentation = SEGMENTATION_OF[request.strategy]
-    rows = made.vocabulary.rows
+    rows = prepared.vocabulary.rows
     tokens, vectors, counts = _read_embedding(using, segmentation)
     space = np.asarray(vectors[rows], dtype=np.float64)
     if using.purposes:
@@ -349,7 +351,7 @@ def read_space(using: Model, made: Prepared, request: AuditRequest) -> AuditedSp
         bigrams = _read_bigrams(using, segmentation, rows) if in_counts else None
         return AuditedSpace(space, public=PublicCounts(n_words, counts[rows], bigrams, reads))
     number = {tokens[row]: i for i, row in enumerate(rows.tolist())}
-    files = list(made.files.values())
+    files = list(prepared.files.values())
     orders = np.load(next(file for file in files if file.suffix == ".npy"), allow_pickle=False)
     # a model's are of its tokens
     words = next((read_words(file) for file in files if file.suffix == ".txt"), tokens)
@@ -370,9 +372,9 @@ def _read_bigrams(using: Model, segmentation: str, rows: Ids) -> Bigrams | None:
     if counted is None:
         return None
     starts, ids, counts = counted
-    kept = np.isin(ids, rows)
-    before = np.concatenate([[0], np.cumsum(kept)])
-    return Bigrams(before[starts], np.searchsorted(rows, ids[kept]), counts[kept])
+    is_word = np.isin(ids, rows)
+    before = np.concatenate([[0], np.cumsum(is_word)])
+    return Bigrams(before[starts], np.searchsorted(rows, ids[is_word]), counts[is_word])
 
 
 def _read_embedding(using: Model, segmentation: str) -> tuple[list[str], npt.NDArray[Any], Ids]:

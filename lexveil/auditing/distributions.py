@@ -196,15 +196,15 @@ class Claim:
         κ-th power of (the probability of a word's first piece after the token ``before`` alone,
         times the word's share among the words with that first piece).
         """
-        kept = self.space._kept
+        candidates = self.space._kept
         kappa = self.own.get("kappa", 1.0)
         words = public.causal
         assert words is not None
-        if (key := f"after {before}, {self._measure}") not in kept:
-            if "model" not in kept:
-                made = words.make()
-                kept["model"] = made, made.pieces([token.split("_") for token in words.tokens])
-            model, pieces = kept["model"]
+        if (key := f"after {before}, {self._measure}") not in candidates:
+            if "model" not in candidates:
+                law = words.make()
+                candidates["model"] = law, law.pieces([token.split("_") for token in words.tokens])
+            model, pieces = candidates["model"]
             states = model.begin(1, 1)
             for piece in pieces[before] if before >= 0 else ():
                 states.read(np.array([[piece]]), np.ones((1, 1), dtype=bool))
@@ -214,10 +214,10 @@ class Claim:
                 states.next_pieces(np.zeros(1, dtype=np.int64))[0, 0], dtype=np.float64
             )
             weight = self._halved(public) * (says[first] * share) ** kappa
-            kept[key] = np.maximum(
+            candidates[key] = np.maximum(
                 1, np.rint(weight * ((2.0**31 - 2 * len(weight)) / (weight.sum() * (1 + 1e-9))))
             )
-        return np.asarray(kept[key])
+        return np.asarray(candidates[key])
 
     @property
     def _measure(self) -> str:

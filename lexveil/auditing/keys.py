@@ -50,8 +50,8 @@ def _first_bits(worker: BatchWorker) -> list[bytes]:
     batch = Batch([["flint"]], [("1",)])
     drawn = list[bytes]()
     for _ in range(KEYS):
-        made = worker._generator(batch, "")
-        generator = made if isinstance(made, np.random.Generator) else made(0)
+        noise = worker._generator(batch, "")
+        generator = noise if isinstance(noise, np.random.Generator) else noise(0)
         drawn.append(generator.bytes(16))
     return drawn
 

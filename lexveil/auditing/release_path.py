@@ -147,16 +147,24 @@ class Releasing:
         """Release a column in memory."""
         texts = {name: self.toy.written(document[0]) for name, document in documents.items()}
         subjects = _subjects(len(names), run)
-        done = privatize(
+        release = privatize(
             [texts[name] for name in names],
             Request.of(self.options(budget, consistent) | {"workers": 1}),
             self.toy.model,
             subjects=subjects if self.mode == "release" else None,
         )
-        outputs = [(value,) for value in done.values]
-        logged = _logged(done.token_log, len(names))
+        outputs = [(value,) for value in release.values]
+        logged = _logged(release.token_log, len(names))
         return Release(
-            self.toy, names, documents, budget, consistent, outputs, logged, subjects, done.record
+            self.toy,
+            names,
+            documents,
+            budget,
+            consistent,
+            outputs,
+            logged,
+            subjects,
+            release.record,
         )
 
     def of_files(
@@ -184,7 +192,7 @@ class Releasing:
             "subject_column": "who" if self.mode == "release" else None,
         }
         request = FileRequest.of(self.options(budget) | columns | {"workers": workers})
-        done = privatize_file(source, target, request, project=self.toy.model, hooks=QUIET)
+        release = privatize_file(source, target, request, project=self.toy.model, hooks=QUIET)
         outputs = [(row["title"], row["body"]) for row in _read(target)]
         logged = _logged(
             pq.read_table(target.with_name(f"{target.name}.tokens.parquet")), len(names)
@@ -198,7 +206,7 @@ class Releasing:
             outputs=outputs,
             logged=logged,
             subjects=subjects,
-            record=done.record,
+            record=release.record,
         )
 
     def capped(self, documents: dict[str, Document], budget: float) -> tuple[Release, list[str]]:

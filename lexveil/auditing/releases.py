@@ -75,9 +75,9 @@ def audit_releases(
     releasing = Releasing(
         toy, request.mechanism, request.mode, project.params.seed if is_experiment else None
     )
-    made = _releases(request, releasing, other, rng)
+    releases = _releases(request, releasing, other, rng)
     findings: list[AuditFinding] = []
-    for name, release in made.items():
+    for name, release in releases.items():
         place = f"release: {request.strategy}, {name}"
         wrong = composition(release) + clear_words(release) + claims(release, request.mode)
         wrong += copies(release) if release.consistent else []
@@ -88,14 +88,14 @@ def audit_releases(
         )
         if any(not name.startswith("same") for name in release.documents):
             findings.append(AuditFinding.of(place, distributions(release, claim, error, rng)))
-    first = made["in memory"]
+    first = releases["in memory"]
     place = f"release: {request.strategy}, {request.mode} mode"
     findings.append(AuditFinding.of(place, losses(first, claim, 1 - error, request.epsilon)))
     # In an experiment, two runs of one seed have the same noise, so that only one is tested.
     looked_at = (
         [first]
         if is_experiment
-        else [release for release in made.values() if not release.consistent]
+        else [release for release in releases.values() if not release.consistent]
     )
     for name in (name for name in first.documents if name.startswith("same")):
         findings += reuse(looked_at, place, name, claim, error)
@@ -109,7 +109,7 @@ def audit_releases(
         with quiet():
             hidden, late = releasing.refused_or_streamed(few, first.budget)
             capped, beyond = releasing.capped(few, first.budget)
-        unpaid = charges([*made.values(), *hidden, capped], toy) + late + beyond
+        unpaid = charges([*releases.values(), *hidden, capped], toy) + late + beyond
         findings.append(
             AuditFinding.fact(place, "charges", unpaid, "the ledger charged Σε of the token logs")
         )
@@ -139,10 +139,10 @@ def _releases(
     budget = WORDS_PER_TEXT * request.epsilon
     names = _arranged(one_column, same, n, rng)
     progress = Progress("audit, releases", 5 + (request.workers > 1), "releases")
-    made: dict[str, Release] = {}
+    releases: dict[str, Release] = {}
 
     def keep(name: str, release: Release) -> None:
-        made[name] = release
+        releases[name] = release
         progress.advance(1)
 
     with quiet():
@@ -163,7 +163,7 @@ def _releases(
         for run in ("again", "and again"):
             keep(run, releasing.in_memory(same, list(same) * SAME, budget))
     progress.finish()
-    return made
+    return releases
 
 
 def _arranged(
@@ -318,7 +318,7 @@ def distributions(
                     sampled[before].append(column[column >= 0])
     joined = {kind: np.concatenate(parts) for kind, parts in drawn.items()}
     joined = {kind: codes for kind, codes in joined.items() if len(codes) >= LEAST_ROWS}
-    found = fit(joined, claim, release.budget / WORDS_PER_TEXT, error / 2, rng, with_power=True)
+    result = fit(joined, claim, release.budget / WORDS_PER_TEXT, error / 2, rng, with_power=True)
     chance = 1.0
     for before, parts in sampled.items():
         seen = np.bincount(np.concatenate(parts), minlength=claim.space.size)
@@ -328,16 +328,16 @@ def distributions(
         )
         chance = min(chance, float(2 * tails.min()) * len(seen) * len(sampled))
     if chance >= error / 2:
-        return found
+        return result
     why = f"sampled tokens are not {'by the base measure' if claim.in_context else 'uniform'}"
     return FitResult(
-        found.claimed,
-        found.tests,
-        found.draws,
+        result.claimed,
+        result.tests,
+        result.draws,
         error=error,
         least=chance,
         worst=why,
-        factor=found.factor,
+        factor=result.factor,
         violation=True,
     )
 

@@ -189,8 +189,8 @@ def _select(
         chosen.append(kind)
     promise[~_claimed(allowed) | np.isnan(promise)] = -np.inf
     # Ties are broken by position, so the choice depends only on the first half of the samples.
-    kept = np.argsort(-promise, axis=None, kind="stable")[:comparisons]
-    return [(int(place) // k, int(place) % k) for place in kept], chosen
+    promising = np.argsort(-promise, axis=None, kind="stable")[:comparisons]
+    return [(int(place) // k, int(place) % k) for place in promising], chosen
 
 
 def _best_events(first: Ids, second: Ids, a: int, z: float, scale: float) -> tuple[Floats, Ids]:

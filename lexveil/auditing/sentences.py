@@ -182,14 +182,14 @@ class _SentenceAudit:
 
     def tokens(self, text: str) -> list[int]:
         """Return the tokens of a text, greedily (CLMLDP, Algorithm 1)."""
-        found = []
+        findings = []
         for words in cut_sentences(text, self.model.language):
             at = 0
             while at < len(words):
                 size = next(n for n in (3, 2, 1) if n == 1 or self._joins(words[at : at + n], n))
-                found.append(self.own.rows.get("_".join(words[at : at + size]), -1))
+                findings.append(self.own.rows.get("_".join(words[at : at + size]), -1))
                 at += size
-        return found
+        return findings
 
     def _joins(self, words: Sequence[str], size: int) -> bool:
         return len(words) == size and "_".join(words) in self.own.rows
@@ -240,8 +240,8 @@ class _SentenceAudit:
 
         def apart(first: Ids, second: Ids) -> Floats:
             left, right = (queries[ids].astype(np.float64) for ids in (first, second))
-            found: Floats = np.sqrt(((left[:, None] - right[None]) ** 2).sum(axis=2))
-            return found
+            distances: Floats = np.sqrt(((left[:, None] - right[None]) ** 2).sum(axis=2))
+            return distances
 
         evidence = exact_audit(
             lambda ids: self.mechanism.log_pmf_of(queries[ids], np.full(len(ids), epsilon)),
@@ -297,11 +297,11 @@ class _SentenceAudit:
             ("several for a text", {"sentences": SEVERAL}, [SEVERAL] * RELEASED),
             ("one for each sentence", {"unit": "sentence"}, [self._cut(text) for text in texts]),
         ):
-            done = self._privatized(rows, how, folder / name.replace(" ", "-"))
+            release = self._privatized(rows, how, folder / name.replace(" ", "-"))
             place = f"release: {SENTENCES}, {name}"
-            outputs = [self.read(value) for value in done.values]
+            outputs = [self.read(value) for value in release.values]
             costs = [per_text[number % RELEASED] for number in range(len(rows))]
-            wrong = self._wrong(done, outputs, costs)
+            wrong = self._wrong(release, outputs, costs)
             right = "each sentence is of the bank and spends ε, and the ledger was charged that"
             findings.append(AuditFinding.fact(place, "budget", wrong, right))
             if not wrong:
@@ -335,17 +335,17 @@ class _SentenceAudit:
     def read(self, text: str) -> list[int] | None:
         """Return an output as rows of the bank; None if it is no sequence of its sentences."""
         places = self.own.places
-        found: dict[int, list[int]] = {0: []}
+        rows_of_text: dict[int, list[int]] = {0: []}
         ends = [at for at, sign in enumerate(text) if sign == " "] + [len(text)]
         for end in ends:
-            for start in [start for start in found if start < end]:
+            for start in [start for start in rows_of_text if start < end]:
                 row = places.get(text[start:end])
                 if row is not None:
-                    found.setdefault(end + 1, [*found[start], row])
-        return [] if not text else found.get(len(text) + 1)
+                    rows_of_text.setdefault(end + 1, [*rows_of_text[start], row])
+        return [] if not text else rows_of_text.get(len(text) + 1)
 
     def _wrong(
-        self, done: Privatized, outputs: Sequence[list[int] | None], costs: Sequence[int]
+        self, release: Privatized, outputs: Sequence[list[int] | None], costs: Sequence[int]
     ) -> list[str]:
         """List the faults of a run: in its sentences, in the ε of the token log, in the charges and
         in the record.
@@ -356,7 +356,7 @@ class _SentenceAudit:
             wrong.append("an output is no sequence of sentences of the bank")
         elif [len(rows or ()) for rows in outputs] != list(costs):
             wrong.append("the number of sentences is not the one that is said")
-        log = done.token_log.to_pydict()
+        log = release.token_log.to_pydict()
         counts = np.bincount(np.array(log["row"]) - 1, minlength=len(outputs))
         if counts.tolist() != list(costs):
             wrong.append("the token log has another number of sentences")
@@ -364,15 +364,15 @@ class _SentenceAudit:
         if not np.allclose(log["epsilon"], epsilon, rtol=2.0**-31, atol=0):
             wrong.append("a sentence spends another ε than was asked for")
         total = epsilon * sum(costs)
-        ledger = done.operator.ledger
+        ledger = release.operator.ledger
         if ledger is not None and not math.isclose(ledger.epsilon_charged, total, rel_tol=1e-8):
             wrong.append(f"the ledger charged {ledger.epsilon_charged:g}, and {total:g} were spent")
-        said = done.record.sentences
+        said = release.record.sentences
         if said is None or not math.isclose(said.diameter, self.own.diameter, rel_tol=1e-9):
             wrong.append("the record says another diameter")
         elif not math.isclose(said.local_epsilon, epsilon * self.own.diameter, rel_tol=1e-8):
             wrong.append("the record says another local bound")
-        if done.record.guarantee.holds != (self.request.mode == "release"):
+        if release.record.guarantee.holds != (self.request.mode == "release"):
             wrong.append("the record claims something of an experiment, or nothing of a release")
         return wrong
 

@@ -142,14 +142,14 @@ class ToyProject:
         """Return an output as numbers of tokens; -1 for what is none of the mechanism's."""
         words = re.findall(r"[a-z]+|[0-9]+|[.,]", (text or "").lower())
         number = self.number
-        found = list[int]()
+        numbers = list[int]()
         at = 0
         while at < len(words):
             sizes = (3, 2) if words[at] in self.beginnings else ()
             size = next((n for n in sizes if "_".join(words[at : at + n]) in number), 1)
-            found.append(number.get("_".join(words[at : at + size]), -1))
+            numbers.append(number.get("_".join(words[at : at + size]), -1))
             at += size
-        return tuple(found)
+        return tuple(numbers)
 
     def fates(self, document: Sequence[Tokens], budget: float, consistent: bool) -> list[TokenFate]:
         """Return the actions that a release must take on the tokens of a document, whose columns
@@ -276,7 +276,7 @@ def make(
     embeddings = params.embeddings.model_copy(update={"base": NO_BASE})
     # The language model of an audit of releases is invented: one that reads whole texts has no
     # table of what it says.
-    named = params.mechanisms.tem_context.model
+    language_model = params.mechanisms.tem_context.model
     causal = CausalModel(
         "en", ToyPieces, partial(Path, folder / paths.embedding(segmentation) / "words.txt")
     )
@@ -285,7 +285,7 @@ def make(
     )
     model = Model.of_run(
         toy,
-        causal_models={} if named == BIGRAMS else {named: causal},
+        causal_models={} if language_model == BIGRAMS else {language_model: causal},
         cache_only=True,  # what readers get back is not audited, and takes long to compute
     )
     public = public_counts(np.array([token.count("_") + 1 for token in tokens]), tokens)
@@ -297,15 +297,15 @@ def make(
     return ToyProject(model, strategy, policy, tokens, space, 2.0, by_class, crowd(n_crowd)[0])
 
 
-def _configuration(folder: Path, given: Configuration) -> Configuration:
+def _configuration(folder: Path, configuration: Configuration) -> Configuration:
     """Return another project's settings, changed to those of a toy project."""
-    shares = given.release.shares
+    shares = configuration.release.shares
     release: dict[str, object] = {"average_words": float(WORDS_PER_TEXT), "max_token_epsilon": None}
     if shares.listed != 1.0:
         file = folder / "listed.txt"
         file.write_text("\n".join(LISTED) + "\n", encoding="utf-8")
         release["shares"] = shares.model_copy(update={"list": f"{file}@{sha256(file)[:SHORT]}"})
-    return given.changed(
+    return configuration.changed(
         ledger={"folder": ".lexveil/ledger", "cap": "unlimited"},
         release=release,
         machine={"dask_scheduler": None},
@@ -313,13 +313,13 @@ def _configuration(folder: Path, given: Configuration) -> Configuration:
     )
 
 
-def _shares(given: ShareParams, words: Sequence[str]) -> dict[str, float]:
+def _shares(shares: ShareParams, words: Sequence[str]) -> dict[str, float]:
     """Return the share of the budget of each word that is known to be of a class."""
     listed = {word for word in words if set(LISTED) & {word, *word.split("_")}}
     classes = (
-        ({"the", "and"}, given.stopwords),
-        ({"17", "42"}, given.numbers),
-        (listed, given.listed),
+        ({"the", "and"}, shares.stopwords),
+        ({"17", "42"}, shares.numbers),
+        (listed, shares.listed),
     )
     return {word: share for members, share in classes for word in sorted(members)}
 

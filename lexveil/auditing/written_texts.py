@@ -107,10 +107,10 @@ def audit_written_texts(
     seed = project.params.seed if request.mode == "experiment" else None
     releasing = Releasing(toy, name, request.mode, seed)
     with quiet():
-        made = _releases(releasing, epsilon, int(TOKENS * request.samples), rng)
+        releases = _releases(releasing, epsilon, int(TOKENS * request.samples), rng)
     wrong = list[str]()
     tokens = list[WrittenToken]()
-    for way, release in made.items():
+    for way, release in releases.items():
         facts = composition(release) + clear_words(release)
         facts += copies(release) if release.consistent else []
         wrong += [f"{way}: {fact}" for fact in facts]
@@ -143,20 +143,22 @@ def _releases(
         }
         return documents, list(documents)
 
-    made = {"in memory": releasing.in_memory(*texts(2 * n, 1), size)}
-    made["equal tokens alike"] = releasing.in_memory(
+    releases = {"in memory": releasing.in_memory(*texts(2 * n, 1), size)}
+    releases["equal tokens alike"] = releasing.in_memory(
         *texts(n // 6, 3), 3 * size, consistent=True, run="alike"
     )
     dropped = replace(toy, policy=Policy("drop", "drop", toy.policy.oov))
     laid_out = replace(releasing, toy=dropped, more={"keep_layout": True})
-    made["a file"] = laid_out.of_files(*texts(n // 2, 1, 2), 2 * size, 1, "csv")
+    releases["a file"] = laid_out.of_files(*texts(n // 2, 1, 2), 2 * size, 1, "csv")
     for number in range(1, n // 60 + 2):
         run = f"{FEW}, {number}"
-        made[run] = releasing.in_memory(*texts(8, 1), size * (1 + number / 100), run=run)
+        releases[run] = releasing.in_memory(*texts(8, 1), size * (1 + number / 100), run=run)
     blocks = min(n, LONG)
     unscreened = replace(releasing, more={"screen": "none"})
-    made[UNSCREENED] = unscreened.in_memory(*texts(n // blocks, blocks), blocks * size, run="long")
-    return made
+    releases[UNSCREENED] = unscreened.in_memory(
+        *texts(n // blocks, blocks), blocks * size, run="long"
+    )
+    return releases
 
 
 def _text(toy: ToyProject, blocks: int, rng: np.random.Generator) -> Tokens:

@@ -136,7 +136,7 @@ def not_above_majority(clean: Mapping[str, Any], datasets: Sequence[str]) -> lis
     Returns:
         DATASET/utility or DATASET/attack, in order.
     """
-    named = []
+    cells = []
     for dataset in datasets:
         for metric, settings in SETTINGS.items():
             entry = clean["datasets"][dataset][metric]
@@ -144,5 +144,5 @@ def not_above_majority(clean: Mapping[str, Any], datasets: Sequence[str]) -> lis
                 continue
             best = max(entry["scores"][setting][METRIC]["mean"] for setting in settings)
             if best <= entry["majority"][METRIC] + half_width(entry["n_test"]):
-                named.append(f"{dataset}/{metric}")
-    return named
+                cells.append(f"{dataset}/{metric}")
+    return cells

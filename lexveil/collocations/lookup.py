@@ -92,8 +92,8 @@ def look_up(
             "n": top or limit or LIMIT,
         }
         best = rendered(duckdb_session.text("collocations/collocations_best"))
-        found = con.sql(best, params=values | asked).to_arrow_table()
-    return asked | {"by": by, "measures": measures, "collocations": _rows(found, measures)}
+        table = con.sql(best, params=values | asked).to_arrow_table()
+    return asked | {"by": by, "measures": measures, "collocations": _rows(table, measures)}
 
 
 def of_text(text: str) -> dict[str, object]:
@@ -117,14 +117,14 @@ def of_text(text: str) -> dict[str, object]:
     )
     with _collocations() as (con, measures):
         for size, name in NGRAMS.items():
-            given = [
+            conditions = [
                 dict(zip(PLACES, ngram, strict=False)) for ngram in ngrams if len(ngram) == size
             ]
             schema = pa.schema([(place, pa.string()) for place in PLACES[:size]])
-            con.register(f"given_{name}", pa.Table.from_pylist(given, schema))
+            con.register(f"given_{name}", pa.Table.from_pylist(conditions, schema))
         query = rendered(duckdb_session.text("collocations/collocations_among"))
-        found = _rows(con.sql(query).to_arrow_table(), measures)
-    by_words = {tuple(row["words"].split(" ")): row for row in found}
+        collocations = _rows(con.sql(query).to_arrow_table(), measures)
+    by_words = {tuple(row["words"].split(" ")): row for row in collocations}
     return {
         "measures": measures,
         "collocations": [by_words[ngram] for ngram in ngrams if ngram in by_words],
@@ -156,7 +156,7 @@ def cut(
         columns.append([[ngram[place] for ngram in ngrams] for place in range(size)])
         columns.append(np.array([pmi[ngram] for ngram in ngrams], dtype=np.float64))
     collocations = Collocations.build(*columns)
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for words in split:
         offsets = np.array([0, len(words)])
         scores = collocations.scores(collocations.ids(words), offsets)
@@ -168,8 +168,8 @@ def cut(
                 "tokens": [" ".join(token) for token in tokens],
                 "total_pmi_bits": sum((pmi[token] for token in tokens if len(token) > 1), 0.0),
             }
-        found.append(of_sentence)
-    return found
+        rows.append(of_sentence)
+    return rows
 
 
 def as_text(result: Mapping[str, Any]) -> list[str]:
@@ -190,9 +190,9 @@ def as_text(result: Mapping[str, Any]) -> list[str]:
     )
     for number, of_sentence in enumerate(result.get("sentences", ()), 1):
         lines += ["", f"sentence {number}"]
-        for name, done in of_sentence.items():
-            shown = " ".join(f"[{_visible(token)}]" for token in done["tokens"])
-            lines.append(f"  {name:<9}  {done['total_pmi_bits']:8.2f} bits  {shown}")
+        for name, segments in of_sentence.items():
+            shown = " ".join(f"[{_visible(token)}]" for token in segments["tokens"])
+            lines.append(f"  {name:<9}  {segments['total_pmi_bits']:8.2f} bits  {shown}")
     return lines
 
 
@@ -226,9 +226,9 @@ def _collocations() -> Iterator[tuple[duckdb.DuckDBPyConnection, list[str]]]:
         yield con, [name for name in COLUMNS if name in columns]
 
 
-def _rows(found: pa.Table, measures: Sequence[str]) -> list[dict[str, Any]]:
+def _rows(table: pa.Table, measures: Sequence[str]) -> list[dict[str, Any]]:
     rows = []
-    for row in found.to_pylist():
+    for row in table.to_pylist():
         words = [row[place] for place in PLACES if row[place] is not None]
         about = {"words": " ".join(words), "length": len(words), "from_base": row["from_base"]}
         rows.append(about | {name: row[name] for name in measures})

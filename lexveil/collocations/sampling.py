@@ -80,10 +80,10 @@ def sources_of(corpus: Path, weights: dict[str, float]) -> dict[str, list[Path]]
         )
     for name in weights:
         if name not in sources or not name:
-            named = ", ".join(filter(None, sources)) or "none, its shards have no name"
+            names = ", ".join(filter(None, sources)) or "none, its shards have no name"
             raise ParameterError(
                 f"params.yaml: sample.weights.{name} names no source in {corpus} (there are: "
-                f"{named}); remove it, or "
+                f"{names}); remove it, or "
                 "bring the source by `lexveil data use --corpus NAME=PATH`"
             )
     if not any(weights.get(name, 1.0) for name in sources):
@@ -191,25 +191,27 @@ def tokenize_shard(shard: DocumentShard) -> tuple[int, int]:
 def write_shard(shard: DocumentShard) -> int:
     """Write the tokens and words of one shard and return the number of tokens."""
     documents = shard.documents
-    found = tokenize_texts(documents.column("text"), shard.language)
-    n_sentences = len(found.sentence_sizes)
-    n_words = len(found.words)
+    tokens = tokenize_texts(documents.column("text"), shard.language)
+    n_sentences = len(tokens.sentence_sizes)
+    n_words = len(tokens.words)
     connectors = language_of(shard.language).connectors
-    kinds = np.array([kind_of(word, connectors) for word in found.words.to_pylist()], dtype=np.int8)
-    counts = np.bincount(found.ids, minlength=n_words)
+    kinds = np.array(
+        [kind_of(word, connectors) for word in tokens.words.to_pylist()], dtype=np.int8
+    )
+    counts = np.bincount(tokens.ids, minlength=n_words)
     words = [
         np.full(n_words, shard.number, np.int32),
         np.arange(n_words, dtype=np.int32),
-        found.words,
+        tokens.words,
         counts,
         kinds,
     ]
     with atomic_file(shard.words()) as file:
         pq.write_table(pa.table(words, SHARD_WORDS), file, compression="zstd", compression_level=1)
 
-    offsets = np.concatenate([[0], np.cumsum(found.sentence_sizes)]).astype(np.int32)
-    ids = pa.ListArray.from_arrays(offsets, pa.array(found.ids))
-    per_text = found.sentences_per_text
+    offsets = np.concatenate([[0], np.cumsum(tokens.sentence_sizes)]).astype(np.int32)
+    ids = pa.ListArray.from_arrays(offsets, pa.array(tokens.ids))
+    per_text = tokens.sentences_per_text
     document = np.repeat(np.arange(len(per_text)), per_text)
     first = np.cumsum(per_text) - per_text
     numbers = (np.arange(n_sentences) - first[document]).astype(np.int32)
@@ -222,7 +224,7 @@ def write_shard(shard: DocumentShard) -> int:
         pa.ipc.new_file(sink, TOKENS) as out,
     ):
         out.write_table(table)
-    return len(found.ids)
+    return len(tokens.ids)
 
 
 def shards_of(sample_file: Path, folder: Path, language: str) -> Iterator[DocumentShard]:
@@ -258,25 +260,25 @@ def tokenize_shards(
     """
     total = pq.ParquetFile(sample_file).metadata.num_rows
     shards: list[DocumentShard] = []
-    kept = 0
+    n_documents = 0
 
     def missing() -> Iterator[DocumentShard]:
-        nonlocal kept
+        nonlocal n_documents
         for shard in shards_of(sample_file, folder, language):
             shards.append(shard._replace(documents=None))
             if shard.tokens().exists():
-                kept += shard.documents.num_rows
+                n_documents += shard.documents.num_rows
             else:
                 yield shard
 
     progress = Progress("tokenize", total, "documents")
-    for done in ordered_map(
+    for tokenized in ordered_map(
         tokenize_shard, missing(), machine if total > SMALL_CORPUS else machine.alone()
     ):
-        progress.advance(*done)
-    if kept:
-        LOG.info(f"tokenize: {kept:,} documents were there from an interrupted run")
-        progress.advance(kept)
+        progress.advance(*tokenized)
+    if n_documents:
+        LOG.info(f"tokenize: {n_documents:,} documents were there from an interrupted run")
+        progress.advance(n_documents)
     progress.finish()
     for shard in shards:
         expect_file(shard.tokens(), "this process")

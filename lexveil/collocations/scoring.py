@@ -47,7 +47,7 @@ def build(
     words = read_table(ngrams / "words.parquet", "count_ngrams", ["word", "count"])
     spelled = words.column("word").combine_chunks()
     counts = words.column("count").to_numpy()
-    kept = {}
+    kept_counts = {}
     with duckdb_session.session(machine) as con, atomic_directory(out) as folder:
         for name, places in NGRAMS.items():
             source = pq.ParquetFile(ngrams / f"{name}.parquet")
@@ -55,7 +55,7 @@ def build(
             schema = pa.schema(columns + measures)
             lacking = base[name] if base else None
             progress = Progress(f"score {name}", source.metadata.num_rows, name)
-            kept[name] = 0
+            kept_counts[name] = 0
             with (
                 atomic_file(folder / f"{name}.parquet") as file,
                 pq.ParquetWriter(file, schema, **ENCODING) as writer,
@@ -74,20 +74,20 @@ def build(
                         word = spelled.take(scored.column(column).combine_chunks())
                         scored = scored.set_column(column, f"{place}_word", word)
                     writer.write_table(scored.select(schema.names).cast(schema))
-                    kept[name] += scored.num_rows
+                    kept_counts[name] += scored.num_rows
                     lacking = None if lacking is None else without(lacking, scored, len(places))
                     progress.advance(counted.num_rows)
             progress.finish()
             if lacking is not None:
-                kept[f"base_{name}"] = lacking.num_rows
+                kept_counts[f"base_{name}"] = lacking.num_rows
                 pq.write_table(lacking, folder / f"base_{name}.parquet", **ENCODING)
-    return kept
+    return kept_counts
 
 
-def without(table: pa.Table, found: pa.Table, n_words: int) -> pa.Table:
-    """Return the rows of ``table`` whose words are not in ``found``, in their order; the first
+def without(table: pa.Table, candidates: pa.Table, n_words: int) -> pa.Table:
+    """Return the rows of ``table`` whose words are not in ``candidates``, in their order; the first
     ``n_words`` columns are the words.
     """
-    known = pc.binary_join_element_wise(*found.columns[:n_words], "_")
+    known = pc.binary_join_element_wise(*candidates.columns[:n_words], "_")
     own = pc.binary_join_element_wise(*table.columns[:n_words], "_")
     return table.filter(pc.invert(pc.is_in(own, value_set=known)))

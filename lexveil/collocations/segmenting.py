@@ -106,8 +106,8 @@ def segment_file(
     # are written.
     number = None if collocations is None else collocations.ids(vocabulary.to_pylist())
     # workers need no words as text
-    kept = None if collocations is None else replace(collocations, word_ids={})
-    segmenter = Segmenter(tokens.resolve(), segmentation, vocabulary, number, kept)
+    merged = None if collocations is None else replace(collocations, word_ids={})
+    segmenter = Segmenter(tokens.resolve(), segmentation, vocabulary, number, merged)
     totals = np.zeros(4, dtype=np.int64)
     pmi_bits = 0.0
     progress = Progress(f"segment {segmentation}", meta.num_rows, "sentences")

@@ -197,7 +197,9 @@ def announce(plans: Sequence[SamplingPlan], root: Path) -> None:
     """
     for plan in plans:
         total = sum(shard.size for shard in plan.shards)
-        done = sum(shard.size for shard in plan.shards if finished(plan, shard, root) is not None)
+        finished_size = sum(
+            shard.size for shard in plan.shards if finished(plan, shard, root) is not None
+        )
         number = (
             ""
             if plan.n_expected is None
@@ -207,17 +209,17 @@ def announce(plans: Sequence[SamplingPlan], root: Path) -> None:
             f"corpus: {plan.remote.address}: {len(plan.shards):,} of "
             f"{len(plan.remote.shards):,} shards"
         )
-        line += f", {size(total - done)} to read ({size(done)} were read before)"
+        line += f", {size(total - finished_size)} to read ({size(finished_size)} were read before)"
         LOG.info(f"{line}; a share of {plan.share:g} of the documents is kept{number}")
-    kept = sum(plan.share * shard.size for plan in plans for shard in plan.shards)
+    sampled_size = sum(plan.share * shard.size for plan in plans for shard in plan.shards)
     free = shutil.disk_usage(root).free
     # Two copies: data/ and DVC's cache, if the disk cannot link them.
     disk = (
-        f"corpus: what is kept takes about {size(kept)}, and as much again in DVC's cache; "
+        f"corpus: what is kept takes about {size(sampled_size)}, and as much again in DVC's cache; "
         f"{size(free)} are free"
     )
     LOG.info(disk)
-    if free < kept:
+    if free < sampled_size:
         raise RequestError(
             f"{disk}. Free some, or take less by {option('share')} or {option('shards')}"
         )
@@ -236,16 +238,16 @@ def stream_corpus(plan: SamplingPlan, folder: Path, root: Path) -> CorpusReport:
         LexveilError: if a shard cannot be read.
     """
     reports = read_shards(plan, root)
-    kept = [shard for shard in plan.shards if reports[shard.number].documents]
+    used_shards = [shard for shard in plan.shards if reports[shard.number].documents]
     place: dict[str, Any] = {
         "share": plan.share,
         "address": plan.remote.address,
         "commit": plan.remote.commit,
     }
-    report = CorpusReport(files=len(plan.shards), shards=len(kept), **place)
+    report = CorpusReport(files=len(plan.shards), shards=len(used_shards), **place)
     for of_shard in reports.values():
         report.add(of_shard)
-    if not kept:
+    if not used_shards:
         is_empty = report.read == report.skipped_blank
         why = (
             f"every row of {name(plan.text_column)} is empty"
@@ -256,7 +258,7 @@ def stream_corpus(plan: SamplingPlan, folder: Path, root: Path) -> CorpusReport:
             f"{plan.remote.address}: of {report.read:,} documents none is kept; {why}"
         )
     folder.mkdir(parents=True)
-    for shard in kept:
+    for shard in used_shards:
         link_or_copy(
             plan.packed(shard, root), folder / shard_name(shard.number, len(plan.remote.shards))
         )

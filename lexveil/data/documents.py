@@ -117,7 +117,7 @@ def write_documents(
     folder: Path,
     text_column: str = "text",
     pairs: str = "both",
-    named: Mapping[str, Path] = MappingProxyType({}),
+    files: Mapping[str, Path] = MappingProxyType({}),
 ) -> dict[str, DocumentSetReport]:
     """Write each of ``sources`` as one document set in ``folder``, and return a report by set;
     memory grows with the ids only.
@@ -129,7 +129,7 @@ def write_documents(
     Args:
         pairs: which texts of a pair are rewritten, one of ``PAIRS``; the second one becomes its
             ``context`` where it is not.
-        named: files that become document sets of these names; others have those of their files.
+        files: files that become document sets of these names; others have those of their files.
 
     Raises:
         RequestError: at the first fault, with file and row; ``folder`` is then unusable.
@@ -141,7 +141,7 @@ def write_documents(
         )
     folder.mkdir(parents=True)
     writer = _SetWriter(folder, text_column, pairs)
-    for dataset, source in _named_sets(sources, named).items():
+    for dataset, source in _named_sets(sources, files).items():
         writer.write(dataset, source)
     if pairs == "first" and not any(report.contexts for report in writer.reports.values()):
         raise RequestError(
@@ -210,7 +210,7 @@ class _SetWriter:
         self._places[doc_id] = (source, line)
 
 
-def _named_sets(sources: Iterable[Source], named: Mapping[str, Path]) -> dict[str, Source]:
+def _named_sets(sources: Iterable[Source], files: Mapping[str, Path]) -> dict[str, Source]:
     """Return the document sets by name: those that were named, and files by their stems.
 
     Raises:
@@ -218,18 +218,18 @@ def _named_sets(sources: Iterable[Source], named: Mapping[str, Path]) -> dict[st
             named one is a folder.
     """
     sets: dict[str, Source] = {}
-    for given, path in named.items():
-        if not re.fullmatch(r"[A-Za-z0-9_-]+", given):
+    for set_name, path in files.items():
+        if not re.fullmatch(r"[A-Za-z0-9_-]+", set_name):
             raise RequestError(
-                f"{option('documents')} {shown(given)}=…: the name of a document set is of "
+                f"{option('documents')} {shown(set_name)}=…: the name of a document set is of "
                 "letters, digits, _ and -"
             )
         if path.is_dir():
             raise RequestError(
                 f"{shown(path)}: a folder, whose files are a document set each; name a file"
             )
-        (sets[given],) = find_sources([path])
-    every = [*((given, sets[given]) for given in sets), *dataset_names(sources).items()]
+        (sets[set_name],) = find_sources([path])
+    every = [*((set_name, sets[set_name]) for set_name in sets), *dataset_names(sources).items()]
     seen: dict[str, Source] = {}
     for dataset, source in every:
         other = seen.setdefault(dataset.lower(), source)

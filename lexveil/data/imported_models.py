@@ -289,11 +289,13 @@ def _card(
     ]
     made_with = {"file": digest, "lexveil": version()}
     if source is not None:
-        named = f"{source.card.name} {source.card.version}"
-        origin = f"collocations, PMI and counts of model {named}, sha256 of its card {source.hash}"
+        base_name = f"{source.card.name} {source.card.version}"
+        origin = (
+            f"collocations, PMI and counts of model {base_name}, sha256 of its card {source.hash}"
+        )
         sources.append(
             CorpusSource(
-                name=named, documents=0, words=0, license=source.card.license, origin=origin
+                name=base_name, documents=0, words=0, license=source.card.license, origin=origin
             )
         )
         made_with["collocations"] = source.hash

@@ -133,14 +133,14 @@ def add(source: Path, options: ImportOptions, force: bool) -> dict[str, object]:
     """
     is_packaged = source.is_dir() or _is_zip(source)
     if is_packaged and options != ImportOptions():
-        given = [
+        explicit_options = [
             f"--{key.replace('_', '-')}"
             for key, value in asdict(options).items()
             if value is not None
         ]
         raise RequestError(
-            f"{', '.join(given)}: for plain word vectors; {shown(source)} says this itself, "
-            f"in {CARD}"
+            f"{', '.join(explicit_options)}: for plain word vectors; {shown(source)} says this "
+            f"itself, in {CARD}"
         )
     with _incoming() as folder:
         if source.is_dir():
@@ -158,8 +158,8 @@ def add(source: Path, options: ImportOptions, force: bool) -> dict[str, object]:
         shutil.rmtree(target, ignore_errors=True)
         target.parent.mkdir(exist_ok=True)
         os.replace(folder, target)
-    made = PackagedModel(target)
-    return {"model": made.pinned, "replaced": replaced, **_facts(made)}
+    model = PackagedModel(target)
+    return {"model": model.pinned, "replaced": replaced, **_facts(model)}
 
 
 def _is_zip(source: Path) -> bool:

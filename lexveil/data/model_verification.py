@@ -135,10 +135,10 @@ def read_card(content: bytes) -> ModelCard:
         UnsoundModelError: with the first wrong field.
     """
     try:
-        given = json.loads(content)
+        fields = json.loads(content)
     except (ValueError, RecursionError):
         raise UnsoundModelError(f"{CARD}: not JSON") from None
-    version = given.get("format") if isinstance(given, dict) else None
+    version = fields.get("format") if isinstance(fields, dict) else None
     _require(
         type(version) is not int or version == FORMAT,
         f"{CARD}: format {version}; this version of Lexveil reads format {FORMAT}. "
@@ -150,10 +150,10 @@ def read_card(content: bytes) -> ModelCard:
         first = error.errors(include_input=False, include_url=False)[0]
         field = ".".join(map(str, first["loc"])) or "as a whole"
         raise UnsoundModelError(f"{CARD}: {shown(field)}: {first['msg'].lower()}") from None
-    named = (
+    problem = (
         f"{CARD}: name: {card.name} means something else; none of {', '.join(RESERVED)} is possible"
     )
-    _require(card.name not in RESERVED, named)
+    _require(card.name not in RESERVED, problem)
     _require(
         card.license.strip(),
         f"{CARD}: license: empty; it must say under which licence the model may be used",

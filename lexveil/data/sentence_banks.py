@@ -88,8 +88,11 @@ def build(sources: Sequence[Path], output: Path, options: BankOptions) -> BankCa
             f"Give more texts, fewer parts of {option('screen')}, or a model of their language by "
             f"{option('model')}"
         )
-    named = [BankSource(name=file.name, sha256=sha256(file)) for file in files]
-    about = choice.described(model.language) | {"public": options.is_public, "sources": named}
+    bank_sources = [BankSource(name=file.name, sha256=sha256(file)) for file in files]
+    about = choice.described(model.language) | {
+        "public": options.is_public,
+        "sources": bank_sources,
+    }
     return make_bank(output, table, model, about, sample)
 
 
@@ -125,13 +128,13 @@ def _files(sources: Sequence[Path]) -> list[Path]:
     files = []
     for source in sources:
         listed = sorted(source.iterdir()) if source.is_dir() else [source]
-        found = [file for file in listed if file.is_file() and as_source(file) is not None]
-        if not found:
+        readable = [file for file in listed if file.is_file() and as_source(file) is not None]
+        if not readable:
             raise RequestError(
                 f"{shown(source)}: there is no such file or folder, or none in it is one of "
                 f"{known_endings('or')}"
             )
-        files += found
+        files += readable
     return files
 
 

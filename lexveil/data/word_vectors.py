@@ -286,22 +286,22 @@ def _numbers(texts: list[bytes]) -> npt.NDArray[np.float32] | None:
 
 def _binary_rows(file: VectorFile, start: bytes, stream: Any) -> Iterator[Entry]:
     width = 4 * file.dimensions
-    kept = bytearray(start)
+    buffer = bytearray(start)
     assert file.size is not None
     for number in range(1, file.size + 1):
-        if len(kept) < width + WORD_LIMIT:
-            kept += stream.read(2**20)
-        while kept[:1] == b"\n":  # the original program ends every vector with one
-            del kept[:1]
-        end = kept.find(b" ", 0, WORD_LIMIT)
-        if end < 0 or len(kept) < end + 1 + width:
-            is_truncated = end >= 0 or len(kept) < WORD_LIMIT
+        if len(buffer) < width + WORD_LIMIT:
+            buffer += stream.read(2**20)
+        while buffer[:1] == b"\n":  # the original program ends every vector with one
+            del buffer[:1]
+        end = buffer.find(b" ", 0, WORD_LIMIT)
+        if end < 0 or len(buffer) < end + 1 + width:
+            is_truncated = end >= 0 or len(buffer) < WORD_LIMIT
             problem = "truncated" if is_truncated else "no end of the word is found"
             raise file.fault(number, f"{problem}, of {file.size:,} words; fetch the file again")
-        vector = np.frombuffer(bytes(kept[end + 1 : end + 1 + width]), dtype="<f4")
-        yield number, bytes(kept[:end]), vector, 0
-        del kept[: end + 1 + width]
-    if kept.strip(b"\n") or stream.read(1):
+        vector = np.frombuffer(bytes(buffer[end + 1 : end + 1 + width]), dtype="<f4")
+        yield number, bytes(buffer[:end]), vector, 0
+        del buffer[: end + 1 + width]
+    if buffer.strip(b"\n") or stream.read(1):
         raise file.fault(file.size, "more follows after the words that the header names")
 
 

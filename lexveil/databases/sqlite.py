@@ -49,11 +49,11 @@ class Sqlite(OpenDatabase):
         require_distinct(columns, QUERY)
         inner = [f"c{number}" for number in range(len(columns))]
         kinds = ", ".join(f"typeof({column})" for column in inner)
-        found = self.connection.execute(
+        table = self.connection.execute(
             f"with source ({', '.join(inner)}) as (\n{query}\n) select distinct {kinds} from source"
         ).fetchall()
         types = [
-            _arrow_type(column, {row[number] for row in found})
+            _arrow_type(column, {row[number] for row in table})
             for number, column in enumerate(columns)
         ]
         schema = pa.schema(zip(columns, types, strict=True))

@@ -83,22 +83,24 @@ class Detection:
     @property
     def sources(self) -> list[str]:
         """Names of the sources of spans, as records show them."""
-        named = [] if self.detector is None else [self.detector.name]
-        named += [] if self.protect is None else ["a list of the operator"]
-        return [*named, *(["spans that came with the texts"] if self.has_spans else [])]
+        sources = [] if self.detector is None else [self.detector.name]
+        sources += [] if self.protect is None else ["a list of the operator"]
+        return [*sources, *(["spans that came with the texts"] if self.has_spans else [])]
 
-    def claim(self, texts: Sequence[str], given: Sequence[tuple[int, Span]] = ()) -> Claim:
+    def claim(self, texts: Sequence[str], given_spans: Sequence[tuple[int, Span]] = ()) -> Claim:
         """Return a function that computes the claims on the words of these texts.
 
         Args:
-            given: spans that came with the texts, each with the number of its text.
+            given_spans: spans that came with the texts, each with the number of its text.
         """
 
         def claim(words: Words) -> Claims:
             found = [] if self.detector is None else self.detector.find(texts)
             detected = ((text, span) for text, several in enumerate(found) for span in several)
             spans = Spans.of(
-                chain(detected, () if self.protect is None else self.protect.spans(words), given)
+                chain(
+                    detected, () if self.protect is None else self.protect.spans(words), given_spans
+                )
             )
             allowed = None if self.allow is None else self.allow.covered(words)
             return claims_of(

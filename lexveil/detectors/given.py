@@ -72,14 +72,14 @@ def _given(item: Any, texts: Sequence[str | None], columns: Sequence[str], where
         raise RequestError(
             f"{where}: must have start, end and type, and may have column; write it as in {FORM}"
         )
-    named = item.get("column")
-    if named is None and len(columns) > 1:
+    column_name = item.get("column")
+    if column_name is None and len(columns) > 1:
         raise RequestError(
             f"{where}: has no column; there are several text columns, so each span names its own"
         )
-    if named is not None and named not in columns:
+    if column_name is not None and column_name not in columns:
         raise RequestError(f"{where}: its column is none of the text columns")
-    column = 0 if named is None else list(columns).index(named)
+    column = 0 if column_name is None else list(columns).index(column_name)
     start = item["start"]
     end = item["end"]
     name = type_name(item["type"])

@@ -116,11 +116,11 @@ def _spacy(settings: Presidio) -> Any:
     from presidio_analyzer.nlp_engine import SpacyNlpEngine
 
     model = str(settings.spacy_model)
-    named = f"{settings.spacy_key}: {_last(model)}"
+    model_name = f"{settings.spacy_key}: {_last(model)}"
     # Presidio would download a missing model.
     if not spacy.util.is_package(model) and not (Path(model) / "config.cfg").is_file():
         raise RequestError(
-            f"{named} is neither an installed model of spaCy nor a folder of one; `python -m "
+            f"{model_name} is neither an installed model of spaCy nor a folder of one; `python -m "
             "spacy download NAME` "
             "installs one of spaCy's, or leave it out for patterns alone. No model is "
             "fetched by itself"
@@ -128,10 +128,10 @@ def _spacy(settings: Presidio) -> Any:
     try:
         loaded = spacy.load(model)
     except (OSError, ValueError):
-        raise RequestError(f"{named} is no model that spaCy can load") from None
+        raise RequestError(f"{model_name} is no model that spaCy can load") from None
     if not any("doc.ents" in loaded.get_pipe_meta(pipe).assigns for pipe in loaded.pipe_names):
         raise RequestError(
-            f"{named} has no component that finds names (ner); take another model, or leave "
+            f"{model_name} has no component that finds names (ner); take another model, or leave "
             "it out for patterns alone"
         )
     engine = SpacyNlpEngine(models=[{"lang_code": settings.language, "model_name": _last(model)}])
@@ -149,4 +149,4 @@ def _keep_offline(recognizers: Sequence[Any]) -> None:
     extract = tldextract.TLDExtract(cache_dir=None, suffix_list_urls=())
     for recognizer in recognizers:
         if isinstance(recognizer, EmailRecognizer):
-            recognizer.validate_result = lambda found: extract(found).fqdn != ""
+            recognizer.validate_result = lambda text: extract(text).fqdn != ""

@@ -89,8 +89,8 @@ def write_part(files: Sequence[Path], order: str, numbers: tuple[int, int], out:
     """
     first, stop = numbers
     chosen = (pc.field(order) >= first) & (pc.field(order) <= stop - 1)
-    found = [pq.read_table(file, filters=chosen) for file in files]
-    table = pa.concat_tables(found).sort_by(order).drop_columns([order])
+    tables = [pq.read_table(file, filters=chosen) for file in files]
+    table = pa.concat_tables(tables).sort_by(order).drop_columns([order])
     pq.write_table(_bare(table), out, **PARQUET)
     return int(table.num_rows)
 

@@ -268,19 +268,19 @@ class Rewriter:
         """
         texts, subjects = self._read(batch)
         keep = ~np.isin(self.hashes(subjects), self.withheld)
-        done = self._rewritten(texts.only(keep) if not keep.all() else texts)
-        nano = costs(done.spent, self.budget.total or 1.0)
+        outcome = self._rewritten(texts.only(keep) if not keep.all() else texts)
+        nano = costs(outcome.spent, self.budget.total or 1.0)
         if not keep.all():
             nano = np.where(keep, nano, self._count(texts.only(~keep))[0])
         totals.spent.budget = self.budget.total
-        totals.spent.add(done.spent[keep], done.per_token[keep])
-        totals.tally.merge(done.tally)
+        totals.spent.add(outcome.spent[keep], outcome.per_token[keep])
+        totals.tally.merge(outcome.tally)
         totals.check += self.check(subjects, nano)
         totals.rows, totals.withheld = totals.rows + len(keep), totals.withheld + int((~keep).sum())
         totals.bytes_written += sum(
-            pc.sum(pc.binary_length(texts), min_count=0).as_py() for texts in done.texts.columns
+            pc.sum(pc.binary_length(texts), min_count=0).as_py() for texts in outcome.texts.columns
         )
-        for column, rewritten in zip(self.columns, done.texts.columns, strict=True):
+        for column, rewritten in zip(self.columns, outcome.texts.columns, strict=True):
             number = batch.schema.get_field_index(column)
             own = batch.schema.field(number)
             kind = rewritten_type(own.type)

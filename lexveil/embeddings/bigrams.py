@@ -60,8 +60,8 @@ class Bigrams(NamedTuple):
         sums = np.concatenate([[0], np.cumsum(self.counts)])
         start, stop = (sums[self.starts[tokens + end]] for end in (0, 1))
         points = start + (rng.random(len(tokens)) * (stop - start)).astype(np.int64)
-        found = np.append(self.ids, -1)[np.searchsorted(sums, points, side="right") - 1]
-        return np.where(stop > start, found, -1)
+        drawn_words = np.append(self.ids, -1)[np.searchsorted(sums, points, side="right") - 1]
+        return np.where(stop > start, drawn_words, -1)
 
     def only(self, rows: Ids) -> Self:
         """Return the counts among the tokens in these rows alone, renumbered by their place in
@@ -74,8 +74,10 @@ class Bigrams(NamedTuple):
     def onto(self, number: Ids) -> Self:
         """Renumber the following tokens alone, by ``number`` (V,), and drop those of number -1."""
         second = number[self.ids]
-        kept = second >= 0
-        return self.of(self.first[kept], second[kept], self.counts[kept], len(self.starts) - 1)
+        is_word = second >= 0
+        return self.of(
+            self.first[is_word], second[is_word], self.counts[is_word], len(self.starts) - 1
+        )
 
     def renumbered(self, number: Ids, n: int) -> Self:
         """Renumber both tokens of each pair, by ``number`` (V,) among n tokens, and drop pairs with
@@ -83,8 +85,8 @@ class Bigrams(NamedTuple):
         """
         first = number[self.first]
         second = number[self.ids]
-        kept = (first >= 0) & (second >= 0)
-        return self.of(first[kept], second[kept], self.counts[kept], n)
+        is_word = (first >= 0) & (second >= 0)
+        return self.of(first[is_word], second[is_word], self.counts[is_word], n)
 
     def of_words(self, tokens: Sequence[str], counts: Ids) -> Self:
         """Return the counts for text that is cut into single words, where a collocation counts as

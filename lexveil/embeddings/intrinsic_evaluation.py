@@ -138,8 +138,8 @@ def analogies(space: WordSpace, sections: Mapping[str, Sequence[Question]]) -> d
         for start in range(0, len(known), WORDS_AT_A_TIME):
             a, b, c, answer = known[start : start + WORDS_AT_A_TIME].T
             score = (unit[b] - unit[a] + unit[c]) @ unit.T
-            for given in (a, b, c):
-                score[np.arange(len(score)), given] = -np.inf
+            for question_word in (a, b, c):
+                score[np.arange(len(score)), question_word] = -np.inf
             correct += int((score.argmax(axis=1) == answer).sum())
         by_section[name] = _answered(len(questions), len(known), correct)
     totals = [

@@ -99,20 +99,20 @@ def exact_graph(scanner: Scanner, k: int, queries: Ids) -> Graph:
         chosen = vectors[block]
         lengths = scanner.norms[block].astype(np.float32)
         top = np.full((len(block), k), -np.inf, dtype=np.float32)
-        found = np.full((len(block), k), -1, dtype=np.int32)
+        neighbors = np.full((len(block), k), -1, dtype=np.int32)
         for first in range(0, n_words, WORD_BLOCK):
             words = slice(first, first + WORD_BLOCK)
             scores = buffer[: len(block), : len(vectors[words])]
             np.matmul(chosen, vectors[words].T, out=scores)
             own = np.flatnonzero((block >= first) & (block < first + scores.shape[1]))
             scores[own, block[own] - first] = -np.inf
-            _keep_best(scores, base[words], error[words], lengths, first, top, found)
+            _keep_best(scores, base[words], error[words], lengths, first, top, neighbors)
         # squared distance below which no rejected word can lie
         cut = np.full(len(block), np.inf)
         if k < n_words - 1:
             cut = (scanner.norms[block] ** 2 - 2 * top[:, -1].astype(np.float64)) * (1 - 1e-9)
         part = slice(start, start + len(block))
-        ids[part], squares[part], proven[part] = _rank(vectors, block, found, cut)
+        ids[part], squares[part], proven[part] = _rank(vectors, block, neighbors, cut)
     return Graph(ids, proven, np.sqrt(squares, out=squares))
 
 
@@ -186,7 +186,7 @@ def _keep_best(
     lengths: Vectors,
     first: int,
     top: Vectors,
-    found: Neighbors,
+    neighbors: Neighbors,
 ) -> None:
     """Merge one block of products into each query's k best scores, which stay sorted,
     best first.
@@ -216,43 +216,43 @@ def _keep_best(
             if maxima[group] > worst:
                 for word in range(group, GROUP * width, width):
                     if row[word] > worst:
-                        worst = _keep(row[word], first + word, top[query], found[query])
+                        worst = _keep(row[word], first + word, top[query], neighbors[query])
         for word in range(GROUP * width, n_words):
             if row[word] > worst:
-                worst = _keep(row[word], first + word, top[query], found[query])
+                worst = _keep(row[word], first + word, top[query], neighbors[query])
 
 
 @kernel()
-def _keep(score: np.float32, word: int, top: Vectors, found: Neighbors) -> np.float32:
+def _keep(score: np.float32, word: int, top: Vectors, neighbors: Neighbors) -> np.float32:
     """Insert a word into the k best scores; return the new k-th best score."""
     at = len(top) - 1
     while at > 0 and top[at - 1] < score:
         top[at] = top[at - 1]
-        found[at] = found[at - 1]
+        neighbors[at] = neighbors[at - 1]
         at -= 1
     top[at] = score
-    found[at] = word
+    neighbors[at] = word
     worst: np.float32 = top[-1]
     return worst
 
 
 @kernel()
 def _rank(
-    vectors: Vectors, queries: Ids, found: Neighbors, cut: Floats
+    vectors: Vectors, queries: Ids, neighbors: Neighbors, cut: Floats
 ) -> tuple[Neighbors, Floats, Neighbors]:
     """Sort each query's candidates by (squared distance, row), and count the proven ones, which are
     nearer than ``cut``.
     """
-    k = found.shape[1]
-    ids = np.empty_like(found)
-    squares = np.empty(found.shape)
-    proven = np.zeros(len(found), dtype=np.int32)
+    k = neighbors.shape[1]
+    ids = np.empty_like(neighbors)
+    squares = np.empty(neighbors.shape)
+    proven = np.zeros(len(neighbors), dtype=np.int32)
     distance = np.empty(k)
     for query in range(len(queries)):
         square = squares[query]
-        _measure(vectors, queries[query], found[query], distance)
+        _measure(vectors, queries[query], neighbors[query], distance)
         for candidate in range(k):
-            row = found[query, candidate]
+            row = neighbors[query, candidate]
             measured = distance[candidate]
             rank = candidate
             while rank > 0 and (

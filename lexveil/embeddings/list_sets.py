@@ -79,7 +79,7 @@ def list_sets(
             starts = [int(streams(model, str(i)).integers(len(rows))) for i in range(n)]
             orders[group, model] = greedy_orders(vectors, starts, search, seed, on_step)
             quality[group, model] = _quality(model, vectors, orders[group, model], streams)
-    made: dict[str, ListSet] = {}
+    sets_by_name: dict[str, ListSet] = {}
     for name, group in groups.items():
         n = SETS[name][0]
         words = shared[group][0]
@@ -90,11 +90,11 @@ def list_sets(
             "search": search,
             "set": name,
         }
-        made[name] = (
+        sets_by_name[name] = (
             WordLists(words, np.concatenate([orders[group, model][:n] for model in group])),
             about,
         )
-    return made
+    return sets_by_name
 
 
 def _quality(

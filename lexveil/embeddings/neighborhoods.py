@@ -112,10 +112,10 @@ class Neighborhoods:
                 own.distances[: self._n_own] = self._own.distances[: self._n_own]
             self._own = own
         if len(new):
-            made = nearest_words(self.vectors, new)
+            table = nearest_words(self.vectors, new)
             rows = slice(self._n_own, self._n_own + len(new))
-            self._own.ids[rows] = made.ids
-            self._own.distances[rows] = made.distances
+            self._own.ids[rows] = table.ids
+            self._own.distances[rows] = table.distances
             self._place[new] = np.arange(rows.start, rows.stop)
             self._n_own = rows.stop
         return self._own, self._place

@@ -98,8 +98,8 @@ def spread(space: WordSpace, known: Mapping[str, float]) -> dict[str, float]:
     weights = np.linalg.solve(
         of_known.T @ of_known + PENALTY * np.eye(unit.shape[1]), of_known.T @ scores
     )
-    found = unit @ weights
-    drawn = np.sign(found) * np.maximum(np.abs(found) - LEAST_SCORE, 0) / (1 - LEAST_SCORE)
+    predicted = unit @ weights
+    drawn = np.sign(predicted) * np.maximum(np.abs(predicted) - LEAST_SCORE, 0) / (1 - LEAST_SCORE)
     whole = dict(zip(space.tokens, np.clip(drawn, -1, 1).round(2).tolist(), strict=True)) | dict(
         known
     )

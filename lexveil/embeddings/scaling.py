@@ -38,16 +38,16 @@ def listed_factors(tokens: Sequence[str], factors: Mapping[str, float]) -> Float
     A collocation without an entry gets the smallest factor of its listed words; otherwise a listed
     name would be less protected inside a collocation. Tokens without any entry get 1.
     """
-    found = np.ones(len(tokens))
+    factor_of_token = np.ones(len(tokens))
     if factors:
         for row, token in enumerate(tokens):
             if token in factors:
-                found[row] = factors[token]
+                factor_of_token[row] = factors[token]
             elif "_" in token:
-                found[row] = min(
+                factor_of_token[row] = min(
                     (factors[word] for word in token.split("_") if word in factors), default=1.0
                 )
-    return found
+    return factor_of_token
 
 
 def kept_length(space: WordSpace, factors: Floats) -> float:

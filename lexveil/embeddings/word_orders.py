@@ -61,14 +61,16 @@ class WordLists:
         """
         new_row = (np.cumsum(keep) - 1).astype(np.int32)
         left = new_row[self.orders[keep[self.orders]]].reshape(len(self.orders), int(keep.sum()))
-        return WordLists([word for word, kept in zip(self.words, keep, strict=True) if kept], left)
+        return WordLists(
+            [word for word, is_kept in zip(self.words, keep, strict=True) if is_kept], left
+        )
 
 
 def positions(orders: Orders) -> Orders:
     """Invert orders, (n_lists, W): the position of each word in each list."""
-    found = np.empty_like(orders)
-    np.put_along_axis(found, orders, np.arange(orders.shape[1], dtype=np.int32)[None], axis=1)
-    return found
+    places = np.empty_like(orders)
+    np.put_along_axis(places, orders, np.arange(orders.shape[1], dtype=np.int32)[None], axis=1)
+    return places
 
 
 def greedy_orders(

@@ -59,8 +59,8 @@ class TfidfLogistic:
         """Return (n, f) features of n texts from their counts, (n, m); a text without a feature has
         a row of zeros.
         """
-        kept = columns_of(counts, self._kept)
-        return self._tfidf.transform(kept) if self._tfidf else kept
+        columns = columns_of(counts, self._kept)
+        return self._tfidf.transform(columns) if self._tfidf else columns
 
     def predict(self, counts: csr_array) -> npt.NDArray[Any]:
         """Return the class of each of n texts, (n,)."""

@@ -47,14 +47,15 @@ class TfidfMean:
             vectors: (V, p) float32.
             texts: the clean texts.
         """
-        made = cls(words, vectors, np.ones(len(words)))
+        encoder = cls(words, vectors, np.ones(len(words)))
         n_with = np.zeros(len(words), dtype=np.int64)
         for start in range(0, len(texts), TEXTS_AT_A_TIME):
             n_with += np.bincount(
-                made._counts(texts[start : start + TEXTS_AT_A_TIME]).indices, minlength=len(words)
+                encoder._counts(texts[start : start + TEXTS_AT_A_TIME]).indices,
+                minlength=len(words),
             )
-        made.idf = np.log((1 + len(texts)) / (1 + n_with)) + 1
-        return made
+        encoder.idf = np.log((1 + len(texts)) / (1 + n_with)) + 1
+        return encoder
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return the weighted mean vector of each text, in blocks of texts."""

@@ -68,8 +68,8 @@ class Gpt2:
             ]
             n_tokens[row] = len(ids) - 1
             windows += (
-                (row, ids[start : start + self.window], done)
-                for start, done in self._starts(len(ids))
+                (row, ids[start : start + self.window], n_scored)
+                for start, n_scored in self._starts(len(ids))
             )
         windows.sort(key=lambda window: -len(window[1]))
         with one_thread():
@@ -96,10 +96,10 @@ class Gpt2:
         ids = torch.full((len(batch), longest), self.start)
         real = torch.zeros_like(ids)
         counted = torch.zeros_like(ids, dtype=torch.bool)
-        for number, (_, tokens, done) in enumerate(batch):
+        for number, (_, tokens, n_scored) in enumerate(batch):
             ids[number, : len(tokens)] = torch.tensor(tokens)
             real[number, : len(tokens)] = 1
-            counted[number, done : len(tokens)] = True
+            counted[number, n_scored : len(tokens)] = True
         with torch.inference_mode():
             logits = self._model(input_ids=ids, attention_mask=real).logits[:, :-1]
             surprise = torch.nn.functional.cross_entropy(

@@ -130,11 +130,11 @@ class KneserNey:
             # Near the start of its sentence a token has only shorter contexts. The symbol at place
             # 0 of a sentence is not predicted; its number serves as a context only.
             valid = (context >= 0) & (place >= order - 1)
-            found = np.full(len(symbols), -1, dtype=np.int64)
-            found[valid] = known.find(context[valid] * (self.n_words + 3) + symbols[valid])
-            share = np.where(found[valid] >= 0, known.seen[found[valid]], 0.0)
+            rows = np.full(len(symbols), -1, dtype=np.int64)
+            rows[valid] = known.find(context[valid] * (self.n_words + 3) + symbols[valid])
+            share = np.where(rows[valid] >= 0, known.seen[rows[valid]], 0.0)
             probability[valid] = share + known.rest[context[valid]] * probability[valid]
-            context = np.concatenate([[-1], found])[:-1]  # the gram that ends one symbol earlier
+            context = np.concatenate([[-1], rows])[:-1]  # the gram that ends one symbol earlier
         predicted: Floats = np.log(probability[place > 0])
         return predicted
 

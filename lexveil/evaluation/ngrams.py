@@ -51,8 +51,8 @@ class Ngrams:
         # One sort serves both the counts in a text and the numbers of texts.
         columns, place = np.unique(keys, return_inverse=True)
         counts = _matrix(text_of, place, (len(texts), len(columns)))
-        kept = np.bincount(counts.indices, minlength=len(columns)) >= MIN_TEXTS
-        return cls(words, columns[kept]), columns_of(counts, kept)
+        is_frequent = np.bincount(counts.indices, minlength=len(columns)) >= MIN_TEXTS
+        return cls(words, columns[is_frequent]), columns_of(counts, is_frequent)
 
     def count(self, texts: Sequence[str]) -> csr_array:
         """Return the count of each n-gram in each of n texts, (n, m) float64; other n-grams are not
@@ -88,12 +88,12 @@ class CountedTexts(Sequence[str]):
         """
         distinct = {id(texts): texts for texts in collections}
         ngrams, counts = Ngrams.counted([text for texts in distinct.values() for text in texts])
-        made = {}
+        by_order = {}
         start = 0
         for name, texts in distinct.items():
-            made[name] = cls(texts, ngrams, counts[start : start + len(texts)])
+            by_order[name] = cls(texts, ngrams, counts[start : start + len(texts)])
             start += len(texts)
-        return [made[id(texts)] for texts in collections]
+        return [by_order[id(texts)] for texts in collections]
 
     def take(self, rows: Ids) -> CountedTexts:
         """Return the texts at ``rows``, in this order."""
@@ -148,13 +148,13 @@ def _matrix(row_of: Ids, column_of: Ids, shape: tuple[int, int]) -> csr_array:
     return counts
 
 
-def columns_of(counts: csr_array, kept: npt.NDArray[np.bool_]) -> csr_array:
-    """Select the columns for which ``kept`` (m,) is true; faster than indexing, which sorts."""
-    number = np.cumsum(kept) - 1
-    inside = kept[counts.indices]
+def columns_of(counts: csr_array, is_column: npt.NDArray[np.bool_]) -> csr_array:
+    """Select the columns for which ``is_column`` (m,) is true. Indexing, which sorts, is slower."""
+    number = np.cumsum(is_column) - 1
+    inside = is_column[counts.indices]
     ends = np.concatenate([[0], np.cumsum(inside)])[counts.indptr]
     indices = number[counts.indices[inside]].astype(np.int32)
     return csr_array(
         (counts.data[inside], indices, ends.astype(np.int32)),
-        shape=(counts.shape[0], int(kept.sum())),
+        shape=(counts.shape[0], int(is_column.sum())),
     )

@@ -46,11 +46,11 @@ class SmolLm2:
         transformers = load_transformers(what, chosen_by)
         self.torch = load("torch", what, chosen_by)
         load("gguf", what, chosen_by)
-        given = {"gguf_file": FILE, "local_files_only": True, "trust_remote_code": False}
-        self._tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **given)
+        options = {"gguf_file": FILE, "local_files_only": True, "trust_remote_code": False}
+        self._tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **options)
         transformers.AttentionInterface.register(ATTENTION, self._attention)
         model = transformers.AutoModelForCausalLM.from_pretrained(
-            folder, dtype=self.torch.bfloat16, attn_implementation=ATTENTION, **given
+            folder, dtype=self.torch.bfloat16, attn_implementation=ATTENTION, **options
         )
         self._model = model.eval()
         # cached candidate pieces of the last call, and their output weights
@@ -174,8 +174,8 @@ class CachedBeams:
         """
         used = self._seen.shape[2]
         end = used + keys.shape[2]
-        for kept, new in zip(self._cache[layer], (keys, values), strict=True):
-            kept[:, :, used:end] = new
+        for cached, new in zip(self._cache[layer], (keys, values), strict=True):
+            cached[:, :, used:end] = new
         return self._cache[layer][0][:, :, :end], self._cache[layer][1][:, :, :end]
 
     def fork(self, text: int, parents: Ids) -> None:
@@ -188,9 +188,9 @@ class CachedBeams:
 
     def only(self, texts: Ids) -> None:
         """Keep the states of these texts and drop all others."""
-        kept = self._torch.from_numpy(texts)
+        numbers = self._torch.from_numpy(texts)
         self._seen, self._position = self._seen[texts], self._position[texts]
-        self._cache, self._states = self._cache[:, :, kept], self._states[kept]
+        self._cache, self._states = self._cache[:, :, numbers], self._states[numbers]
 
     def next_pieces(self, texts: Ids, among: Ids | None = None) -> Floats:
         """Return the probability of every piece after each beam of some texts, (n, b, pieces), or

@@ -30,10 +30,10 @@ def bare_field(field: pa.Field) -> pa.Field:
     """Return a field without metadata, also of its inner fields, and without extension types that
     have parameters.
     """
-    kept = {
+    metadata = {
         key: value for key, value in (field.metadata or {}).items() if POLARS_KEYS.fullmatch(key)
     }
-    return pa.field(field.name, _bare_type(field.type), field.nullable, kept or None)
+    return pa.field(field.name, _bare_type(field.type), field.nullable, metadata or None)
 
 
 def _bare_type(kind: pa.DataType) -> pa.DataType:

@@ -178,9 +178,9 @@ class TableRequest:
                     "text, or null"
                 )
             value = values[column]
-            found = value if isinstance(value, Matches) else [value]
-            texts += [_text(each, column, where) for each in found]
-            counts.append(len(found))
+            matches = value if isinstance(value, Matches) else [value]
+            texts += [_text(each, column, where) for each in matches]
+            counts.append(len(matches))
         has_paths = any(isinstance(values[column], Matches) for column in self.texts)
         subject = None
         if self.subject is not None:

@@ -150,18 +150,18 @@ class _Blocks(io.RawIOBase):
         view = memoryview(buffer)
         content = b""
         while not content:
-            given = b""
+            piece = b""
             if self.decompressor.eof:
-                given = self.decompressor.unused_data or self.stream.read(PIECE)
+                piece = self.decompressor.unused_data or self.stream.read(PIECE)
                 if self.compression == "xz":
-                    given = given.lstrip(b"\0")  # by which it may be filled up
-                if not given:
+                    piece = piece.lstrip(b"\0")  # by which it may be filled up
+                if not piece:
                     return 0
                 self.decompressor = self._begin()
-            elif self.decompressor.needs_input and not (given := self.stream.read(PIECE)):
+            elif self.decompressor.needs_input and not (piece := self.stream.read(PIECE)):
                 raise OSError("Truncated")
             try:
-                content = self.decompressor.decompress(given, len(view))
+                content = self.decompressor.decompress(piece, len(view))
             except lzma.LZMAError as error:
                 raise OSError(str(error)) from None
         view[: len(content)] = content

@@ -72,7 +72,7 @@ class JsonLines(LineFormat):
         for row in itertools.islice(table.rows, LOOKED_AT):
             for key, value in row.values.items():
                 kinds.setdefault(key, set()).add(type(value))
-        return [key for key, found in kinds.items() if str in found or found == {type(None)}]
+        return [key for key, types in kinds.items() if str in types or types == {type(None)}]
 
     def nested_texts(self, table: InputTable) -> list[str]:
         """Return the paths of strings within columns of the first rows."""
@@ -92,8 +92,8 @@ class JsonLines(LineFormat):
         if chunk.widths is not None:
             starts = [0, *itertools.accumulate(chunk.widths)]
             cells = (
-                (pieces, [starts[column] + place for column, place in found])
-                for pieces, found in (chunk.rest[row] for row in rows)
+                (pieces, [starts[column] + place for column, place in matches])
+                for pieces, matches in (chunk.rest[row] for row in rows)
             )
             return "".join(map(_joined, cells, (every[row] for row in rows)))
         return "".join([_joined(chunk.rest[row], every[row]) for row in rows])
@@ -166,12 +166,12 @@ def _with_matches(
 ) -> Iterator[InputRow]:
     """Rows with what paths find in them, as the values of further columns."""
     for row in rows:
-        found = dict[str, object]()
+        values = dict[str, object]()
         for column, path in paths.items():
             where = f"{source.location(row.line)}: {name(column)}"
             spans = _matches(row.raw, row.raw.index("{"), path, where)
-            found[column] = Matches(json.loads(row.raw[start:end]) for start, end in spans)
-        yield row._replace(values={**row.values, **found})
+            values[column] = Matches(json.loads(row.raw[start:end]) for start, end in spans)
+        yield row._replace(values={**row.values, **values})
 
 
 def _matches(line: str, start: int, path: _Path, where: str) -> Iterator[tuple[int, int]]:
@@ -281,7 +281,7 @@ def _cut_within(
         What is between the values; and of each value the number of its column, and its place among
         those of that column.
     """
-    found = [
+    matches = [
         (first, end, number, place)
         for number, column in enumerate(columns)
         for place, (first, end) in enumerate(
@@ -293,7 +293,7 @@ def _cut_within(
     pieces = list[str]()
     cells = list[tuple[int, int]]()
     start = 0
-    for first, end, number, place in sorted(found):
+    for first, end, number, place in sorted(matches):
         pieces.append(line[start:first])
         cells.append((number, place))
         start = end

@@ -139,13 +139,13 @@ class ParquetWriter(Writer):
         )
         # Runs of rows, because Arrow cannot filter every type (string_view).
         start = 0
-        for row, kept in enumerate(keep.tolist()):
-            if kept:
+        for row, is_kept in enumerate(keep.tolist()):
+            if is_kept:
                 self.n_rows += 1
                 self.n_characters += sum(len(text or "") for text in texts[row])
             is_full = self.n_rows == GROUP_ROWS or self.n_characters >= GROUP_CHARACTERS
-            if is_full or not kept or row + 1 == len(keep):
-                self.waiting.append(batch.slice(start, row + kept - start))
+            if is_full or not is_kept or row + 1 == len(keep):
+                self.waiting.append(batch.slice(start, row + is_kept - start))
                 start = row + 1
             if is_full:
                 self._end_group()

@@ -136,11 +136,13 @@ class Reader:
             is_indexed = columns[:1] == [""] and all(numbered)
         possible = [column for column in possible if not (is_indexed and column == "")]
         used = (self.subject_column, self.spans_column)
-        found = [column for column in possible if column not in used and could_hold_texts(column)]
-        is_row = any(len(column.split()) >= SEVERAL_WORDS for column in found)
+        text_columns = [
+            column for column in possible if column not in used and could_hold_texts(column)
+        ]
+        is_row = any(len(column.split()) >= SEVERAL_WORDS for column in text_columns)
         if isinstance(self.source.format, Delimited):  # keys of JSON may be numbers
             is_row = is_row or any(map(is_a_value, columns[is_indexed:]))
-        if not found or is_row:
+        if not text_columns or is_row:
             # A row in place of a header would be published as it is.
             problem = (
                 "its first line looks like a row and no header"
@@ -153,7 +155,7 @@ class Reader:
                 columns,
                 f"{problem}; choose with {option('text_column')}{self._within()}",
             )
-        return found
+        return text_columns
 
     def _within(self) -> str:
         """Return the words by which a message suggests a path to texts within columns; empty if
@@ -162,9 +164,9 @@ class Reader:
         with self._opened():
             paths = self.source.format.nested_texts(self.table)
         last = {path: re.split(r"[.\[\]]+", path.rstrip("[]"))[-1] for path in paths}
-        found = [path for path in paths if is_path(path) and could_hold_texts(last[path])]
-        found.sort(key=lambda path: last[path] not in USUAL_WITHIN)
-        return f", such as '{found[0]}'" if found else ""
+        text_paths = [path for path in paths if is_path(path) and could_hold_texts(last[path])]
+        text_paths.sort(key=lambda path: last[path] not in USUAL_WITHIN)
+        return f", such as '{text_paths[0]}'" if text_paths else ""
 
     @property
     def size(self) -> int:
@@ -225,14 +227,14 @@ def open_writer(reader: Reader, out: Path | IO[bytes], formulas: Formulas = "kee
     return reader.source.format.writer(reader.table, reader.request.rewritten, out, formulas)
 
 
-def check_output(out: Path, source: Path | None, form: Source, named: Source | None) -> None:
+def check_output(out: Path, source: Path | None, form: Source, source_file: Source | None) -> None:
     """Check that ``out`` can be written, before any work is done.
 
     Args:
         out: the file to write.
         source: the input, if it is a file.
         form: how the input is read.
-        named: how the name of ``out`` says that it is to be read.
+        source_file: how the name of ``out`` says that it is to be read.
 
     Raises:
         RequestError: if it is the input, a link, exists and is not empty, has no folder, or has
@@ -249,7 +251,10 @@ def check_output(out: Path, source: Path | None, form: Source, named: Source | N
     if out.exists() and out.stat().st_size:
         raise RequestError(f"{shown(out)}: exists already; remove it or choose another name")
     require_folder(out.parent)
-    if named is None or (named.format, named.compression) != (form.format, form.compression):
+    if source_file is None or (source_file.format, source_file.compression) != (
+        form.format,
+        form.compression,
+    ):
         raise RequestError(
             f"{shown(out)}: the output has the input's form, so its name must end like the input's"
         )

@@ -101,11 +101,11 @@ class ReleaseGate(ReleaseHooks):
         from lexveil.checks.release_suite import source_suite
 
         known = coverage(totals.by_class)
-        kept = unprotected_share(totals.by_class)
+        unprotected = unprotected_share(totals.by_class)
         numbers: dict[str, object] = {
             "n_documents": totals.documents,
             "coverage": 1.0 if known is None else known,  # without words, no word is unknown
-            "unprotected_share": kept or 0.0,
+            "unprotected_share": unprotected or 0.0,
         }
         suite = source_suite(self.limits.min_coverage, self.limits.max_unprotected)
         frame = pd.DataFrame([{"release": self.name, **numbers}])

@@ -158,7 +158,7 @@ def _release(
         request = FileRequest(
             **terms.request.model_dump(exclude_unset=True), text_column=columns.texts
         )
-        done = privatize_file(selection.source, gate.release / DOCUMENTS, request, hooks=gate)
+        release = privatize_file(selection.source, gate.release / DOCUMENTS, request, hooks=gate)
     except NothingToRelease:
         report.withheld = gate.n_withheld
         return
@@ -170,9 +170,11 @@ def _release(
     report.release = name
     report.withheld = gate.n_withheld
     report.released = selection.ids.num_rows - gate.n_withheld
-    (report.budget,) = done.record.document_budget.values()
+    (report.budget,) = release.record.document_budget.values()
     report.epsilon = (
-        done.operator.ledger.epsilon_charged if done.operator and done.operator.ledger else 0.0
+        release.operator.ledger.epsilon_charged
+        if release.operator and release.operator.ledger
+        else 0.0
     )
 
 

@@ -165,8 +165,8 @@ class Files:
     def last_change(self, path: str, commit: str) -> str | None:
         """Return the last commit up to ``commit`` that changed a file; None if no commit did."""
         argv = ["git", "log", "-1", "--format=%H", commit, "--", path]
-        done = subprocess.run(argv, cwd=self._root, capture_output=True, text=True, check=False)
-        return done.stdout.strip() or None
+        ended = subprocess.run(argv, cwd=self._root, capture_output=True, text=True, check=False)
+        return ended.stdout.strip() or None
 
     def content(self, path: str, md5: str) -> Path | None:
         """Return a file whose content has this hash: the file at ``path``, or DVC's copy; None if

@@ -102,7 +102,7 @@ class Events:
         from openlineage.client import event_v2, facet_v2
 
         read: Iterable[Path] = ()
-        made: Iterable[Path] = ()
+        outputs: Iterable[Path] = ()
         hashes: dict[str, str] = {}
         facets: dict[str, RunFacet] = {
             "processing_engine": facet_v2.processing_engine_run.ProcessingEngineRunFacet(
@@ -115,9 +115,9 @@ class Events:
                 parent.Run(self._flow_run), parent.Job(namespace=self._namespace, name=FLOW)
             )
             read = self._inputs(stage)
-            made = stage.outs if kind == "COMPLETE" else ()
+            outputs = stage.outs if kind == "COMPLETE" else ()
             needed = {need for need in stage.needs if self._graph.stages[need].locked}
-            hashes = _hashes(entries_with(needed | ({stage.name} if made else set())))
+            hashes = _hashes(entries_with(needed | ({stage.name} if outputs else set())))
         if kind == "FAIL":
             facets["errorMessage"] = facet_v2.error_message_run.ErrorMessageRunFacet(
                 message, "python"
@@ -136,7 +136,7 @@ class Events:
             ],
             outputs=[
                 event_v2.OutputDataset(self._namespace, str(path), facets=_facets(path, hashes))
-                for path in made
+                for path in outputs
             ],
             eventType=event_v2.RunState[kind],
         )

@@ -209,13 +209,13 @@ class Mechanism:
         return self
 
     @classmethod
-    def checked(cls, model: type[P], given: dict[str, object]) -> P:
+    def checked(cls, model: type[P], parameters: dict[str, object]) -> P:
         """Return the parameters as a validated model, with defaults for missing ones.
 
         Raises:
             ParameterError: if a parameter is unknown, mistyped or out of range.
         """
-        return validated(model, given, named=lambda key: f"{cls.name}.{key}", by_name=True)
+        return validated(model, parameters, named=lambda key: f"{cls.name}.{key}", by_name=True)
 
     def fresh(self) -> Self:
         """Return a copy for other texts, without the lists of near words that earlier
@@ -404,8 +404,8 @@ class EuclideanMechanism(Mechanism):
 def product_distances(first: Vectors, second: Vectors) -> Floats:
     """Return Euclidean distances of n vectors to m others by float32 products, (n, m)."""
     squares = [np.einsum("vp,vp->v", vectors, vectors) for vectors in (first, second)]
-    found = squares[0][:, None] + squares[1] - 2 * (first @ second.T)
-    distances: Floats = np.sqrt(np.maximum(found, 0), dtype=np.float64)
+    squared = squares[0][:, None] + squares[1] - 2 * (first @ second.T)
+    distances: Floats = np.sqrt(np.maximum(squared, 0), dtype=np.float64)
     return distances
 
 

@@ -114,7 +114,7 @@ class CausalMeasure:
         """Return (n, V) m of every word after each of n single tokens; -1 for the
         beginning of a text.
         """
-        found = np.empty((len(before), len(self._place)), dtype=np.int64)
+        numbers = np.empty((len(before), len(self._place)), dtype=np.int64)
         pieces = [
             row
             for token in before.tolist()
@@ -123,12 +123,12 @@ class CausalMeasure:
 
         def draw(places: list[int], mass: Ids) -> None:
             for place, row in zip(places, mass, strict=True):
-                found[place // 2] = row
+                numbers[place // 2] = row
                 pieces[place] = []
 
         is_drawn = np.arange(2 * len(before)) % 2 == 1
         self.walk(Course(~is_drawn, is_drawn, lambda place: pieces[place], draw))
-        return found
+        return numbers
 
     def walk(self, course: Course) -> None:
         """Draw the tokens of texts in their order, many texts side by side.

@@ -21,8 +21,8 @@ GROUP = "lexveil.mechanisms"
 @cache
 def entries() -> dict[str, EntryPoint]:
     """Return the entry points by the names of their mechanisms, sorted; none of them is loaded."""
-    found = sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
-    return {entry.name: entry for entry in found}
+    entry_list = sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
+    return {entry.name: entry for entry in entry_list}
 
 
 def load(name: str, base: type[Any]) -> type[Any]:
@@ -66,5 +66,5 @@ def _without_claim(own: type[Any], why: str) -> type[Any]:
         del value
 
     body = {"no_guarantee": property(reason, ignored), "is_proven": property(unproven)}
-    kept = {"__doc__": own.__doc__, "__module__": own.__module__}
-    return type(own.__name__, (own,), body | kept)
+    attributes = {"__doc__": own.__doc__, "__module__": own.__module__}
+    return type(own.__name__, (own,), body | attributes)

@@ -58,9 +58,9 @@ class RankRemap(Mechanism):
     ) -> None:
         from lexveil.embeddings.neighborhoods import Neighborhoods
 
-        given = validated(RankRemapParameters, parameters, named=lambda key: f"rank_remap.{key}")
+        checked = validated(RankRemapParameters, parameters, named=lambda key: f"rank_remap.{key}")
         self.inner = inner
-        self.c = given.c
+        self.c = checked.c
         self.name = inner.name
         self.metric = inner.metric
         self.guarantee = inner.guarantee
@@ -71,7 +71,7 @@ class RankRemap(Mechanism):
         self.vectors = inner.vectors
         self.search = inner.search
         self.searched = inner.searched
-        self.ranks = min(given.ranks, self.size)
+        self.ranks = min(checked.ranks, self.size)
         self.near = Neighborhoods(self.vectors, near)
 
     @property

@@ -63,7 +63,7 @@ def build_mechanism(
         raise ParameterError(
             f"there is no mechanism {name!r}; there are none, {', '.join(MECHANISMS)}"
         )
-    given = parameters or {}
-    mechanism: Mechanism = MECHANISMS[name].build(space, given.get(name, {}))
-    remap = dict(given.get("rank_remap", {}))
+    values = parameters or {}
+    mechanism: Mechanism = MECHANISMS[name].build(space, values.get(name, {}))
+    remap = dict(values.get("rank_remap", {}))
     return mechanism.remapped(space, remap) if remap.pop("enabled", False) else mechanism

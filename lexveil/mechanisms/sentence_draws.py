@@ -90,7 +90,7 @@ class SentenceDraws(TruncatedExponential):
         self.shift = max(0, (4 * EXACT).bit_length() - BUCKETS.bit_length())
 
     def _whole(self, vectors: Vectors) -> _Whole:
-        made = _Whole(np.empty_like(vectors), np.empty(len(vectors), dtype=np.int32))
+        buffers = _Whole(np.empty_like(vectors), np.empty(len(vectors), dtype=np.int32))
         # of a large bank double precision takes more memory than the bank
         for start in range(0, len(vectors), PRODUCT):
             block = slice(start, start + PRODUCT)
@@ -98,9 +98,9 @@ class SentenceDraws(TruncatedExponential):
             squares = np.einsum("np,np->n", whole, whole)
             if squares.max(initial=0) >= EXACT:
                 raise ValueError(f"a vector is longer than {self.radius:g}")
-            made.vectors[block] = whole
-            made.squares[block] = squares
-        return made
+            buffers.vectors[block] = whole
+            buffers.squares[block] = squares
+        return buffers
 
     def replace(self, ids: Ids, epsilon: Floats, noise: Words) -> Ids:
         """Draw for sentences of the bank itself."""

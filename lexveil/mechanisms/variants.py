@@ -34,8 +34,8 @@ def changed_parameters(name: str, parameters: Sequence[str]) -> dict[str, object
     """
     changed: dict[str, object] = {}
     for part in name.split(SEPARATOR)[1:]:
-        named = [parameter for parameter in parameters if part.startswith(parameter)]
-        parameter = max(named, key=len, default=None)
+        matching = [parameter for parameter in parameters if part.startswith(parameter)]
+        parameter = max(matching, key=len, default=None)
         if parameter is None:
             known = ", ".join(parameters) or "none"
             raise ValueError(

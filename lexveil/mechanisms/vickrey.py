@@ -69,11 +69,11 @@ class Vickrey(Madlib):
     Parameters: ClassVar[type[Section]] = VickreyParameters
 
     def __init__(self, vectors: Vectors, **parameters: Any) -> None:
-        given = self.checked(VickreyParameters, parameters)
-        self.t = given.t
-        self.k = given.k
-        self.exclude_input = given.exclude_input
-        self.weights = np.atleast_1d(np.asarray(given.t, dtype=np.float64))
+        checked = self.checked(VickreyParameters, parameters)
+        self.t = checked.t
+        self.k = checked.k
+        self.exclude_input = checked.exclude_input
+        self.weights = np.atleast_1d(np.asarray(checked.t, dtype=np.float64))
         super().__init__(vectors)
         needed = self.k + self.exclude_input
         if len(self.vectors) < needed:

@@ -79,14 +79,14 @@ def _by_source(corpus: Sequence[Path], sources: Sequence[str], split: Path) -> M
     """
     if sources:
         return split_by_source(corpus, sources, split)
-    named: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for number, path in enumerate(corpus, 1):
         stem = (
             re.sub(r"[^a-z0-9_-]+", "-", path.resolve().name.split(".")[0].lower()).strip("-_")
             or "corpus"
         )
-        named[f"{stem}-{number}" if stem in named else stem] = path.resolve()
-    return named
+        files[f"{stem}-{number}" if stem in files else stem] = path.resolve()
+    return files
 
 
 def split_by_source(corpus: Sequence[Path], sources: Sequence[str], split: Path) -> dict[str, Path]:
@@ -158,12 +158,12 @@ class Recipe(Section):
     )
 
 
-def load_recipe(file: Path | None, name: str, given: Mapping[str, str | None]) -> Recipe:
+def load_recipe(file: Path | None, name: str, changes: Mapping[str, str | None]) -> Recipe:
     """Load the recipe in ``file``; without a file, the recipe that ships for ``name``, or the
     default one.
 
     Args:
-        given: values of ``model`` from the command line, which override the file's; None for keys
+        changes: values of ``model`` from the command line, which override the file's; None for keys
             that the command line does not set.
 
     Raises:
@@ -186,7 +186,7 @@ def load_recipe(file: Path | None, name: str, given: Mapping[str, str | None]) -
     model = (
         recipe.model
         | {"name": name}
-        | {key: value for key, value in given.items() if value is not None}
+        | {key: value for key, value in changes.items() if value is not None}
     )
     if "license" not in model:
         raise RequestError(

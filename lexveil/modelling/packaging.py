@@ -76,10 +76,12 @@ def package(
     wanted = params.model
     sources = sources_of(wanted, machine)
     if (base := find_base(params.embeddings)) is not None:
-        named = f"model {base.card.name} {base.card.version}"
+        base_name = f"model {base.card.name} {base.card.version}"
         origin = f"the model that the training began with, sha256 of its card {base.hash}"
         sources.append(
-            CorpusSource(name=named, documents=0, words=0, license=base.card.license, origin=origin)
+            CorpusSource(
+                name=base_name, documents=0, words=0, license=base.card.license, origin=origin
+            )
         )
     n_documents = sum(one.documents for one in sources)
     n_words = sum(one.words for one in sources)
@@ -125,11 +127,11 @@ def sources_of(wanted: ModelParams, machine: MachineParams) -> list[CorpusSource
     with duckdb_session.session(machine) as con:
         con.register("sample", con.read_parquet(str(paths.SAMPLE)))
         con.register("tokens", con.read_parquet(str(require(paths.TOKENS, "sample_corpus"))))
-        found = duckdb_session.run(
+        rows = duckdb_session.run(
             con, "model/sources", first_word=0 if first is None else first
         ).fetchall()
     sources = []
-    for name, n_documents, n_words in found:
+    for name, n_documents, n_words in rows:
         known = wanted.sources.get(name)
         license, origin = (
             (known.license, known.origin) if known else (wanted.license, UNKNOWN_ORIGIN)

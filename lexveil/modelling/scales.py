@@ -211,13 +211,13 @@ def shown(name: str, model: str | None = None) -> ShownScale:
 
 def as_text(scale: ShownScale) -> list[str]:
     """Format the scale as lines for people."""
-    made = (
+    origin = (
         "public"
         if scale.public
         else f"not said to be public ({PUBLIC!r} is missing): refused in a release"
     )
     return [
-        f"{scale.name}: {made}; sha256 {scale.sha256[:12]}",
+        f"{scale.name}: {origin}; sha256 {scale.sha256[:12]}",
         f"{scale.words:,} words of the model {scale.model} are on it, "
         f"{scale.share_of_tokens:.1%} of its corpus",
         f"lower end: {', '.join(scale.lowest)}",

@@ -246,16 +246,18 @@ class LadderAdversary(Adversary):
         Raises:
             ParameterError: if an epsilon lies outside of the ladder.
         """
-        found = Candidates.unknown(len(outputs), min(k, len(self.vectors)))
+        candidates = Candidates.unknown(len(outputs), min(k, len(self.vectors)))
         interpolation = self.ladder.weights(epsilon)
         for block in by_output(outputs):
-            self._decode(self.vectors[block.outputs] @ self.vectors.T, block, interpolation, found)
-        return found
+            self._decode(
+                self.vectors[block.outputs] @ self.vectors.T, block, interpolation, candidates
+            )
+        return candidates
 
     @abstractmethod
     def _decode(
-        self, products: Vectors, block: Block, interpolation: Interpolation, found: Candidates
+        self, products: Vectors, block: Block, interpolation: Interpolation, candidates: Candidates
     ) -> None:
-        """Write the candidates of the tokens of a block to ``found``, given the inner products (m,
-        V) of its outputs with all words.
+        """Write the candidates of the tokens of a block to ``candidates``, given the inner products
+        (m, V) of its outputs with all words.
         """

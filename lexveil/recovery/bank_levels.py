@@ -70,24 +70,24 @@ class Calibration:
         if len(self.texts) < CANDIDATES:
             return []
         search = self.search(PER_TEXT, TemParameters().beta)
-        found = []
-        for level, named in LEVELS.items():
+        levels = []
+        for level, shares in LEVELS.items():
             try:
-                found.append(found_level(search, level, named))
+                levels.append(found_level(search, level, shares))
             except RequestError as error:
                 LOG.warning(f"level {level}: {error}")
-        return found
+        return levels
 
 
-def found_level(search: LevelSearch, name: str, named: Shares) -> BankLevel:
+def found_level(search: LevelSearch, name: str, limits: Shares) -> BankLevel:
     """Return the epsilon of a level: sources may be found again as often as content words are
     named.
 
     Raises:
         RequestError: if no epsilon keeps to it.
     """
-    epsilon, found = search.largest(named.content, named)
-    shares = {key: round(share, 4) for key, share in found._asdict().items()}
+    epsilon, reached = search.largest(limits.content, limits)
+    shares = {key: round(share, 4) for key, share in reached._asdict().items()}
     return BankLevel(level=name, epsilon=epsilon, **shares)
 
 
@@ -129,8 +129,8 @@ def _worked_out(bank: SentenceBank, model: Model, per_text: int, name: LevelName
     key = "\n".join([version(), bank.sha256, str(per_text), repr(beta), name, *purposes])
     digest = hashlib.sha256(key.encode()).hexdigest()
     file: Path = model.project.recovery / f"sentences-{digest[:32]}.json"
-    if kept := read_object(file):
-        return BankLevel.model_validate(kept)
+    if stored := read_object(file):
+        return BankLevel.model_validate(stored)
     LOG.info(
         f"working out, once, the epsilon of the level {name} for {per_text} sentences by "
         f"{model.name}: it takes up to some minutes, and is kept"

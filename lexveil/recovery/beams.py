@@ -135,7 +135,7 @@ class BeamAdversary(ContextualAdversary):
         start = 0
         n_words = 0
         begins = is_new(tokens.text_of).tolist()
-        for at, (output, kept) in enumerate(
+        for at, (output, words) in enumerate(
             zip(tokens.outputs.tolist(), tokens.certain, strict=True)
         ):
             if begins[at] or at - start == POSITIONS:
@@ -149,7 +149,7 @@ class BeamAdversary(ContextualAdversary):
                 part.kept.append(run)
                 run = []
                 n_words = n_words + 1
-            elif kept is not None:
+            elif words is not None:
                 run += next(pieces)
         if part.words:
             yield part

@@ -185,15 +185,15 @@ class ContextualAdversary:
         """Return the guesses by the word, by context and without the output, and the knowledge by
         context.
         """
-        found = self.adversary.in_texts(tokens, LOOKED_AT)
-        chains = self._decode(tokens, *self._suiting(found, *self._neighbours(tokens)))
+        candidates = self.adversary.in_texts(tokens, LOOKED_AT)
+        chains = self._decode(tokens, *self._suiting(candidates, *self._neighbours(tokens)))
         if self.with_output_only:
-            return [found.ids[:, 0], chains.best(), np.empty(0, dtype=np.int64)], chains
+            return [candidates.ids[:, 0], chains.best(), np.empty(0, dtype=np.int64)], chains
         likely = self._without_output(tokens)
         blind = self._decode(tokens, likely, np.ones(likely.shape))
-        return [found.ids[:, 0], chains.best(), blind.best()], chains
+        return [candidates.ids[:, 0], chains.best(), blind.best()], chains
 
-    def _suiting(self, found: Candidates, left: Ids, right: Ids) -> tuple[Ids, Floats]:
+    def _suiting(self, candidates: Candidates, left: Ids, right: Ids) -> tuple[Ids, Floats]:
         """Select from the candidates of p outputs the CANDIDATES most probable ones between certain
         neighbours; the first stays.
 
@@ -201,12 +201,12 @@ class ContextualAdversary:
             (p, k) words, and Pr[M(w)=y], scaled so that the largest of each position is 1; 0 for
                 empty places and for candidates that are left out.
         """
-        near = (found.ids >= 0) & (found.log_joint > found.log_joint[:, :1] - LIKELY)
-        log_p = np.where(near, found.log_joint - np.log(self.prior[found.ids]), -np.inf)
+        near = (candidates.ids >= 0) & (candidates.log_joint > candidates.log_joint[:, :1] - LIKELY)
+        log_p = np.where(near, candidates.log_joint - np.log(self.prior[candidates.ids]), -np.inf)
         likelihood: Floats = np.exp(log_p - log_p.max(axis=1, keepdims=True))
         # candidates are sorted by probability, so those that are left out come last
         width = int(near.sum(axis=1).max(initial=1))
-        ids = found.ids[:, :width]
+        ids = candidates.ids[:, :width]
         likelihood = likelihood[:, :width]
         if width > CANDIDATES:
             scores = (
@@ -270,11 +270,11 @@ class ContextualAdversary:
         here = np.flatnonzero(drawn | certain)
         is_drawn = drawn[here]
         n_candidates = np.ones(len(here), dtype=np.int64)
-        kept = likelihood > 0
-        n_candidates[is_drawn] = kept.sum(axis=1)
+        is_possible = likelihood > 0
+        n_candidates[is_drawn] = is_possible.sum(axis=1)
         offsets = np.concatenate([[0], np.cumsum(n_candidates)])
         of_drawn = np.repeat(is_drawn, n_candidates)
-        word = ids[kept]
+        word = ids[is_possible]
         fixed = here[~is_drawn]
 
         def spread(candidates: A, others: A) -> A:
@@ -289,12 +289,12 @@ class ContextualAdversary:
             spread(self.last[word], tokens.last[fixed]),
             spread(self.inner[word], np.ones(len(fixed))),
             spread(self.prior[word], self.bigrams.single[tokens.first[fixed]]),
-            spread(likelihood[kept], np.ones(len(fixed))),
+            spread(likelihood[is_possible], np.ones(len(fixed))),
         )
         known = marginals(chains, before, offsets, candidates, self.weight, self.bigrams)
         posterior = np.full(ids.shape, -1.0)
         follows = np.zeros(ids.shape)
-        posterior[kept], follows[kept] = (of[of_drawn] for of in known)
+        posterior[is_possible], follows[is_possible] = (of[of_drawn] for of in known)
         return Chains(ids, likelihood, posterior, follows)
 
     def _chains(self, tokens: Symbols, here: Ids) -> tuple[Ids, Ids]:

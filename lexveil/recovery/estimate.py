@@ -142,11 +142,11 @@ class EstimatedAdversary(LadderAdversary):
         return log_likelihood
 
     def _decode(
-        self, products: Vectors, block: Block, interpolation: Interpolation, found: Candidates
+        self, products: Vectors, block: Block, interpolation: Interpolation, candidates: Candidates
     ) -> None:
         from lexveil.recovery.kernels.estimate import decode
 
-        decode(self._channel, products, block, interpolation, found)
+        decode(self._channel, products, block, interpolation, candidates)
 
     def _simulate(
         self, mechanism: Mechanism, level: int, epsilon: float
@@ -173,8 +173,12 @@ class EstimatedAdversary(LadderAdversary):
         spread = self._log_spread(outputs)
         left = np.concatenate([words, np.tile(words, PRODUCTS)])
         right = np.concatenate([outputs, *(rng.permutation(outputs) for _ in range(PRODUCTS))])
-        kept = left != right
-        left, right, is_pair = left[kept], right[kept], np.arange(len(left))[kept] < len(words)
+        differ = left != right
+        left, right, is_pair = (
+            left[differ],
+            right[differ],
+            np.arange(len(left))[differ] < len(words),
+        )
         distances = np.maximum(pair_distances(self.vectors, left, right), TINY)
         self._closest = min(self._closest, float(distances.min(initial=np.inf)))
         self._farthest = max(self._farthest, float(distances.max(initial=0.0)))

@@ -67,12 +67,12 @@ class DisclosedTexts:
             dtype=np.uint64,
         )
         is_kept = action == Action.KEPT.value
-        kept = np.zeros(len(action), dtype=np.uint64)
-        kept[is_kept] = forms[encoded.word[encoded.first_word[is_kept]]]
+        hashes = np.zeros(len(action), dtype=np.uint64)
+        hashes[is_kept] = forms[encoded.word[encoded.first_word[is_kept]]]
         starts = encoded.offsets()
         keys = [
             blake2b(
-                action[start:stop].tobytes() + kept[start:stop].tobytes(), digest_size=DIGEST
+                action[start:stop].tobytes() + hashes[start:stop].tobytes(), digest_size=DIGEST
             ).digest()
             for start, stop in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
         ]

@@ -52,15 +52,15 @@ class ListsAdversary(Adversary):
 
         check_epsilon(epsilon)
         lists = self.mechanism
-        found = Candidates.unknown(len(outputs), min(k, lists.size))
+        candidates = Candidates.unknown(len(outputs), min(k, lists.size))
         rates = epsilon
         limit = np.inf
         if isinstance(lists, DiffractorTem):
             # ε·γ/2
             rates = epsilon / 2
             limit = float(truncation(np.array([2.0]), lists.beta, lists.size)[0])
-        decode(lists.orders, lists.places, self._log_prior, limit, outputs, rates, *found)
-        return found
+        decode(lists.orders, lists.places, self._log_prior, limit, outputs, rates, *candidates)
+        return candidates
 
     def log_likelihood(
         self,

@@ -75,6 +75,10 @@ def _share(right: Flags) -> dict[str, float | None]:
     """Return the share of right answers with its interval, as JSON values; the share is None if
     there are no words.
     """
-    found = Share.of(int(np.count_nonzero(right)), len(right))
-    share = round(found.share, DECIMALS) if found.n else None
-    return {"share": share, "low": round(found.low, DECIMALS), "high": round(found.high, DECIMALS)}
+    of_right = Share.of(int(np.count_nonzero(right)), len(right))
+    share = round(of_right.share, DECIMALS) if of_right.n else None
+    return {
+        "share": share,
+        "low": round(of_right.low, DECIMALS),
+        "high": round(of_right.high, DECIMALS),
+    }

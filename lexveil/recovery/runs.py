@@ -135,7 +135,7 @@ def align(
     )
 
 
-def listed_words(named: str | None, tokens: list[str]) -> Flags | None:
+def listed_words(file: str | None, tokens: list[str]) -> Flags | None:
     """Return whether each token is a word of the user's list FILE@HASH, or a collocation with one;
     None without a list.
 
@@ -143,9 +143,9 @@ def listed_words(named: str | None, tokens: list[str]) -> Flags | None:
         ParameterError: if the file is missing, has another content, is no text in UTF-8, or holds
             no word.
     """
-    if named is None:
+    if file is None:
         return None
-    words = load_words(named, "params.yaml: evaluation.sensitive")
+    words = load_words(file, "params.yaml: evaluation.sensitive")
     return np.fromiter(
         (is_listed(token, words) for token in tokens), dtype=np.bool_, count=len(tokens)
     )

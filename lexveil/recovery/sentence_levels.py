@@ -108,8 +108,8 @@ def found_at(
     places = np.array([channel.place[row] for row in rows.tolist()]).reshape(n, per_text)
     of_outputs = channel.log_p.T[places].sum(axis=1)
     hits = [first_chance(scores, source) for source, scores in enumerate(of_outputs)]
-    named = named_by(sources, of_outputs)
-    return Found(float(np.mean(hits)), *named)
+    named_words = named_by(sources, of_outputs)
+    return Found(float(np.mean(hits)), *named_words)
 
 
 def named_by(sources: PublicSources, log_likelihood: Floats) -> Shares:
@@ -161,18 +161,18 @@ class LevelSearch:
             )
         return self._measured[step]
 
-    def holds(self, step: int, linkage: float, named: Shares) -> bool:
+    def holds(self, step: int, linkage: float, shares: Shares) -> bool:
         """Whether no more is found out than is allowed; less than is named without any output is no
         target.
         """
-        found = self.at(step)
+        reached = self.at(step)
         return (
-            found.linkage <= linkage
-            and found.content <= max(named.content, NEARLY * self.blind.content)
-            and found.rare <= max(named.rare, NEARLY * self.blind.rare)
+            reached.linkage <= linkage
+            and reached.content <= max(shares.content, NEARLY * self.blind.content)
+            and reached.rare <= max(shares.rare, NEARLY * self.blind.rare)
         )
 
-    def largest(self, linkage: float, named: Shares) -> tuple[float, Found]:
+    def largest(self, linkage: float, shares: Shares) -> tuple[float, Found]:
         """Return the largest epsilon that is tried, and what is found out there, of those at which,
         and below which, no more is found out than is allowed; not beyond the peak.
 
@@ -180,9 +180,9 @@ class LevelSearch:
             RequestError: if more is found out at every epsilon.
         """
         step = START
-        while step > LEAST_NUMBER and not self.holds(step, linkage, named):
+        while step > LEAST_NUMBER and not self.holds(step, linkage, shares):
             step -= STRIDE
-        if not self.holds(step, linkage, named):
+        if not self.holds(step, linkage, shares):
             raise RequestError(
                 f"at the smallest epsilon that is tried, {epsilon_of(LEAST_NUMBER):g}, a reader "
                 f"finds {self.at(LEAST_NUMBER).linkage:.1%} of the sources among "
@@ -191,8 +191,8 @@ class LevelSearch:
         peak = step
         while step < MOST and not self._is_past(peak, step):
             step += STRIDE
-            if not self.holds(step, linkage, named):
-                peak = self._last(step - STRIDE, step, linkage, named)
+            if not self.holds(step, linkage, shares):
+                peak = self._last(step - STRIDE, step, linkage, shares)
                 break
             peak = max(peak, step, key=lambda tried: self.at(tried).linkage)
         return epsilon_of(peak), self.at(peak)
@@ -202,11 +202,11 @@ class LevelSearch:
         most = self.at(peak).linkage
         return most > NOISE and self.at(step).linkage < most / 2
 
-    def _last(self, low: int, high: int, linkage: float, named: Shares) -> int:
+    def _last(self, low: int, high: int, linkage: float, shares: Shares) -> int:
         """Return the last step that keeps to a level, between one that does and one that fails."""
         while high - low > 1:
             middle = (low + high) // 2
-            if self.holds(middle, linkage, named):
+            if self.holds(middle, linkage, shares):
                 low = middle
             else:
                 high = middle

@@ -78,14 +78,14 @@ def datasets(clean: pa.Table, run: Path, params: Params) -> Iterator[tuple[str, 
         is_measured = pc.is_in(texts.column("doc_id"), ids).to_numpy(zero_copy_only=False)
         others = np.flatnonzero(~is_measured)
         measured = np.flatnonzero(is_measured)
-        kept = np.sort(np.concatenate([measured, others[: max(SIZES[-1] - len(measured), 0)]]))
+        numbers = np.sort(np.concatenate([measured, others[: max(SIZES[-1] - len(measured), 0)]]))
         written = texts_of(rewritten).column("text").take(pa.array(measured)).to_pylist()
         rows = drawn_rows.column("word_id").to_numpy().reshape(len(texts), PER_TEXT)
         yield (
             dataset,
             Sentences(
-                candidates=texts.column("text").take(pa.array(kept)).to_pylist(),
-                sources=np.searchsorted(kept, measured),
+                candidates=texts.column("text").take(pa.array(numbers)).to_pylist(),
+                sources=np.searchsorted(numbers, measured),
                 outputs=written,
                 rows=rows[measured],
             ),
@@ -102,7 +102,7 @@ def linkage_of_texts(texts: Sentences, scores: Floats) -> dict[str, dict[str, fl
     n_candidates = len(texts.candidates)
     lengths = np.array([len(text.split()) for text in texts.candidates])
     naive = naive_similarities(texts.outputs, texts.candidates)
-    found = {}
+    linkage = {}
     for size in [*(size for size in SIZES if size < n_candidates), n_candidates]:
         likelihood = np.zeros(len(texts.sources))
         by_words = np.zeros((len(naive), len(texts.sources)))
@@ -117,8 +117,8 @@ def linkage_of_texts(texts: Sentences, scores: Floats) -> dict[str, dict[str, fl
             "naive": float(by_words.mean(axis=1).max()),
             "likelihood": float(likelihood.mean()),
         }
-        found[str(size)] = {name: round(share, DECIMALS) for name, share in shares.items()}
-    return found
+        linkage[str(size)] = {name: round(share, DECIMALS) for name, share in shares.items()}
+    return linkage
 
 
 def measured(texts: Sentences, bank: SentenceBank, model: Model, epsilon: float) -> dict[str, Any]:
@@ -131,13 +131,13 @@ def measured(texts: Sentences, bank: SentenceBank, model: Model, epsilon: float)
     scores = channel.log_p.T[places.reshape(texts.rows.shape)].sum(axis=1)
     own = units_of([texts.candidates[source] for source in texts.sources.tolist()], model)
     sources = Calibration(model, bank.space, bank.vectors, own).sources()
-    named = named_by(sources, scores[:, texts.sources])
+    named_words = named_by(sources, scores[:, texts.sources])
     blind = named_by(sources, np.zeros((len(sources), len(sources))))
     return {
         "linkage": linkage_of_texts(texts, scores),
         "named": {
-            "content": round(named.content, DECIMALS),
-            "rare": round(named.rare, DECIMALS),
+            "content": round(named_words.content, DECIMALS),
+            "rare": round(named_words.rare, DECIMALS),
             "content_without_output": round(blind.content, DECIMALS),
             "n_texts": len(texts.sources),
         },

@@ -139,11 +139,11 @@ class Expected:
         """Return the recovery of a sample by the strongest of one or two adversaries, which is
         chosen for each band.
         """
-        named = [by_band(guess == sample.ids, sample.bands) for guess in guesses]
+        named_words = [by_band(guess == sample.ids, sample.bands) for guess in guesses]
         return cls(
             epsilon,
             {
-                band: max((shares[band] for shares in named), key=attrgetter("share"))
+                band: max((shares[band] for shares in named_words), key=attrgetter("share"))
                 for band in BANDS
             },
             by_band(outputs == sample.ids, sample.bands),

@@ -109,8 +109,8 @@ class StoredCurve(Curve):
         self.public_key = _key(model, self._prepared, strategy, policy)
         key = hashlib.sha256(f"{self.public_key} {code_hash()}".encode()).hexdigest()
         self.file = model.project.recovery / f"{key}.json"
-        kept = _load(self.file, key, self.public_key)
-        self._kept = kept or _Kept(key, without_output(self.words.prior, self.words.bands))
+        stored = _load(self.file, key, self.public_key)
+        self._kept = stored or _Kept(key, without_output(self.words.prior, self.words.bands))
         super().__init__(self._computed, self._kept.blind, self._kept.points)
 
     def _require_computing(self) -> None:
@@ -227,8 +227,8 @@ def _load(file: Path, key: str, public: str) -> _Kept | None:
     which is then written anew.
     """
     with contextlib.suppress(OSError, ValidationError):
-        kept = _adapter().validate_json(file.read_bytes())
-        if kept.of == key:
-            return kept
+        stored = _adapter().validate_json(file.read_bytes())
+        if stored.of == key:
+            return stored
     shipped = json.loads(SHIPPED.read_bytes())
     return _adapter().validate_python(shipped[public] | {"of": key}) if public in shipped else None

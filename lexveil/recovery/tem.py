@@ -82,11 +82,11 @@ class TemAdversary(LadderAdversary):
         return log_likelihood
 
     def _decode(
-        self, products: Vectors, block: Block, interpolation: Interpolation, found: Candidates
+        self, products: Vectors, block: Block, interpolation: Interpolation, candidates: Candidates
     ) -> None:
         from lexveil.recovery.kernels.tem import decode
 
-        decode(self._channel, products, block, interpolation, found)
+        decode(self._channel, products, block, interpolation, candidates)
 
 
 def log_normalizers(mechanism: Tem, epsilon: Floats) -> Floats:

@@ -69,13 +69,14 @@ class TemContextAdversary(TemAdversary):
         self, outputs: Ids, epsilon: Floats, k: int, before: Ids | None = None
     ) -> Candidates:
         """Return the k most probable words behind each of n outputs, as in ``Adversary``."""
-        found = super().candidates(outputs, epsilon, max(k, RESCORED))
+        candidates = super().candidates(outputs, epsilon, max(k, RESCORED))
         if before is None:
             before = np.full(len(outputs), -1, dtype=np.int64)
-        joint = found.log_joint - self._log_ratio(found.ids, epsilon, before)
+        joint = candidates.log_joint - self._log_ratio(candidates.ids, epsilon, before)
         order = np.argsort(-joint, axis=1, kind="stable")[:, :k]
         return Candidates(
-            np.take_along_axis(found.ids, order, axis=1), np.take_along_axis(joint, order, axis=1)
+            np.take_along_axis(candidates.ids, order, axis=1),
+            np.take_along_axis(joint, order, axis=1),
         )
 
     def log_likelihood(
@@ -183,8 +184,8 @@ class CausalContextAdversary(TemContextAdversary):
         assert isinstance(measure, CausalMeasure)
         epsilon = tokens.epsilon[is_drawn]
         number = np.cumsum(is_drawn) - 1
-        found = self.candidates(tokens.outputs[is_drawn], epsilon, k)
-        joint = found.log_joint + self._without_context(found.ids, epsilon)
+        candidates = self.candidates(tokens.outputs[is_drawn], epsilon, k)
+        joint = candidates.log_joint + self._without_context(candidates.ids, epsilon)
         of_kept = iter(
             measure.model.pieces([[word] for word in tokens.certain if word is not None])
         )
@@ -198,7 +199,7 @@ class CausalContextAdversary(TemContextAdversary):
         def draw(places: list[int], masses: Ids) -> None:
             is_known[places] = True
             for one, mass in zip(number[places].tolist(), masses, strict=True):
-                joint[one] -= self._log_normalizer(found.ids[one], epsilon[one], mass)
+                joint[one] -= self._log_normalizer(candidates.ids[one], epsilon[one], mass)
 
         course = Course(
             is_new(tokens.text_of), is_drawn, lambda at: read[at] if is_known[at] else None, draw
@@ -206,7 +207,8 @@ class CausalContextAdversary(TemContextAdversary):
         measure.walk(course)
         order = np.argsort(-joint, axis=1, kind="stable")
         return Candidates(
-            np.take_along_axis(found.ids, order, axis=1), np.take_along_axis(joint, order, axis=1)
+            np.take_along_axis(candidates.ids, order, axis=1),
+            np.take_along_axis(joint, order, axis=1),
         )
 
     def _log_normalizer(self, words: Ids, epsilon: float, mass: Ids) -> Floats:

@@ -148,11 +148,11 @@ class Scale:
         if not self.axis.is_log or len(ticks) < 3:
             return ticks
         first, *others, last = ticks
-        kept = [first]
+        shown_ticks = [first]
         for tick in others:
-            if min(abs(tick.place - kept[-1].place), abs(tick.place - last.place)) >= LABEL:
-                kept.append(tick)
-        return [*kept, last]
+            if min(abs(tick.place - shown_ticks[-1].place), abs(tick.place - last.place)) >= LABEL:
+                shown_ticks.append(tick)
+        return [*shown_ticks, last]
 
     def _values(self) -> Sequence[float]:
         if not self.axis.is_log:

@@ -244,8 +244,8 @@ class ReportData:
         """Base model from which training started, as the metrics of the embeddings name it; None if
         training started from nothing.
         """
-        named = [space.get("training", {}).get("base") for space in self.spaces.values()]
-        return next(filter(None, named), None)
+        names = [space.get("training", {}).get("base") for space in self.spaces.values()]
+        return next(filter(None, names), None)
 
     @cached_property
     def nearest(self) -> dict[str, float]:
@@ -303,6 +303,6 @@ class ReportData:
 
 def _rows(con: duckdb.DuckDBPyConnection, name: str, **parameters: object) -> list[Record]:
     """Run sql/report/NAME.sql and return each row as a dict by column."""
-    found = duckdb_session.run(con, f"report/{name}", **parameters)
-    columns = [column[0] for column in found.description]
-    return [dict(zip(columns, row, strict=True)) for row in found.fetchall()]
+    table = duckdb_session.run(con, f"report/{name}", **parameters)
+    columns = [column[0] for column in table.description]
+    return [dict(zip(columns, row, strict=True)) for row in table.fetchall()]

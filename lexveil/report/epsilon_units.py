@@ -32,8 +32,8 @@ def in_words(mechanisms: Sequence[str]) -> str:
     units = list(dict.fromkeys(unit(name) for name in mechanisms))
     if len(units) == 1:
         return f"ε is in {units[0]}."
-    named = [
+    names = [
         f"{shared} for {formatting.listed([name for name in mechanisms if unit(name) == shared])}"
         for shared in units
     ]
-    return f"ε is in {'; '.join(named)}."
+    return f"ε is in {'; '.join(names)}."

@@ -62,13 +62,13 @@ def rungs(
         of: means of this data set.
         names: names of the scores to take.
     """
-    found: dict[tuple[str, str], list[Rung]] = {run.key[:2]: [] for run in runs}
+    by_mechanism: dict[tuple[str, str], list[Rung]] = {run.key[:2]: [] for run in runs}
     for run in sorted(runs, key=lambda run: run.key[2]):
         share = run.share(CONTENT, dataset=dataset)
         scores = _scores(of, run.key, names)
         if share is not None and scores and run.key[2].share is None:
-            found[run.key[:2]].append(Rung(run.key, share, scores))
-    return {which: own for which, own in found.items() if own}
+            by_mechanism[run.key[:2]].append(Rung(run.key, share, scores))
+    return {which: own for which, own in by_mechanism.items() if own}
 
 
 def at_level(own: Sequence[Rung], level: float) -> AtLevel:
@@ -115,7 +115,7 @@ def made_at_levels(
         names: names of the scores to take.
         band: band of words to which the levels refer.
     """
-    found = []
+    runs_at_levels = []
     for run in runs:
         mechanism, strategy, level = run.key
         scores = {name: interval(value) for name, value in _scores(of, run.key, names).items()}
@@ -123,10 +123,10 @@ def made_at_levels(
             by_word, recovered = (
                 run.share(band, which, dataset) for which in ("by_word", "recovered")
             )
-            found.append(
+            runs_at_levels.append(
                 AtLevel(mechanism, strategy, level.share, level.epsilon, scores, by_word, recovered)
             )
-    return found
+    return runs_at_levels
 
 
 def interval(value: MeanSd) -> Interval:

@@ -443,19 +443,19 @@ def _table(weighed: Mapping[str, Any]) -> list[str]:
     """Return a text table of the runs that fit, or that miss the limits by least, with their
     scores, followed by the clean texts and the majority baseline.
     """
-    kept = {
+    verdicts = {
         run: "surely" if run in weighed["sure"] else "by its mean" for run in weighed["fitting"]
     }
     nearest = [weighed["nearest"]] if weighed["nearest"] else []
-    kept = kept or dict.fromkeys([*nearest, *weighed["extremes"].values()], "no")
+    verdicts = verdicts or dict.fromkeys([*nearest, *weighed["extremes"].values()], "no")
     rows = {row["run"]: row for row in weighed["runs"]} | {"clean texts": weighed["clean"]}
     cells = [["run", "utility", "attack", "keeps the limits"]]
-    for name in [*kept, *(["clean texts"] if weighed["clean"] else [])]:
+    for name in [*verdicts, *(["clean texts"] if weighed["clean"] else [])]:
         cells.append(
             [
                 name,
                 *(_written(rows[name][score]) for score in ("utility", "attack")),
-                kept.get(name, ""),
+                verdicts.get(name, ""),
             ]
         )
     cells.append(

@@ -98,10 +98,10 @@ class RunRecovery:
             whole = Share.of(round(sum(n * part for n, part in known)), sum(n for n, _ in known))
             return Interval(whole.share, whole.low, whole.high) if whole.n else None
         entry = self._entry(band, dataset)
-        found = entry.get(which)
-        if not found or not entry["n"] or found["share"] is None:
+        entry_share = entry.get(which)
+        if not entry_share or not entry["n"] or entry_share["share"] is None:
             return None
-        return Interval(found["share"], found["low"], found["high"])
+        return Interval(entry_share["share"], entry_share["low"], entry_share["high"])
 
     def _entry(self, band: str, dataset: str | None) -> Mapping[str, Any]:
         entries = (

@@ -82,7 +82,9 @@ def load_samples(params: Params, keys: Sequence[Key], machine: MachineParams) ->
             con, "documents", require(paths.private(*CLEAN) / "documents.parquet", "baseline")
         )
         hashes = dict(duckdb_session.run(con, "report/document_hashes").fetchall())
-        embedded = [dataset for dataset, found in hashes.items() if EMBEDDED.get(dataset) == found]
+        embedded = [
+            dataset for dataset, digest in hashes.items() if EMBEDDED.get(dataset) == digest
+        ]
         shown, n = (embedded, N_EMBEDDED) if n is None else (list(hashes), n)
         duckdb_session.create(
             con, "samples", "report/samples", datasets=shown, n=n, seed=params.seed

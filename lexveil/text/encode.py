@@ -124,7 +124,7 @@ class Lexicon:
 def _known(collocations: Collocations, tokens: Iterable[str]) -> Collocations:
     """Keep the collocations that are tokens of the vocabulary."""
     number = collocations.word_ids
-    kept = list[tuple[list[Ids], Floats]]()
+    parts = list[tuple[list[Ids], Floats]]()
     split = [words for token in tokens if len(words := token.split("_")) > 1]
     for size in (2, 3):
         of_size = [
@@ -133,8 +133,8 @@ def _known(collocations: Collocations, tokens: Iterable[str]) -> Collocations:
         ids = np.array(of_size, dtype=np.int64).reshape(-1, size)
         # each collocation is a sentence of its own
         pmi = collocations.scores(ids.ravel(), np.arange(0, ids.size + 1, size))[size - 2][::size]
-        kept.append((list(ids[pmi > -np.inf].T), pmi[pmi > -np.inf]))
-    return Collocations.for_ids(*kept[0], *kept[1], number)
+        parts.append((list(ids[pmi > -np.inf].T), pmi[pmi > -np.inf]))
+    return Collocations.for_ids(*parts[0], *parts[1], number)
 
 
 @dataclass(frozen=True, repr=False)

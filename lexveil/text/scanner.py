@@ -297,13 +297,13 @@ def _mail_end(
     last = run(data, stop + 1, end, classes, characters.DOMAIN)
     if last == stop + 1:
         return at
-    found = at
+    last_end = at
     while last < end and data[last] == 46:
         stop = run(data, last + 1, end, classes, characters.DOMAIN)
         if stop == last + 1:
             break
-        last = found = stop
-    return found
+        last = last_end = stop
+    return last_end
 
 
 @uncounted
@@ -313,14 +313,14 @@ def _number_end(
     """Return the end of the number with separators between its digits that starts at ``at``; ``at``
     if there is no separator.
     """
-    found = at
+    last_end = at
     stop = run(data, at, end, classes, characters.DIGIT)
     while stop < end and (data[stop] == 46 or data[stop] == 44 or data[stop] == 58):  # . , :
         last = run(data, stop + 1, end, classes, characters.DIGIT)
         if last == stop + 1:
             break
-        stop = found = last
-    return found
+        stop = last_end = last
+    return last_end
 
 
 @uncounted

@@ -149,9 +149,9 @@ class _Tile:
             first = [self.load(begin, v * size, self.sums) for v in range(VECTORS)]
             sums = {(q, v): variable(b, first[v]) for q, v in pairs}
             with cgutils.for_range(b, depth) as step:
-                done = b.add(b.mul(chunk.index, depth), step.index)
-                word_at = after(words, done, VECTORS * size)
-                query_at = after(queries, done, QUERIES * BYTES)
+                row = b.add(b.mul(chunk.index, depth), step.index)
+                word_at = after(words, row, VECTORS * size)
+                query_at = after(queries, row, QUERIES * BYTES)
                 some = [self.load(word_at, v * size, self.bytes) for v in range(VECTORS)]
                 for q in range(QUERIES):
                     four = b.bitcast(
@@ -209,8 +209,8 @@ def _products(_context: Any, kind: Any, addresses: Any, chunks: Any, depth: Any)
         return None
     chosen = KINDS[kind.literal_value]
 
-    def codegen(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
-        _, packed, chunks, depth = given
+    def codegen(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        _, packed, chunks, depth = arguments
         words, start, queries, *others = cgutils.unpack_tuple(builder, packed)  # type: ignore[no-untyped-call]
         tile = _Tile(builder, chosen)
         return tile.score(tile.multiply(words, start, queries, chunks, depth), others)

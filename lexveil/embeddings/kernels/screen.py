@@ -242,7 +242,7 @@ def screen_by(kind: int) -> Callable[..., None]:
 
     @kernel(nogil=True)
     def screen(
-        words: PackedWords, queries: PackedQueries, found: CandidateLists, n_words: int
+        words: PackedWords, queries: PackedQueries, lists: CandidateLists, n_words: int
     ) -> None:  # pragma: no cover - compiled
         """Find the words that may be among the k nearest of each query, and upper bounds of their
         scores.
@@ -251,10 +251,10 @@ def screen_by(kind: int) -> Callable[..., None]:
         factors = queries.factors
         lengths = queries.lengths
         slacks = queries.slacks
-        lows = found.lows
-        places = found.places
-        highs = found.highs
-        counts = found.counts
+        lows = lists.lows
+        places = lists.places
+        highs = lists.highs
+        counts = lists.counts
         n_query_tiles = len(factors)
         width = n_vectors * lanes
         out = np.empty((QUERIES, width), dtype=np.float32)
@@ -365,7 +365,7 @@ def decide(
     order: Rows,
     queries: Floats,
     packed: PackedQueries,
-    found: CandidateLists,
+    lists: CandidateLists,
     ids: Rows,
     squares: Floats,
 ) -> None:  # pragma: no cover - compiled
@@ -376,14 +376,14 @@ def decide(
     for query in range(len(queries)):
         length = packed.lengths[query]
         slack = packed.slacks[query]
-        highs = found.highs[query]
-        wanted = found.lows[query, k - 1] - slack
-        count = found.counts[query]
+        highs = lists.highs[query]
+        wanted = lists.lows[query, k - 1] - slack
+        count = lists.counts[query]
         for _ in range(count):
             best = highs[:count].argmax()
             if highs[best] < wanted:
                 break
             highs[best] = -np.inf
-            row = order[found.places[query, best]]
+            row = order[lists.places[query, best]]
             insert(row, squared_distance(vectors, row, queries, query), ids[query], squares[query])
             wanted = max(wanted, (length * length - squares[query, k - 1]) / 2 - slack)

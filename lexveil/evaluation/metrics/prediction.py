@@ -196,13 +196,13 @@ def problem_of(
     counts = Counter(
         str(classes[row]) for row in rows if splits[row] == TRAIN and classes[row] is not None
     )
-    kept = set(sorted(counts, key=lambda name: (-counts[name], name))[:max_classes])
-    usable = [row for row in rows if classes[row] in kept]
+    largest_classes = set(sorted(counts, key=lambda name: (-counts[name], name))[:max_classes])
+    usable = [row for row in rows if classes[row] in largest_classes]
     train = [row for row in usable if splits[row] == TRAIN]
     held_out = next((name for name in HELD_OUT if any(splits[row] == name for row in usable)), None)
     if not train:
         return LeftOut(f"no document with a value in column {target} is in split {TRAIN}")
-    if len(kept) < 2:
+    if len(largest_classes) < 2:
         return LeftOut(f"all documents of split {TRAIN} have the same value in column {target}")
     if held_out is None:
         return LeftOut(

@@ -38,7 +38,7 @@ def cosines(
             without any known word; and the number of privatized texts without any, those of such
             originals included.
     """
-    found = np.empty(len(original))
+    similarities = np.empty(len(original))
     unknown = np.zeros(2, dtype=np.int64)
     for start in range(0, len(original), TEXTS_AT_A_TIME):
         block = slice(start, start + TEXTS_AT_A_TIME)
@@ -47,8 +47,8 @@ def cosines(
         unknown += (lengths == 0).sum(axis=1)
         product = lengths[0] * lengths[1]
         cosine = np.einsum("np,np->n", *pair) / np.where(product > 0, product, np.nan)
-        found[block] = np.clip(cosine, -1.0, 1.0)
-    return found, int(unknown[0]), int(unknown[1])
+        similarities[block] = np.clip(cosine, -1.0, 1.0)
+    return similarities, int(unknown[0]), int(unknown[1])
 
 
 def similarity_entry(cosine: Floats, n_original_unknown: int, n_private_unknown: int) -> Entry:

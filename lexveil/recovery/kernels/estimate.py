@@ -21,7 +21,7 @@ def decode(
     products: Vectors,
     block: Block,
     interpolation: Interpolation,
-    found: Candidates,
+    candidates: Candidates,
 ) -> None:  # pragma: no cover - compiled
     """Find the k most probable words behind the outputs of a block; values at the rungs are
     interpolated for each token.
@@ -30,7 +30,7 @@ def decode(
 
     Args:
         products: (m, V) inner products of the outputs with all words.
-        found: (n, k) written, most probable first; the ids must be -1 before.
+        candidates: (n, k) written, most probable first; the ids must be -1 before.
     """
     squares = channel.squares
     others = channel.others
@@ -42,7 +42,7 @@ def decode(
     step = farthest / STEPS
     n_words = len(squares)
     n_rungs = weights.shape[1]
-    k = found.ids.shape[1]
+    k = candidates.ids.shape[1]
     n_steps = int(farthest / step) + 2
     below = np.empty(n_words, np.int32)
     part = np.empty(n_words, np.float32)
@@ -67,8 +67,8 @@ def decode(
             inverse[word] = one / distance
         for at in range(block.starts[row], block.starts[row + 1]):
             token = block.tokens[at]
-            ids = found.ids[token]
-            scores = found.log_joint[token]
+            ids = candidates.ids[token]
+            scores = candidates.log_joint[token]
             rung = interpolation.first[token]
             of_own = 0.0
             score[:] = 0

@@ -21,7 +21,7 @@ def decode(
     products: Vectors,
     block: Block,
     interpolation: Interpolation,
-    found: Candidates,
+    candidates: Candidates,
 ) -> None:  # pragma: no cover - compiled
     """Find the k most probable words behind the outputs of a block, by their scores.
 
@@ -30,13 +30,13 @@ def decode(
 
     Args:
         products: (m, V) inner products of the outputs with all words.
-        found: (n, k) written, most probable first; the ids must be -1 before.
+        candidates: (n, k) written, most probable first; the ids must be -1 before.
     """
     squares = channel.squares
     screen = channel.screen
     limit = channel.limit
     n_words = len(squares)
-    k = found.ids.shape[1]
+    k = candidates.ids.shape[1]
     nearest = np.empty(n_words, np.float32)
     upper = np.empty(n_words, np.float32)
     top = np.float32(limit)
@@ -48,8 +48,8 @@ def decode(
             nearest[word] = math.sqrt(square if square > 0 else np.float32(0))
         for place in range(block.starts[row], block.starts[row + 1]):
             token = block.tokens[place]
-            ids = found.ids[token]
-            scores = found.log_joint[token]
+            ids = candidates.ids[token]
+            scores = candidates.log_joint[token]
             weights = interpolation.weights[token]
             epsilon = interpolation.epsilon[token]
             half = np.float32(epsilon / 2)

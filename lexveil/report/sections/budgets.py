@@ -142,10 +142,10 @@ def bounded(runs: Sequence[ReportedRun], metric: str) -> list[str]:
     uses them.
     """
     unproven = {run.key[0] for run in runs if run.record.get("no_proof")}
-    named = dict.fromkeys(run.key[0] for run in runs if not run.is_baseline)
+    mechanisms = dict.fromkeys(run.key[0] for run in runs if not run.is_baseline)
     return [
         name
-        for name in named
+        for name in mechanisms
         if MECHANISMS[base_of(name)].metric == metric and name not in unproven
     ]
 

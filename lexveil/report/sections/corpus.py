@@ -35,11 +35,15 @@ def corpus_table(totals: Mapping[str, int], n_collocations: Mapping[str, int]) -
         rows.append({"what": "Words and punctuation marks per sentence", "number": per_sentence})
     for ngrams in NGRAMS:
         counted = totals[f"n_{ngrams}"]
-        kept = n_collocations[ngrams]
+        n_chosen = n_collocations[ngrams]
         rows.append({"what": f"Distinct {ngrams} counted", "number": counted})
-        share = kept / counted if counted else None
+        share = n_chosen / counted if counted else None
         rows.append(
-            {"what": f"{ngrams.capitalize()} kept as collocations", "number": kept, "share": share}
+            {
+                "what": f"{ngrams.capitalize()} kept as collocations",
+                "number": n_chosen,
+                "share": share,
+            }
         )
     columns = [
         Column("what", "What"),

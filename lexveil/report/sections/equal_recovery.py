@@ -152,18 +152,20 @@ def view(report: ReportData) -> Mapping[str, Any]:
     grid = report.params.grid
     words = "all replaced words" if grid.recovery_band == ALL else f"{grid.recovery_band} words"
     for number, (dataset, of) in enumerate(report.values.items(), 1):
-        made = ordered(made_at_levels(of, report.recovery, dataset, NAMES, grid.recovery_band))
-        if made:
+        runs_at_levels = ordered(
+            made_at_levels(of, report.recovery, dataset, NAMES, grid.recovery_band)
+        )
+        if runs_at_levels:
             name = f"at-levels-{number}"
             x_label = f"level (% of {words} expected to be recovered)"
-            drawn = charts(name, dataset, of, made, x_label)
-            made_at.append((dataset, table(name, of, made, words), drawn))
+            drawn = charts(name, dataset, of, runs_at_levels, x_label)
+            made_at.append((dataset, table(name, of, runs_at_levels, words), drawn))
         own = rungs(of, report.recovery, dataset, NAMES).values()
-        found = ordered([at_level(some, level) for level in LEVELS for some in own])
-        if any(one.scores for one in found):
+        reached = ordered([at_level(some, level) for level in LEVELS for some in own])
+        if any(one.scores for one in reached):
             name = f"equal-recovery-{number}"
-            drawn = charts(name, dataset, of, found, "recovered (% of replaced content words)")
-            between.append((dataset, table(name, of, found, words), drawn))
+            drawn = charts(name, dataset, of, reached, "recovered (% of replaced content words)")
+            between.append((dataset, table(name, of, reached, words), drawn))
     return {
         "made_at": made_at,
         "between": between,

@@ -106,18 +106,18 @@ def unlearnt(values_of: Mapping[str, Values]) -> list[str]:
     Returns:
         One text per task or attack, with both numbers.
     """
-    found = []
+    problems = []
     for dataset, of in values_of.items():
         for measure, words in ((UTILITY, "utility"), (ADAPTIVE, "attack")):
             clean = of.get((measure.name, CLEAN))
             majority = of.get((measure.name, MAJORITY))
             if clean is not None and majority is not None and not is_learnt(clean, majority):
-                found.append(
+                problems.append(
                     f"{dataset}, {words}: {three(clean.mean)} ± "
                     f"{three(NORMAL * (clean.error or 0.0))} (95%) on clean "
                     f"texts, majority {three(majority.mean)}"
                 )
-    return found
+    return problems
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,13 +102,13 @@ def _conditions(runs: Sequence[ReportedRun]) -> list[tuple[str, str]]:
             [] if release is None else [*release.because, *filter(None, [release.not_covered])]
         ):
             concerned.setdefault(text, []).append(run)
-    found = []
+    conditions = []
     for text, some in concerned.items():
         kinds = zip(_kinds(some), _kinds(runs), strict=True)
-        found.append(
+        conditions.append(
             (text, ", ".join(formatting.listed(own) for own, every in kinds if own != every))
         )
-    return found
+    return conditions
 
 
 def _kinds(runs: Sequence[ReportedRun]) -> tuple[list[str], list[str]]:

@@ -55,17 +55,17 @@ def choose(
     Returns:
         Rows of the chosen tokens, at most one per rank, without repeats.
     """
-    found: list[int] = []
+    rows: list[int] = []
     for row, token in enumerate(tokens[:limit]):
         words = token.split("_")
         if len(words) != n_words or any(
             word in stop_words or not any(map(str.isalpha, word)) for word in words
         ):
             continue
-        found.append(row)
-        if len(found) == ranks[-1]:
+        rows.append(row)
+        if len(rows) == ranks[-1]:
             break
-    return list(dict.fromkeys(found[min(rank, len(found)) - 1] for rank in ranks)) if found else []
+    return list(dict.fromkeys(rows[min(rank, len(rows)) - 1] for rank in ranks)) if rows else []
 
 
 def neighbourhoods(segmentation: str) -> list[Neighbourhood]:

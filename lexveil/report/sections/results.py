@@ -58,14 +58,14 @@ def results_table(report: ReportData) -> Table:
     """Return a table of the main metrics of each run; runs that were skipped stand in their
     place.
     """
-    made = {run.key: run for run in report.runs}
+    runs = {run.key: run for run in report.runs}
     rows = []
     for key in (*report.grid, CLEAN):
         if skipped := report.grid.get(key):
             reached = formatting.share(skipped.nearest)
             rows.append(of_run(key) | {"skipped": f"out of reach; the nearest is {reached}"})
             continue
-        run = made[key]
+        run = runs[key]
         spent = None if run.is_baseline else run.metrics["epsilon_spent_mean"]
         figures = {"epsilon_spent_mean": spent, "budget_mean": report.budget_mean(run.key)}
         rows.append(of_run(run.key) | dict(run.metrics) | figures)

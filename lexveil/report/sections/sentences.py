@@ -42,12 +42,12 @@ def scores_of(values: Values, key: Key) -> dict[str, float]:
 
 def rows(report: ReportData) -> list[dict[str, Any]]:
     """One row for each data set and run, the runs in the order of params.yaml."""
-    found = []
+    table_rows = []
     for dataset, values in report.sentence_values.items():
         for key, record in report.sentence_recovery.items():
             by_size = record["linkage"][dataset]
             largest = max(by_size, key=int)
-            named = record["named"][dataset]
+            words_named = record["named"][dataset]
             about = {
                 "which": f"{level_name(key[2])}, {key[2]}",
                 "level": level_name(key[2]),
@@ -55,11 +55,11 @@ def rows(report: ReportData) -> list[dict[str, Any]]:
                 "epsilon": record["epsilon"],
                 "found": max(by_size[largest].values()),
                 "among": int(largest),
-                "content": named["content"],
-                "blind": named["content_without_output"],
+                "content": words_named["content"],
+                "blind": words_named["content_without_output"],
             }
-            found.append(about | scores_of(values, key))
-    return found
+            table_rows.append(about | scores_of(values, key))
+    return table_rows
 
 
 def view(report: ReportData) -> Mapping[str, Any]:
@@ -70,14 +70,14 @@ def view(report: ReportData) -> Mapping[str, Any]:
         for dataset, values in report.sentence_values.items()
         for which, key in (("clean texts", CLEAN), ("majority", MAJORITY))
     ]
-    made = rows(report)
+    table_rows = rows(report)
     skipped = {
         f"{level_name(level)}, {level}": why
         for _, _, level in grid.sentence_runs()
         if (why := why_skipped(level)) is not None
     }
     return {
-        "sentences": Table("sentences", COLUMNS, [*made, *ends], n_quiet=len(ends)),
+        "sentences": Table("sentences", COLUMNS, [*table_rows, *ends], n_quiet=len(ends)),
         "n_runs": len(made_sentence_runs(grid.sentence_runs())),
         "per_text": next((record["sentences"] for record in report.sentence_recovery.values()), 0),
         "skipped": skipped,

@@ -68,15 +68,15 @@ def character_classes() -> Classes:
         [points[:0x10000], *(points[0x10000 + m.start() : 0x10000 + m.end()] for m in beyond)]
     )
     characters = _text(points)
-    found = np.zeros(len(points), dtype=np.uint16)
+    class_of_point = np.zeros(len(points), dtype=np.uint16)
     for bit, pattern in PATTERNS.items():
         for run in re.finditer(f"(?:{pattern})+", characters):
-            found[run.start() : run.end()] |= bit
-    found[[at for at in np.flatnonzero(found & ALPHA).tolist() if characters[at].isupper()]] |= (
-        CAPITAL
-    )
+            class_of_point[run.start() : run.end()] |= bit
+    class_of_point[
+        [at for at in np.flatnonzero(class_of_point & ALPHA).tolist() if characters[at].isupper()]
+    ] |= CAPITAL
     classes = np.zeros(0x110000, dtype=np.uint16)
-    classes[points] = found
+    classes[points] = class_of_point
     classes.flags.writeable = False
     return classes
 

@@ -45,9 +45,13 @@ def emptied(texts: Sequence[str | None]) -> tuple[list[str | None], int]:
     """Return the texts with an empty text in place of each one in a script without spaces, and the
     number of emptied texts.
     """
-    found = [text is not None and script_without_spaces(text) is not None for text in texts]
-    kept = ("" if is_empty else text for text, is_empty in zip(texts, found, strict=True))
-    return [*kept], sum(found)
+    is_unsupported = [
+        text is not None and script_without_spaces(text) is not None for text in texts
+    ]
+    texts_to_cut = (
+        "" if is_empty else text for text, is_empty in zip(texts, is_unsupported, strict=True)
+    )
+    return [*texts_to_cut], sum(is_unsupported)
 
 
 def first_without_spaces(texts: Sequence[str], forms: Sequence[str]) -> tuple[int, str] | None:
@@ -60,5 +64,5 @@ def first_without_spaces(texts: Sequence[str], forms: Sequence[str]) -> tuple[in
     together = "".join(forms)
     if together.isascii() or not _ANY.search(together):
         return None
-    found = ((number, script_without_spaces(text)) for number, text in enumerate(texts))
-    return next(((number, script) for number, script in found if script is not None), None)
+    scripts = ((number, script_without_spaces(text)) for number, text in enumerate(texts))
+    return next(((number, script) for number, script in scripts if script is not None), None)
