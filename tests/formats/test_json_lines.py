@@ -85,7 +85,7 @@ def test_only_the_text_changes(
 def test_chosen_rows_are_written_in_order_with_new_texts(
     monkeypatch: Any, request_: TableRequest, end: str
 ) -> None:
-    for name, value in (("ROWS", 5), ("CHARACTERS", 60)):
+    for name, value in (("ROWS_OF_A_CHUNK", 5), ("CHARACTERS_OF_A_CHUNK", 60)):
         monkeypatch.setattr(f"lexveil.formats.chunks.{name}", value)
     lines = [*GOOD, *GOOD[::-1], *GOOD]
     rows, written = rewrite(("\ufeff" + "\n".join(lines) + end).encode(), request_, ODD, keep=2)
