@@ -23,6 +23,7 @@ HOW: dict[str, Any] = {"mechanism": "madlib", "strategy": "S1", "epsilon": 2.0}
             r"^give one of protection \(a level\), epsilon \(base .*, document_budget .* and ",
         ),
         ({"mechanism": "laplace"}, "^mechanism is 'laplace'; it must be one of none, "),
+        ({"mechanism": None}, "^mechanism is None; it must be one of none, [a-z_, ]+$"),
         ({"max_token_epsilon": "none"}, r"^max_token_epsilon none: .*, or add mode experiment$"),
         (
             {"types": {"PERSON": "drop"}},

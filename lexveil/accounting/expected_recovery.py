@@ -31,8 +31,12 @@ class BandRecovery(Result):
 
 
 class RecoveryAt(Result):
-    """Expected recovery of tokens at one epsilon, by frequency band: function, frequent, middle,
-    rare, and all.
+    """Expected recovery of tokens at one epsilon, by frequency band: function, frequent, middle and
+    rare; content, which is all but function words; and all.
+
+    A level of protection speaks of content and rare words, too. What was measured of it stands in
+    `protection`; these figures are expected of other words, drawn by public counts, and may lie
+    some hundredths above or below it.
 
     Attributes:
         in_context: Whether the figures are the larger of those of two adversaries, one of which

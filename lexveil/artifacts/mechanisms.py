@@ -237,8 +237,9 @@ class ModelSpace(Space):
         """
         if self._purposes:
             raise RequestError(
-                f"{option('mechanism')}: it works on a list of the words, where a purpose changes "
-                f"nothing; take {option('mechanism')} tem, or leave the purpose out"
+                f"{option('mechanism')}: the one that is asked for works on a list of the words, "
+                f"whose order no purpose changes; take {option('mechanism')} tem, or leave the "
+                "purpose out"
             )
         listed, self.files = self._source.word_lists(self._segmentation, lists)
         self.vocabulary, orders = over_lists(listed, self._space, self.vocabulary)

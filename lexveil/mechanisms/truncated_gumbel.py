@@ -124,13 +124,11 @@ class TruncatedGumbel(EuclideanMechanism):
         uncovered = ~(a * self.smallest > 1)
         if self.calibration == "theorem" and uncovered.any():
             raise ParameterError(
-                "truncated_gumbel: the theorem has no noise for an epsilon of "
-                f"{epsilon.min():.6g} per token; here "
-                f"(V = {len(self.vectors):,}, Δmin = {self.smallest:.4g}, Δmax = "
-                f"{self.largest:.4g}) it needs more "
-                f"than {self.smallest_epsilon:.6g}. Raise epsilon, or set "
-                "mechanisms.truncated_gumbel.calibration: "
-                "paper, which takes every epsilon"
+                "truncated_gumbel: the theorem has noise for an epsilon of more than "
+                f"{self.smallest_epsilon:.6g} per token alone (V = {len(self.vectors):,}, Δmin = "
+                f"{self.smallest:.4g}, Δmax = {self.largest:.4g}), and none for "
+                f"{epsilon.min():.6g}. Name more, or set "
+                "mechanisms.truncated_gumbel.calibration: paper, which takes every epsilon"
             )
         # Where the paper's formula has no value, the noise is nearly uniform over its whole range.
         b = np.full(len(epsilon), FLAT * 2 * self.largest)

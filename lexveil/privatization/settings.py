@@ -280,14 +280,15 @@ def at_level(settings: Settings, model: Model, name: LevelName) -> Settings:
         shares = {"content": known.content, "rare": known.rare}
         level = Protection(level=name, reader="measured on public texts, in context", **shares)
         return replace(of_every_token(settings, known.epsilon), protection=level)
+    if any(measured_level(settings, model, other) for other in LEVELS):
+        why = "measured on public texts, in context, a reader names more at every one"
+        raise _without_level(settings, name, why)
+    told = progress_of(model, settings)
+    curve = StoredCurve(model, settings.mechanism, settings.strategy, settings.policy, told=told)
     try:
-        level, epsilon = _expected_level(settings, model, name)
+        level, epsilon = _expected_level(curve, settings.mechanism, name)
     except RequestError as error:
-        raise RequestError(
-            f"{option('protection')} {name}: no epsilon of {settings.mechanism} "
-            f"{settings.strategy} is known to give "
-            f"it: {error}; or take {option('mechanism')} tem"
-        ) from None
+        raise _without_level(settings, name, error.message) from None
     return replace(of_every_token(settings, epsilon), protection=level)
 
 
@@ -386,18 +387,20 @@ def of_every_token(settings: Settings, epsilon: float) -> Settings:
     return replace(settings, spending=PerToken(epsilon))
 
 
-def _expected_level(settings: Settings, model: Model, name: LevelName) -> tuple[Protection, float]:
-    """Return the level by the strongest reader that calibration runs, and its epsilon."""
-    if any(measured_level(settings, model, other) for other in LEVELS):
-        raise RequestError("measured on public texts, in context, a reader names more at every one")
-    curve = StoredCurve(
-        model,
-        settings.mechanism,
-        settings.strategy,
-        settings.policy,
-        told=progress_of(model, settings),
+def _without_level(settings: Settings, name: LevelName, why: str) -> RequestError:
+    """Return the error that no epsilon gives a level."""
+    way_out = "" if settings.mechanism == "tem" else f"; or take {option('mechanism')} tem"
+    return RequestError(
+        f"{option('protection')} {name}: no epsilon of {settings.mechanism} {settings.strategy} is "
+        f"known to give it: {why}{way_out}"
     )
-    if not curve.in_context and MECHANISMS[settings.mechanism].has_few_sources:
+
+
+def _expected_level(
+    curve: StoredCurve, mechanism: str, name: LevelName
+) -> tuple[Protection, float]:
+    """Return the level by the strongest reader that calibration runs, and its epsilon."""
+    if not curve.in_context and MECHANISMS[mechanism].has_few_sources:
         raise RequestError(
             "context tells the few words apart that an output comes from, and the model has "
             "no bigrams"

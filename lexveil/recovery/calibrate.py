@@ -19,7 +19,7 @@ from lexveil.artifacts.model import Model
 from lexveil.errors import RequestError, option
 from lexveil.logs import logger
 from lexveil.mechanisms.registry import MECHANISMS
-from lexveil.recovery.bands import ALL, BANDS
+from lexveil.recovery.bands import ALL, BANDS, CONTENT
 from lexveil.recovery.meaning import recovery_at
 from lexveil.recovery.stored_curve import StoredCurve
 
@@ -133,7 +133,7 @@ def as_text(result: Calibration) -> Iterator[str]:
         "expected to name "
         f"{result.recovery:.1%} of the {of}, of texts as model {result.model} counts them"
     )
-    names = (ALL, *BANDS)
+    names = (ALL, CONTENT, *BANDS)
     yield f"{'mechanism':<22}{'':<4}{'epsilon':>9}  " + "".join(f"{name:>20}" for name in names)
     for run in result.runs:
         start = f"{run.mechanism:<22}{run.strategy:<4}"

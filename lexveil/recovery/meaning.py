@@ -19,7 +19,7 @@ from lexveil.accounting.expected_recovery import (
 )
 from lexveil.mechanisms.base import Mechanism
 from lexveil.mechanisms.noise.streams import stream
-from lexveil.recovery.bands import ALL, BANDS
+from lexveil.recovery.bands import ALL, BANDS_OF, CONTENT
 from lexveil.recovery.calibration import recovered, unchanged
 from lexveil.recovery.shares import Expected, Z
 from lexveil.types import Floats, Ids
@@ -119,18 +119,29 @@ def recovery_at(expected: Expected) -> RecoveryAt:
         for band, shares in expected.recovered.items()
         if expected.mass[band]
     }
+    bands |= {name: _together(expected, name) for name in (CONTENT, ALL) if _mass(expected, name)}
+    return RecoveryAt(epsilon=expected.epsilon, bands=bands, in_context=expected.in_context)
+
+
+def _mass(expected: Expected, name: str) -> float:
+    """Return the share of the perturbed words that bands together make up."""
+    return sum(expected.mass[band] for band in BANDS_OF[name])
+
+
+def _together(expected: Expected, name: str) -> BandRecovery:
+    """Return the expected recovery of the words of several bands together."""
+    mass = _mass(expected, name)
     # The bands are independent samples, so the variances of their parts add up.
     parts = [
-        (expected.mass[band], expected.recovered[band]) for band in BANDS if expected.mass[band]
+        (expected.mass[band] / mass, expected.recovered[band])
+        for band in BANDS_OF[name]
+        if expected.mass[band]
     ]
-    half = Z * float(
-        np.sqrt(sum(mass**2 * part.share * (1 - part.share) / part.n for mass, part in parts))
-    )
-    mean = recovered(expected, ALL)
-    bands[ALL] = _band(
-        1.0, mean, max(0.0, mean - half), min(1.0, mean + half), unchanged(expected, ALL)
-    )
-    return RecoveryAt(epsilon=expected.epsilon, bands=bands, in_context=expected.in_context)
+    half = Z * float(np.sqrt(sum(part**2 * of.share * (1 - of.share) / of.n for part, of in parts)))
+    mean = recovered(expected, name)
+    low = max(0.0, mean - half)
+    high = min(1.0, mean + half)
+    return _band(min(mass, 1.0), mean, low, high, unchanged(expected, name))
 
 
 def _band(share_of_words: float, *figures: float) -> BandRecovery:

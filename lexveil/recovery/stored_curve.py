@@ -32,9 +32,11 @@ from lexveil.recovery.calibration import (
     Calibrated,
     Curve,
     Measure,
+    OutOfReachError,
     epsilon_for,
     without_output,
 )
+from lexveil.recovery.counted_words import below_least
 from lexveil.recovery.meaning import WordDistances, meaning_of, word_distances
 from lexveil.recovery.public_words import PublicWords
 from lexveil.recovery.shares import Expected, Fraction
@@ -152,12 +154,16 @@ class StoredCurve(Curve):
     ) -> Calibrated:
         """Return the calibrated epsilon, as ``lexveil.recovery.calibration.epsilon_for``.
 
-        The search starts at an epsilon that follows from public facts, not from cached points: an ε
-        must not depend on earlier questions.
+        A share that a reader names without any output is refused before the search, as the stage
+        bound_levels does. The search starts at an epsilon that follows from public facts, not from
+        cached points: an ε must not depend on earlier questions.
         """
         starts = self._kept.starts
         asked = f"{target} {band}"
         if asked not in starts and self.blind[band] < target < 1:
+            least = self.words.counted.least()[band] if self.in_context else 0.0
+            if target <= least:
+                raise OutOfReachError(below_least(least, band), least)
             with self._alone():
                 starts[asked] = self.words.epsilon_near(target, band)
         return epsilon_for(self, target, band, measure, starts.get(asked, 1.0))

@@ -69,7 +69,7 @@ def changed(path: str, value: Any) -> dict[str, Any]:
         (
             "grid.strategies",
             ["S1", "S5"],
-            r"grid\.strategies\[1\] .*by tem alone.* grid\.sentences",
+            r"grid\.strategies\[1\] is 'S5'; S5 writes .*by tem alone.* grid\.sentences",
         ),
         ("grid.sentences", ["r0.3"], r"grid\.sentences\[0\] .*r0\.05 \(strong\)"),
         ("grid.sentences", [10.0], r"grid\.sentences\[0\] .*r0\.2 \(balanced\)"),

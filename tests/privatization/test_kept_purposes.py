@@ -159,7 +159,7 @@ def test_files_that_are_refused(outside: Path, lines: bytes, said: str) -> None:
 @pytest.mark.usefixtures("scale")
 def test_a_mechanism_on_lists_is_refused() -> None:
     with pytest.raises(
-        RequestError, match="works on a list of the words, where a purpose changes nothing"
+        RequestError, match="works on a list of the words, whose order no purpose changes"
     ):
         lexveil.privatize(
             ["A good day."],

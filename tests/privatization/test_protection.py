@@ -147,6 +147,21 @@ def test_a_mechanism_that_context_sees_through_is_refused_where_no_epsilon_helps
         resolve_settings(Request(mechanism="diffractor_geometric", protection="strong"), using)
 
 
+@pytest.mark.parametrize(
+    ("name", "mechanism", "said"),
+    [
+        ("en+sentiment=1", "diffractor_tem", "works on a list of the words, whose order no"),
+        ("en", "truncated_gumbel", "has noise for an epsilon of more than 269"),
+    ],
+)
+def test_what_a_mechanism_itself_refuses_is_said_once(
+    name: str, mechanism: str, said: str, outside: Path
+) -> None:
+    with pytest.raises(RequestError, match=said) as raised:
+        resolve_settings(Request(mechanism=mechanism), Model.load(name=name))
+    assert str(raised.value).count("take mechanism tem") == 1
+
+
 def test_what_is_expected_is_by_the_strongest_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     """By the word alone, an adversary names .07 of the content words after the diffractor here, and
     .198 of public texts in context.

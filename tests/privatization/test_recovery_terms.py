@@ -13,8 +13,10 @@ from lexveil import Model, privatize
 from lexveil.accounting.budgets import Policy
 from lexveil.recovery import stored_curve as recovery_store
 from lexveil.recovery.bands import BANDS
-from lexveil.recovery.calibration import Calibrated, Curve, Measure, recovered
+from lexveil.recovery.calibration import Calibrated, Curve, Measure, OutOfReachError, recovered
+from lexveil.recovery.meaning import recovery_at
 from lexveil.recovery.public_words import PublicWords
+from lexveil.recovery.shares import Expected, Share
 from lexveil.recovery.stored_curve import StoredCurve
 from tests.tasks.changing import change_params
 
@@ -92,7 +94,8 @@ def test_the_epsilon_and_what_is_expected_there_is_a_table(project: Path, cli: A
     ).out
     (run,) = json.loads(shown)["runs"]
     named = run["achieved"]["bands"]
-    assert set(named) == {"all", "frequent", "middle", "rare"}  # S1 keeps function words
+    # S1 keeps function words
+    assert set(named) == {"all", "content", "frequent", "middle", "rare"}
     # two samples of 900 words, 5 deviations
     assert named["all"]["recovered"] == pytest.approx(0.3, abs=0.12)
 
@@ -102,6 +105,26 @@ def test_a_target_out_of_reach_is_a_row_of_the_table(project: Path, cli: Any) ->
         "calibrate", "--recovery", "0.001", "--mechanism", "tem", "--strategy", "S1", code=1
     ).out
     assert "a reader who sees no output already names" in shown
+
+
+def test_a_target_below_what_is_named_without_output_is_refused_before_the_search() -> None:
+    """The most frequent word is .9 % of all, and 6.7 % are named by those beside them."""
+    curve = StoredCurve(Model.load(name="en"), "tem", "S1", KEEP)
+    curve.points = {}
+    with pytest.raises(OutOfReachError, match=r"whoever sees no output is .* to name 6\.7%"):
+        curve.epsilon_for(0.05, "content")
+    assert not curve.points
+
+
+def test_the_table_has_the_band_that_is_asked_for() -> None:
+    """Half of the words are function words, all named; of the others a fifth is."""
+    share = Share(900, 0.2, 0.18, 0.22)
+    named = dict.fromkeys(BANDS, share) | {"function": Share(900, 1.0, 1.0, 1.0)}
+    mass = {"function": 0.5, "frequent": 0.3, "middle": 0.1, "rare": 0.1}
+    bands = recovery_at(Expected(3.0, named, named, mass, {})).bands
+    assert (bands["content"].recovered, bands["content"].share_of_words) == (0.2, 0.5)
+    assert (bands["all"].recovered, bands["all"].share_of_words) == (0.6, 1.0)
+    assert 0.18 < bands["content"].low < 0.2 < bands["content"].high < 0.22
 
 
 PERTURB = Policy("perturb", "keep", "sample")
