@@ -62,6 +62,15 @@ def test_units_are_sound(tmp_path: Path) -> None:
         assert checked(analyze, "verify", "--man=no", tmp_path / unit.name) == ""
 
 
+def test_the_proxy_counts_by_address_before_it_counts_by_key() -> None:
+    """Without a count of its address, a client that guesses keys has a fresh one for each."""
+    text = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
+    keys = dict(re.findall(r"^limit_req_zone (\S+) +zone=(\w+):", text, re.MULTILINE))
+    zones = {zone: key for key, zone in keys.items()}
+    used = [zones[zone] for zone in re.findall(r"^ +limit_req zone=(\w+)", text, re.MULTILINE)]
+    assert used == ["$binary_remote_addr", "$http_authorization"]
+
+
 def test_the_proxy_passes_all_that_the_service_answers(tmp_path: Path) -> None:
     """The limit of a body is the service's own; nginx, where it is installed, reads the file."""
     text = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
