@@ -151,8 +151,8 @@ class Request(Options):
 
     protection: LevelName | None = None
     """how many words a reader may name: strong, 5 of 100 content words and 1 of 100 rare ones;
-    balanced (the default), 20 and 2; light, 50 and 10. It is the epsilon of every token, whatever
-    the length of a text"""
+    balanced, 20 and 2; light, 50 and 10. It is the epsilon of every token, whatever the length of a
+    text (default: balanced, where no other budget is asked for)"""
     mechanism: Annotated[
         str,
         OneOf(lambda: ["none", *mechanism_names()]),

@@ -283,7 +283,13 @@ class InboxParams(Documented):
             raise ValueError(
                 "inbox.attach is a database for inbox.sql, which is left out; write the SELECT"
             )
-        if self.is_on and sum(getattr(self, name) is not None for name in BUDGETS) != 1:
+        given = [f"inbox.{name}" for name in BUDGETS if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise ValueError(
+                f"{' and '.join(given)} are given together, and each says what a release spends; "
+                "keep one of them"
+            )
+        if self.is_on and not given:
             raise ValueError(
                 "give one of inbox.protection (a level), inbox.epsilon (base epsilon per "
                 "word), inbox.document_budget "

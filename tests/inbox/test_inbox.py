@@ -288,6 +288,7 @@ def test_a_query_of_a_database(inbox: Inbox, attach: str) -> None:
         ),
         ({"source": "postgresql://localhost/crm"}, "name a database in inbox.attach"),
         ({"document_budget": None}, "give one of inbox.protection"),
+        ({"protection": "light"}, "protection and inbox.document_budget are given together"),
         ({"archive": "data/releases"}, "inbox.archive"),
         ({"operator": "releases/mine"}, "inbox.operator lies in a folder that is published"),
     ],
