@@ -12,8 +12,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+Taker = Callable[[logging.LogRecord], object]
+
+# The ``extra`` of a message that follows from settings and files alone, and not from any text.
+PUBLIC = {"is_public": True}
+
 # The function that gets messages in place of the log, in this thread or task alone.
-_taker: ContextVar[Callable[[str], object] | None] = ContextVar("_taker", default=None)
+_taker: ContextVar[Taker | None] = ContextVar("_taker", default=None)
 
 
 def logger(name: str) -> logging.Logger:
@@ -24,7 +29,7 @@ def logger(name: str) -> logging.Logger:
 
 
 @contextmanager
-def messages_to(taker: Callable[[str], object]) -> Iterator[None]:
+def messages_to(taker: Taker) -> Iterator[None]:
     """Give the messages of this block to a function, and not to the log; other threads log as
     before.
     """
@@ -65,7 +70,7 @@ def messages_on_stderr() -> Iterator[None]:
 def _is_logged(record: logging.LogRecord) -> bool:
     taker = _taker.get()
     if taker is not None:
-        taker(record.getMessage())
+        taker(record)
     return taker is None
 
 

@@ -16,11 +16,11 @@ def test_a_message_is_a_record_of_the_library(caplog: pytest.LogCaptureFixture) 
 
 
 def test_a_block_takes_its_messages() -> None:
-    taken: list[str] = []
+    taken: list[logging.LogRecord] = []
     with messages_to(taken.append):
         LOG.info("one")
         LOG.info("two")
-    assert taken == ["one", "two"]
+    assert [record.getMessage() for record in taken] == ["one", "two"]
 
 
 def test_quiet_is_of_one_thread(caplog: pytest.LogCaptureFixture) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from lexveil.errors import RequestError
 from lexveil.ledger import chain
-from lexveil.ledger.amounts import MOST, budget_nano
+from lexveil.ledger.amounts import MOST, NANO, budget_nano
 from lexveil.ledger.connection import Connection
 
 TIMES = 10  # releases of a text of ordinary length that the ledger's own cap is enough for
@@ -53,3 +53,22 @@ def fix_cap(con: Connection, budget: float) -> OwnCap:
         {"cap": nano, "because": f"enough for {TIMES} releases of a text of ordinary length"},
     )
     return OwnCap(nano, is_new=True)
+
+
+Cap = float | Literal["unlimited"] | None
+
+
+def cap_of(configured: Cap, con: Connection) -> Cap:
+    """Return the cap of a subject that a release would meet now; None if there is none, so that the
+    first release will fix one.
+
+    Args:
+        configured: the cap of lexveil.toml, which takes precedence over the ledger's own.
+
+    Raises:
+        RequestError: as ``own_cap``.
+    """
+    own = own_cap(con) if configured is None else None
+    if own is None:
+        return configured
+    return "unlimited" if own.nano is None else own.nano / NANO

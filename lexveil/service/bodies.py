@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
@@ -23,6 +24,7 @@ from lexveil.request import (
 )
 
 FIELDS = 10  # that an answer names at most
+ALIKE = 0.85  # how like a field a word is that is taken for a misspelt one, as difflib counts
 # What a request might ask for that no service gives.
 NEVER = {
     "seed": "a service draws its noise from the operating system",
@@ -136,7 +138,7 @@ class HealthAnswer(BaseModel):
 
     status: Literal["ok", "unavailable"]
     version: str
-    ledger: Literal["ok", "none yet", "failed"]
+    ledger: Literal["ok", "failed"]
 
 
 class ReadyAnswer(BaseModel):
@@ -187,6 +189,29 @@ def problems(errors: Sequence[Any]) -> dict[str, str]:
     return said
 
 
+def _unknown(name: str, *, is_setting: bool) -> str:
+    """Return the words about a field that an object does not have.
+
+    They hold its name only where it is a word of ours, or nearly one: whatever a client has sent
+    by mistake, no answer quotes it.
+    """
+    body = list(PrivatizeBody.model_fields)
+    settings = list(SettingsBody.model_fields)
+    if name in NEVER:
+        return f"{name}: {NEVER[name]}"
+    if name in settings:
+        return f"{name}: belongs into settings"
+    if name in body:
+        where = "belongs beside settings, not into it" if is_setting else "is of /v1/privatize"
+        return f"{name}: {where}"
+    if name in Request.model_fields:
+        return f"{name}: the operator chooses it, and no request does"
+    here = settings if is_setting else body
+    if near := difflib.get_close_matches(name, here, n=1, cutoff=ALIKE):
+        return f"{name}: there is no such field; did you mean {near[0]}?"
+    return f"there is no such field; there are {', '.join(here)}"
+
+
 def duplicate_problem(key: str) -> tuple[str, str]:
     """Return the problem of a key that stands twice in an object: only known keys are named."""
     return (key if key in _KNOWN else "body", "stands twice in an object; give it once")
@@ -194,9 +219,8 @@ def duplicate_problem(key: str) -> tuple[str, str]:
 
 def _words_of(error: Any) -> str:
     kind = error["type"]
-    last = error["loc"][-1] if error["loc"] else ""
     if kind == "extra_forbidden":
-        return f"{last}: {NEVER[last]}" if last in NEVER else "there is no such field"
+        return _unknown(str(error["loc"][-1]), is_setting="settings" in error["loc"][:-1])
     if kind in ("missing", "json_invalid"):
         return "is required" if kind == "missing" else "must be JSON"
     return requirement(error)

@@ -179,7 +179,7 @@ def key_access(keys: Keys | None, open_paths: Collection[str] = ()) -> Admit:
             key = keys.find(written.strip()) if kind.lower() == "bearer" else None
         except LexveilError as error:
             LOG.error("%s", error)
-            raise Refusal("unavailable") from None
+            raise Refusal("no_keys") from None
         if key is None:
             raise Refusal("unauthorized")
         scope["state"]["client"] = key.name

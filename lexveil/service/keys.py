@@ -61,10 +61,14 @@ def read_keys(path: Path) -> list[ApiKey]:
         return _KeyFile.model_validate_json(path.read_bytes()).keys
     except FileNotFoundError:
         raise RequestError(
-            f"{path}: there is no such file; `lexveil service key add NAME --keys {path}` makes it"
+            f"{path}: there is no such file of API keys; bring it back, or make one by "
+            f"`lexveil service key add NAME --keys {path}`"
         ) from None
     except OSError as error:
-        raise RequestError(f"{path}: cannot be read ({error.strerror})") from None
+        raise RequestError(
+            f"{path}: the file of API keys cannot be read ({error.strerror}); see whose it is and "
+            "who may read it"
+        ) from None
     except ValidationError:
         raise RequestError(
             f"{path}: is not an API-key file; make one by `lexveil service key add`"
@@ -146,12 +150,19 @@ class Keys:
         return matching[0] if matching else None
 
     def _current(self) -> list[ApiKey]:
-        try:
-            status = self.path.stat()
-        except OSError as error:
-            raise RequestError(f"{self.path}: cannot be read ({error.strerror})") from None
-        seen = (status.st_mtime_ns, status.st_ino, status.st_size, status.st_mode)
-        if seen != self._seen:
+        seen = _state(self.path)
+        if not seen or seen != self._seen:
             self._keys = read_keys(self.path)
             self._seen = seen
         return self._keys
+
+
+def _state(path: Path) -> tuple[int, ...]:
+    """Return the state of a file, by which a change of it is seen; nothing of a file that cannot be
+    looked at, of which ``read_keys`` says why.
+    """
+    try:
+        status = path.stat()
+    except OSError:
+        return ()
+    return (status.st_mtime_ns, status.st_ino, status.st_size, status.st_mode)

@@ -35,6 +35,11 @@ REFUSALS = {
     "failed": (500, "the service failed"),
     "charged": (500, "the texts were charged and could not be handed out: the epsilon stays spent"),
     "busy": (503, "too many requests wait; ask again later"),
+    "no_keys": (
+        503,
+        "the service cannot read its file of API keys, so it lets nobody in; its log tells the "
+        "operator which file that is and what to do",
+    ),
     "unavailable": (503, "the texts could not be rewritten; nothing was charged"),
 }
 

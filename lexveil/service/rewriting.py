@@ -6,17 +6,17 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import re
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from lexveil import paths
 from lexveil.artifacts.model import Model
 from lexveil.errors import LexveilError, RequestError, option
-from lexveil.ledger.caps import own_cap
-from lexveil.ledger.ledger import Ledger
+from lexveil.ledger.caps import cap_of
+from lexveil.ledger.ledger import SALT, Ledger
 from lexveil.ledger.reservation import ExhaustedError
 from lexveil.ledger.stores import store_of
 from lexveil.logs import messages_to
@@ -32,6 +32,7 @@ from lexveil.runtime.crash import crash_report
 from lexveil.runtime.user_data import is_of_user, make_user_data
 from lexveil.service.cautions import cautions_of_public_texts
 from lexveil.service.keys import read_keys
+from lexveil.service.masking import without_numbers
 from lexveil.service.refusals import Refusal
 from lexveil.service.terms import Terms
 from lexveil.service.warm_model import WarmModel
@@ -155,17 +156,19 @@ class TextRewriter:
                 checked = preconditions.check(replace(settings, detection=public), self._answering)
             return inspect_texts(texts, checked.engine)
 
-    def ledger_state(self) -> Literal["ok", "none yet", "failed"]:
-        """Return the state of the ledger: whether it can be read; a ledger that others hold for a
-        moment can.
+    def ledger_state(self) -> Literal["ok", "failed"]:
+        """Return the state of the ledger: whether its salt is there and its tables can be read.
+
+        The start of a service makes a ledger where there is none, so one that is not there now is
+        gone. A ledger that others hold for a moment can be read.
         """
         params = ledger_of(self.model.project)
+        store = store_of(params.folder, params.database)
         try:
-            store = store_of(params.folder, params.database)
-            if not store.exists():
-                return "none yet"
+            if not (Path(params.folder, SALT).exists() and store.exists()):
+                return "failed"
             store.open(HEALTH_SECONDS, read_only=True).close()
-        except RequestError:
+        except (RequestError, OSError):
             return "failed"
         return "ok"
 
@@ -223,7 +226,7 @@ class TextRewriter:
                 raise Refusal("invalid", fields=[(f"texts.{error.row - 1}", wrong)]) from None
             LOG.error(
                 "%s",
-                _without_numbers(str(error))
+                self._masked(str(error))
                 if isinstance(error, LexveilError)
                 else crash_report(error),
             )
@@ -231,17 +234,22 @@ class TextRewriter:
                 raise Refusal("charged", charge=charged[0]) from None
             raise Refusal("unavailable", retry_after=1) from None
 
-    def _say(self, line: str) -> None:
+    def _say(self, record: logging.LogRecord) -> None:
         """Log a message of the engine, once."""
-        line = _without_numbers(line)
+        line = record.getMessage()
+        if not getattr(record, "is_public", False):
+            line = self._masked(line)
         if line not in self._said:
             self._said.append(line)
-            LOG.info("%s", line)
+            LOG.log(record.levelno, "%s", line)
 
-
-def _without_numbers(line: str) -> str:
-    """Return a line for the log, whose numbers may be of a request."""
-    return re.sub(r"\d[\d,.]*", "#", line)
+    def _masked(self, line: str) -> str:
+        """Return a line without numbers that may be of a request."""
+        project = self.model.project
+        ledger = ledger_of(project)
+        folders = (project.folder, Path(ledger.folder), Path(ledger.anchor).parent)
+        absolute = [folder.absolute() for folder in folders]
+        return without_numbers(line, [*absolute, paths.user_cache(), paths.LIBRARY])
 
 
 def check_start(terms: Terms, model: Model) -> None:
@@ -283,10 +291,13 @@ def check_start(terms: Terms, model: Model) -> None:
         if ledger.refusal is not None:
             raise RequestError(ledger.refusal)
         with ledger.database.snapshot() as con:
-            has_cap = params.cap is not None or own_cap(con) is not None
-    if not (has_cap or terms.is_complete):
+            cap = cap_of(params.cap, con)
+    if cap is None and not terms.is_complete:
         raise RequestError(
             f"{params.folder}: the ledger has no cap yet, and would take ten times what the first "
             "request may spend; set one by `lexveil ledger cap N --because TEXT` or lexveil.toml: "
             f"ledger.cap, or fix {FIXED}"
         )
+    amount = cap if isinstance(cap, str) else f"{cap or 0:g} epsilon"
+    said = "no cap yet: the first release sets it" if cap is None else f"cap of a subject: {amount}"
+    LOG.info(f"charging the ledger {ledger.name}, {said}")

@@ -157,6 +157,14 @@ class Supervisor(Multiprocess):
             self.processes[-1].start()
         os.environ[REPLACES] = "1"
 
+    def terminate_all(self) -> None:
+        """Ask the workers to end, and close the socket, which each of them closes too: while they
+        answer what was begun, a new connection is refused, and waits for nobody.
+        """
+        super().terminate_all()
+        for listening in self.sockets:
+            listening.close()
+
     def keep_subprocess_alive(self) -> None:
         """Replace what has ended; stop if it could not start."""
         for place, process in enumerate(self.processes):

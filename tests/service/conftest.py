@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from lexveil.ledger.ledger import Ledger
 from lexveil.service.app import create_app
 from lexveil.service.rewriting import TextRewriter
 from lexveil.service.server import Quiet
@@ -25,9 +26,13 @@ Logged = pytest.LogCaptureFixture
 
 @pytest.fixture
 def service(outside: Path) -> Make:
-    """Makes the service of one worker; ``terms`` beside those of the tests."""
+    """Makes the service of one worker, and the ledger, as the start of a service does; ``terms``
+    beside those of the tests.
+    """
 
     def make(**terms: Any) -> TestClient:
+        home = outside.parent / "home"
+        Ledger.open(home / "ledger", anchor=home / "ledger-anchor.json").close()
         given = {"model": "toy", "fixed": SETTINGS, "allowed_host": ("testserver",)} | terms
         return TestClient(create_app(TextRewriter(Terms(**given), WarmModel.find("toy"))))
 

@@ -9,6 +9,7 @@ import pytest
 from lexveil import Model
 from lexveil.artifacts import model as models
 from lexveil.artifacts.packaged_model import PackagedModel
+from lexveil.ledger.ledger import Ledger
 from lexveil.service import server
 from lexveil.service.terms import Terms
 
@@ -55,3 +56,22 @@ def test_a_service_keeps_the_model_it_began_with(
 def test_a_service_says_its_model_also_where_one_is_named(started: list[Terms], cli: Any) -> None:
     assert "using the model toy 1.0, made of " in cli("service", "--model", "toy", *CAPPED).err
     assert started[0].model == "toy"
+
+
+@pytest.mark.parametrize(
+    ("cap", "said"),
+    [
+        ((), "no cap yet: the first release sets it"),
+        ((250.0,), "cap of a subject: 250 epsilon"),
+        ((None,), "cap of a subject: unlimited"),
+    ],
+)
+def test_a_service_says_which_ledger_it_charges(
+    outside: Path, started: list[Terms], cli: Any, cap: tuple[float | None, ...], said: str
+) -> None:
+    home = outside.parent / "home"
+    with Ledger.open(home / "ledger", anchor=home / "ledger-anchor.json") as ledger:
+        for one in cap:
+            ledger.set_cap(one, "of the test")
+    shown = cli("service", "--model", "toy", *CAPPED).err
+    assert f"charging the ledger {home / 'ledger/ledger.sqlite'}, {said}\n" in shown

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.transaction import Transaction
 from lexveil.ledger.verification import verify
 from lexveil.privatization.engine.worker import BatchWorker
@@ -76,7 +78,7 @@ def test_settings_that_are_refused_are_named_in_the_log_alone(
     settings = {"mechanism": "truncated_gumbel", "strategy": "S1", "epsilon": 1.0}
     refused = client.post("/v1/privatize", json={"texts": [SECRET], "settings": settings})
     assert (refused.status_code, refused.json()["error"]["code"]) == (422, "refused")
-    assert "guarantee" in logged.text and not ledger.exists()
+    assert "guarantee" in logged.text and charges(ledger) == []
     # nobody has worked that out
     recovery = {"mechanism": "tem", "strategy": "S1", "recovery": 0.123}
     assert (
@@ -132,19 +134,40 @@ def test_nothing_goes_out_that_the_ledger_has_not_heard_of(
     assert answer.status_code in (422, 503) and "texts" not in answer.json()
 
 
-def test_a_ledger_that_was_replaced_answers_nothing(service: Make, ledger: Path) -> None:
+@pytest.mark.parametrize(
+    "lose",
+    [
+        lambda ledger: (ledger / "ledger.sqlite").write_bytes(b"not a ledger"),
+        lambda ledger: (ledger / "ledger.sqlite").unlink(),
+        lambda ledger: (ledger / "salt").unlink(),
+        lambda ledger: ledger.rename(ledger.with_name("elsewhere")),
+    ],
+    ids=["replaced", "removed", "without salt", "moved away"],
+)
+def test_without_its_ledger_a_service_answers_nothing_and_is_not_well(
+    service: Make, ledger: Path, lose: Callable[[Path], object]
+) -> None:
     client = service()
-    assert client.get("/v1/health").json() == {
-        "status": "ok",
-        "version": "0.1.0",
-        "ledger": "none yet",
-    }
-    assert client.post("/v1/privatize", json={"texts": TEXTS}).status_code == 200
-    assert client.get("/v1/health").json()["ledger"] == "ok"
-    (ledger / "ledger.sqlite").write_bytes(b"not a ledger")
+    well = {"status": "ok", "version": "0.1.0", "ledger": "ok"}
+    assert client.get("/v1/health").json() == well
+    lose(ledger)
     answer = client.post("/v1/privatize", json={"texts": TEXTS})
     assert (answer.status_code, answer.json()["error"]["code"]) == (503, "unavailable")
-    assert client.get("/v1/health").status_code == 503
+    health = client.get("/v1/health")
+    assert (health.status_code, health.json()["ledger"]) == (503, "failed")
+
+
+@pytest.mark.parametrize(("own", "shown"), [(300.0, 300.0), (None, "unlimited")])
+def test_inspecting_shows_the_cap_that_the_ledger_has(
+    service: Make, ledger: Path, own: float | None, shown: object
+) -> None:
+    client = service()
+    before = client.post("/v1/inspect", json={"texts": TEXTS}).json()["inspection"]["budget"]
+    assert before["cap"] is None and before["default_cap"] > 0
+    with Ledger.open(ledger, anchor=None) as opened:
+        opened.set_cap(own, "of the test")
+    after = client.post("/v1/inspect", json={"texts": TEXTS}).json()["inspection"]["budget"]
+    assert (after["cap"], after["default_cap"]) == (shown, None)
 
 
 def test_it_is_ready_once_what_goes_before_requests_is_done(service: Make) -> None:
@@ -185,9 +208,44 @@ def test_inspecting_charges_nothing(service: Make, ledger: Path) -> None:
     answer = service().post("/v1/inspect", json={"texts": TEXTS})
     seen = answer.json()["inspection"]
     assert answer.status_code == 200 and (seen["rows"], seen["texts"]) == (3, 2)
-    assert seen["budget"]["max_token_epsilon"] == 40.0 and not ledger.exists()
+    assert seen["budget"]["max_token_epsilon"] == 40.0 and charges(ledger) == []
     assert seen["tried"]["documents"]["documents"] == 2
     assert any("of the content words of a text" in line for line in answer.json()["in_words"])
+
+
+@pytest.mark.parametrize(
+    ("unknown", "field", "message"),
+    [
+        ({"sujects": []}, "body", "sujects: there is no such field; did you mean subjects?"),
+        ({"epsilon": 1.0}, "epsilon", "epsilon: belongs into settings"),
+        (
+            {"settings": {"epsilonn": 1.0}},
+            "settings",
+            "epsilonn: there is no such field; did you mean epsilon?",
+        ),
+        (
+            {"settings": {"subjects": []}},
+            "settings.subjects",
+            "subjects: belongs beside settings, not into it",
+        ),
+        (
+            {"settings": {"detector": "presidio"}},
+            "settings",
+            "detector: the operator chooses it, and no request does",
+        ),
+        (
+            {SECRET: 1},
+            "body",
+            "there is no such field; there are texts, settings, subjects, on_exhausted",
+        ),
+    ],
+)
+def test_an_unknown_field_is_named_where_its_name_is_a_word_of_ours(
+    service: Make, unknown: dict[str, Any], field: str, message: str
+) -> None:
+    answer = service().post("/v1/privatize", json={"texts": ["a"], **unknown})
+    assert answer.status_code == 422
+    assert answer.json()["error"]["fields"] == [{"field": field, "message": message}]
 
 
 @pytest.mark.parametrize(
@@ -213,7 +271,7 @@ def test_a_key_that_stands_twice_is_refused(
         message = "stands twice in an object; give it once"
         assert error["fields"] == [{"field": field, "message": message}]
         assert "zanzibar" not in answer.text
-    assert not ledger.exists() or charges(ledger) == []
+    assert charges(ledger) == []
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """A service of real processes: it starts, answers, loses workers, and ends when it is asked to."""
 
 import importlib.util
+import signal
+import socket
 import subprocess
 import sys
 import time
@@ -47,6 +49,38 @@ def test_what_is_answered_is_paid_also_when_workers_are_killed(
     # The check can say no.
     unknown = Asked(answers=[("20261122T000000-00000000", 1)])
     assert unpaid(service.ledger, unknown) != []
+
+
+def test_at_a_stop_new_connections_are_refused_and_what_is_begun_is_answered(
+    outside: Path, tmp_path: Path
+) -> None:
+    fixed = ("--mechanism", "tem", "--strategy", "S3", "--epsilon", "20")
+    body = b'{"texts": ["The fire burned."]}'
+    headers = ("Host: localhost", "Content-Type: application/json", "Expect: 100-continue")
+    head = "\r\n".join(["POST /v1/privatize HTTP/1.1", *headers, f"Content-Length: {len(body)}"])
+    with running(tmp_path / "home", "--model", "toy", *fixed, log=tmp_path / "log") as service:
+        address = ("127.0.0.1", service.port)
+        with socket.create_connection(address, timeout=600) as begun:
+            begun.sendall(f"{head}\r\n\r\n".encode())
+            answer = begun.makefile("rb")
+            # a worker has the request, and waits for its body
+            assert [answer.readline() for _ in range(2)] == [b"HTTP/1.1 100 Continue\r\n", b"\r\n"]
+            service.process.send_signal(signal.SIGTERM)
+            assert is_refused(address) and service.process.poll() is None
+            begun.sendall(body)
+            assert answer.readline().split()[1] == b"200"
+        assert service.process.wait(600) == 0
+
+
+def is_refused(address: tuple[str, int]) -> bool:
+    """Whether connections to an address come to be refused."""
+    for _ in range(300):
+        try:
+            socket.create_connection(address, timeout=600).close()
+        except ConnectionRefusedError:
+            return True
+        time.sleep(0.1)
+    return False
 
 
 def test_a_service_that_cannot_serve_does_not_start(

@@ -9,8 +9,10 @@ import pytest
 from uvicorn import Config, Server
 
 from lexveil.errors import LexveilError
+from lexveil.logs import logger, messages_to
 from tests.service.conftest import Logged, Make
 
+LOG = logger("lexveil.made_for_this_test")
 CHUNKED = "Transfer-Encoding: chunked"
 BODY = json.dumps({"texts": ["The fire burned."]})
 CHUNKS = f"{len(BODY):x}\r\n{BODY}\r\n0\r\n\r\n"
@@ -79,8 +81,9 @@ def test_no_count_of_a_request_is_logged(
     assert client.post("/v1/privatize", json=asked).status_code == 200
     assert not [line for line in logged.messages if "differ" in line]
     # what the engine tells may count a text's words
-    client.app.state.rewriter._say("near words: lists of 4,096 words")
-    client.app.state.rewriter._say("near words: lists of 8,192 words")
+    with messages_to(client.app.state.rewriter._say):
+        LOG.info("near words: lists of 4,096 words")
+        LOG.info("near words: lists of 8,192 words")
     assert [line for line in logged.messages if "near words" in line] == [
         "near words: lists of # words"
     ]

@@ -27,7 +27,7 @@ from lexveil.errors import RequestError
 from lexveil.formats.chunks import Chunk
 from lexveil.formats.messages import NoColumnError, names
 from lexveil.formats.readers import Reader
-from lexveil.ledger.caps import TIMES
+from lexveil.ledger.caps import TIMES, Cap
 from lexveil.privatization.adapters.inputs import find_readers, tell_columns, workers_for
 from lexveil.privatization.adapters.memory import Texts, whole_chunks
 from lexveil.privatization.engine.batch import batch_of, selected_texts
@@ -43,6 +43,7 @@ from lexveil.privatization.engine.engine import Engine, WordEngine
 from lexveil.privatization.engine.sentences import engine_of
 from lexveil.privatization.engine.worker import Processes
 from lexveil.privatization.linkage import linkage_of
+from lexveil.privatization.release.charge import cap_now, ledger_of
 from lexveil.privatization.release.preconditions import settings_for, tell_unmatched
 from lexveil.privatization.release.run import RowSource, Run
 from lexveil.privatization.settings import beyond_light, document_budget
@@ -72,8 +73,9 @@ class BudgetPreview(Result):
 
     Attributes:
         protection: Null where epsilon, a budget or a share of words is asked for.
-        cap: Lifetime epsilon of a subject, as lexveil.toml has it; null: the ledger's own.
-        default_cap: The cap that a ledger without one would take at a release.
+        cap: Lifetime epsilon of a subject, as lexveil.toml has it, or else the ledger; null:
+            neither has one yet.
+        default_cap: The cap that the first release would fix then; null where there is one.
         usual_text: The text that ten of these releases would spend it for.
         beyond_light: A caution where a token gets more than at the level light.
         max_token_epsilon: The largest that a token may get; null: no limit.
@@ -92,7 +94,7 @@ class BudgetPreview(Result):
     protection: Protection | None
     document_budget: Number
     cap: Number | Literal["unlimited"] | None
-    default_cap: Number
+    default_cap: Number | None
     usual_text: str
     beyond_light: str | None
     max_token_epsilon: Number | None
@@ -294,7 +296,8 @@ def _preview(run: Run, survey: _Survey) -> TextsInspection:
     settings = engine.settings
     totals = run.survey
     n_columns = run.outcome.n_columns
-    withholds = settings.mode == "release" and engine.model.configuration.ledger.cap != "unlimited"
+    cap = cap_now(ledger_of(engine.model.project))
+    withholds = settings.mode == "release" and cap != "unlimited"
     measurement = engine.measurement(run.budget, n_columns, withholds=withholds)
     refusals = "; ".join(measurement.refusals) or None
     return TextsInspection(
@@ -306,7 +309,12 @@ def _preview(run: Run, survey: _Survey) -> TextsInspection:
         unprotected_share=unprotected_share(totals.by_class),
         by_class=class_counts(totals.by_class),
         budget=_budget(
-            engine, survey, run.budget, refusals, one_epsilon=settings.protection is not None
+            engine,
+            survey,
+            run.budget,
+            refusals,
+            one_epsilon=settings.protection is not None,
+            cap=cap,
         ),
         guarantee=engine.guarantee(measurement, n_columns),
         linkage=linkage_of(settings, engine.model),
@@ -321,6 +329,7 @@ def _budget(
     refusals: str | None,
     *,
     one_epsilon: bool,
+    cap: Cap = None,
 ) -> BudgetPreview:
     settings = engine.settings
     per_token, capped_documents, capped_tokens = survey.epsilon_per_token(budget, engine.shares)
@@ -332,8 +341,8 @@ def _budget(
         no_guarantee=refusals,
         protection=settings.protection,
         document_budget=budget.total,
-        cap=engine.model.configuration.ledger.cap,
-        default_cap=TIMES * budget.usual,
+        cap=cap,
+        default_cap=TIMES * budget.usual if cap is None else None,
         usual_text=budget.usual_text,
         beyond_light=beyond_light(settings, engine.model, per_token.most or 0.0),
         max_token_epsilon=budget.cap if math.isfinite(budget.cap) else None,

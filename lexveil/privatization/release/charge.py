@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -26,12 +26,13 @@ from lexveil.config import LedgerParams
 from lexveil.errors import LexveilError, RequestError
 from lexveil.formats.chunks import Chunk
 from lexveil.ledger.amounts import NANO
-from lexveil.ledger.caps import TIMES
+from lexveil.ledger.caps import TIMES, Cap, cap_of
 from lexveil.ledger.ledger import PATIENCE, Ledger
 from lexveil.ledger.reservation import Reservation
 from lexveil.ledger.statement import recovered_as_text
+from lexveil.ledger.stores import store_of
 from lexveil.ledger.transaction import Transaction
-from lexveil.logs import logger
+from lexveil.logs import PUBLIC, logger
 from lexveil.privatization.release.outputs import Outputs
 from lexveil.privatization.release.preconditions import require_named_subjects
 from lexveil.request import OnExhausted
@@ -67,6 +68,7 @@ class ChargeOptions:
     client: str | None = None
 
 
+LOOK_SECONDS = 5.0  # that a look at the ledger waits for other processes
 STAYS_SPENT = "noise had been drawn, so the epsilon stays spent"
 
 
@@ -190,7 +192,8 @@ class LedgerCharge(Charge):
                 f"the ledger has a cap from now on: {self.cap:g} epsilon of one subject over "
                 f"all releases, enough for {TIMES} of {budget.usual_text}{withheld}. To change it: "
                 "`lexveil ledger cap N --because TEXT`, or lexveil.toml: ledger.cap (a number, or "
-                "unlimited)"
+                "unlimited)",
+                extra=PUBLIC,
             )
         if self.options.tells_operator and (n_before := reserved.n_charged - reserved.n_new):
             LOG.warning(
@@ -304,6 +307,23 @@ def ledger_of(project: Project, on_exhausted: OnExhausted | None = None) -> Ledg
     return params.model_copy(update={**places, "on_exhausted": on_exhausted or params.on_exhausted})
 
 
+def cap_now(params: LedgerParams) -> Cap:
+    """Return the cap of a subject that a release would meet now, for those who only look; None if
+    the first release will fix it, or if the ledger cannot be read, which is said.
+    """
+    if params.cap is not None:
+        return params.cap
+    store = store_of(params.folder, params.database)
+    try:
+        if not store.exists():
+            return None
+        with closing(store.open(LOOK_SECONDS, read_only=True)) as opened, opened.snapshot() as con:
+            return cap_of(None, con)
+    except RequestError as error:
+        LOG.warning(f"the ledger's cap is not known: {error}")
+        return None
+
+
 @contextmanager
 def open_charge(
     params: LedgerParams,
@@ -342,7 +362,7 @@ def open_charge(
     )
     with opened as ledger:
         for line in recovered_as_text(ledger.recovered):
-            LOG.warning(line)
+            LOG.warning(line, extra=PUBLIC)
         with ledger.begin({**about, **options.about, "lexveil": version()}) as release:
             charge = LedgerCharge(
                 release, params, outputs, finals, options, has_subjects=has_subjects

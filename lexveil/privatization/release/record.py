@@ -8,7 +8,7 @@ from lexveil.accounting.budgets import DocumentBudget
 from lexveil.accounting.measurements import Measurement
 from lexveil.accounting.operator_report import SECRECY, OperatorReport
 from lexveil.accounting.record import PrivacyRecord
-from lexveil.logs import logger
+from lexveil.logs import PUBLIC, logger
 from lexveil.privatization.engine.counts import SpendHistogram, Tally, coverage
 from lexveil.privatization.engine.records import record_of
 from lexveil.privatization.linkage import linkage_of
@@ -58,7 +58,7 @@ def release_record(
     spent = outcome.spent
     is_release = settings.mode == "release"
     if checked.audit is None and is_release:
-        LOG.info(f"the record relies on no audit: {checked.why_no_audit}")
+        LOG.info(f"the record relies on no audit: {checked.why_no_audit}", extra=PUBLIC)
     guarantee = engine.guarantee(measurement, outcome.n_columns)
     stamp = {"without_guarantee": True} if is_release and not guarantee.holds else {}
     return record_of(
