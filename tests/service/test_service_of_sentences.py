@@ -131,7 +131,7 @@ def test_sentences_are_served_where_the_operator_fixed_them_alone(
     answer = service(fixed={}).post(ADDRESS, json={"texts": ["a"], "settings": settings})
     wrong = {"field": "settings.strategy", "message": "is served where the operator has fixed it"}
     assert answer.json()["error"]["fields"] == [wrong]
-    assert not ledger.exists()
+    assert charges(ledger) == []
 
 
 def test_a_bank_that_is_not_there_stops_the_start(sentences: Callable[..., TestClient]) -> None:
@@ -202,7 +202,7 @@ def test_a_model_that_is_kept_tells_purposes_from_none(outside: Path, bank: Path
 def test_a_service_that_cannot_write_sentences_does_not_start(
     options: tuple[str, ...], said: str, outside: Path, cli: Any
 ) -> None:
-    told = r"(using the model.*\n)?"
+    told = r"(using the model.*\ncharging the ledger.*\n)?"
     assert said in cli("service", "--model", "en", *options, code=2, told=told).err
 
 

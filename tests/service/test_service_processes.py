@@ -66,7 +66,8 @@ def test_at_a_stop_new_connections_are_refused_and_what_is_begun_is_answered(
             # a worker has the request, and waits for its body
             assert [answer.readline() for _ in range(2)] == [b"HTTP/1.1 100 Continue\r\n", b"\r\n"]
             service.process.send_signal(signal.SIGTERM)
-            assert is_refused(address) and service.process.poll() is None
+            assert is_refused(address), (tmp_path / "log").read_text()
+            assert service.process.poll() is None
             begun.sendall(body)
             assert answer.readline().split()[1] == b"200"
         assert service.process.wait(600) == 0
