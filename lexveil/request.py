@@ -39,6 +39,7 @@ FoundAction = Literal["perturb", "sample", "drop", "placeholder", "pseudonym", "
 OnExhausted = Literal["withhold", "refuse"]
 MOST_SENTENCES = 1_000
 SENTENCES = "S5"  # the strategy whose tokens are sentences, or whole texts
+OVER_SENTENCES = ("tem", "madlib", "mahalanobis", "vickrey")  # mechanisms that draw sentences
 # fields of a request that only S5 has, and those that mean something for words alone
 OF_SENTENCES = ("bank", "unit", "sentences")
 OF_WORDS = (
@@ -159,7 +160,7 @@ class Request(Options):
         OptionHelp(metavar="M", follows_strategy=True),
     ] = "tem_context"
     """how words are replaced, or sentences (docs/reference/mechanisms.md; default: tem_context, of
-    S5 tem)"""
+    S5 tem, which takes madlib, mahalanobis and vickrey, too)"""
     strategy: Annotated[Literal["none", "S1", "S2", "S3", "S4", "S5"], OptionHelp(metavar="S")] = (
         "S1"
     )
@@ -329,10 +330,10 @@ class Request(Options):
 
     def _check_sentences(self) -> None:
         """Check that a request for sentences asks for nothing that sentences do not have."""
-        if self.mechanism != "tem":
+        if self.mechanism not in OVER_SENTENCES:
             raise ValueError(
                 f"{option('mechanism')} {self.mechanism} replaces words and no sentences; leave "
-                f"{option('mechanism')} out, or say tem"
+                f"{option('mechanism')} out, or say one of {', '.join(OVER_SENTENCES)}"
             )
         for name in OF_WORDS:
             if getattr(self, name) not in (None, False) and getattr(self, name) != "none":

@@ -24,11 +24,18 @@ import pyarrow.parquet as pq
 from lexveil.artifacts.model import Model
 from lexveil.auditing.exact import exact_audit
 from lexveil.auditing.findings import AuditFinding, AuditResult
-from lexveil.auditing.fit import ClaimedDraws, FitResult, distribution_audit, independence_audit
+from lexveil.auditing.fit import (
+    ClaimedDraws,
+    FitResult,
+    ball_audit,
+    distribution_audit,
+    independence_audit,
+)
+from lexveil.auditing.own_noise import OWN_DRAWS, OwnNoise
 from lexveil.auditing.request import AuditRequest
 from lexveil.embeddings.word_space import WordSpace
-from lexveil.errors import RequestError, option
 from lexveil.mechanisms.noise.streams import release_generator, stream
+from lexveil.mechanisms.over_sentences import SentenceMechanism
 from lexveil.mechanisms.sentence_draws import SentenceDraws
 from lexveil.privatization.adapters.memory import Privatized, privatize
 from lexveil.privatization.engine.sentences import SentenceEngine, SentenceWorker
@@ -36,13 +43,16 @@ from lexveil.privatization.settings import settings_of
 from lexveil.request import SENTENCES, Request
 from lexveil.runtime.hashes import code_hash, version
 from lexveil.text.tokenize import sentences as cut_sentences
-from lexveil.types import Floats, Ids, Vectors
+from lexveil.types import Floats, Ids, Noise, Vectors
 
 QUERIES = 60  # units whose laws are compared pair by pair
 DRAWN = 4  # units that are drawn for
 RELEASED = 3  # different texts of a release
+DOUBLINGS = 16  # of ε, to where draws tell it
+OFTEN = 0.3  # share of the draws of a unit
+SCALES = (0.0, 0.01, 0.1, 1.0)  # of noise whose nearest sentences are looked at
 SEVERAL = 3  # sentences for a text, in the release that is looked at as a whole
-PARTS = 8  # that share the chance of a false alarm
+PARTS = 16  # that share the chance of a false alarm
 CLOSE = 2e-5  # coordinates that are computed in another order may differ so much
 BETA = "beta"
 UNKNOWN = "zxqv"  # a word that no model knows
@@ -165,10 +175,35 @@ class _SentenceAudit:
         return worker.sentences
 
     @property
-    def mechanism(self) -> SentenceDraws:
+    def mechanism(self) -> SentenceMechanism:
         """The mechanism that is audited."""
-        mechanism: SentenceDraws = self.components.mechanism
+        mechanism: SentenceMechanism = self.components.mechanism
         return mechanism
+
+    @cached_property
+    def own_noise(self) -> OwnNoise | None:
+        """The law of a mechanism that adds noise; None of one with a closed form."""
+        if isinstance(self.mechanism, SentenceDraws):
+            return None
+        vectors = self.mechanism.vectors.astype(np.float64)
+        return OwnNoise(vectors, self.engine.prepared.parameters, self.model.params.seed)
+
+    def at(self, epsilon: float) -> _SentenceAudit:
+        """Return the audit at another epsilon."""
+        return replace(self, request=self.request.model_copy(update={"epsilon": epsilon}))
+
+    def with_power(self) -> float:
+        """Return the least multiple of ε, by a power of two, at which a sentence of the bank comes
+        out for itself often enough for its draws to tell ε.
+        """
+        assert self.own_noise is not None
+        query = self.queries()[0]
+        epsilon = self.request.epsilon
+        for _ in range(DOUBLINGS):
+            if self.own_noise.counts(query, epsilon).max() >= OFTEN * OWN_DRAWS:
+                break
+            epsilon *= 2
+        return epsilon
 
     def sample(self) -> list[str]:
         """Texts of one and of several sentences of the bank, and one that is not known at all."""
@@ -236,6 +271,8 @@ class _SentenceAudit:
         """Return the closed form against ε·d between all pairs of units."""
         queries = self.queries()
         epsilon = self.request.epsilon
+        mechanism = self.mechanism
+        assert isinstance(mechanism, SentenceDraws)
         queries = queries[np.linspace(0, len(queries) - 1, QUERIES).astype(int)]
 
         def apart(first: Ids, second: Ids) -> Floats:
@@ -244,7 +281,7 @@ class _SentenceAudit:
             return distances
 
         evidence = exact_audit(
-            lambda ids: self.mechanism.log_pmf_of(queries[ids], np.full(len(ids), epsilon)),
+            lambda ids: mechanism.log_pmf_of(queries[ids], np.full(len(ids), epsilon)),
             np.arange(len(queries)),
             apart,
             epsilon,
@@ -255,14 +292,52 @@ class _SentenceAudit:
         """Draws for one unit, and its law."""
         distances = self.distances(query)
         epsilon = self.request.epsilon
+        counts = np.bincount(rows, minlength=len(distances))
+        if self.own_noise is not None:
+            own = self.own_noise.counts(query, epsilon)
+            inflated = partial(self._own_share, query)
+            order = np.lexsort((distances, -own))
+            return ClaimedDraws(name, counts, own, order, OWN_DRAWS, inflated)
         law = partial(own_law, distances, beta=self.beta)
         return ClaimedDraws(
             name=name,
-            counts=np.bincount(rows, minlength=len(distances)),
+            counts=counts,
             mass=law(epsilon),
             order=np.lexsort((np.arange(len(distances)), distances)),
             inflated=lambda factor: law(epsilon * factor),
         )
+
+    def _own_share(self, query: Vectors, factor: float) -> Floats:
+        assert self.own_noise is not None
+        counts = self.own_noise.counts(query, self.request.epsilon * factor)
+        return counts / OWN_DRAWS
+
+    def noisy(self) -> list[AuditFinding]:
+        """Look at the noise of a mechanism, and at the sentence that it takes for a noisy vector,
+        whatever the noise.
+        """
+        own = self.own_noise
+        assert own is not None
+        epsilon = np.full(self.request.samples, self.request.epsilon)
+        noise: Noise = self.mechanism.noise(epsilon, self.generator("noise"))
+        fit = ball_audit(own.in_a_ball(noise), self.request.epsilon, self.error)
+        queries = self.queries()
+        of = np.arange(len(epsilon)) % len(queries)
+        p = queries.shape[1]
+        uniform = noise[:, p] if noise.shape[1] > p else np.zeros(len(noise))
+        wrong = list[str]()
+        for scale in SCALES:
+            scaled = noise.copy()
+            scaled[:, :p] *= scale
+            drawn = self.mechanism.replace_queries(queries, of, epsilon, scaled)
+            expected, is_close = own.chosen(queries[of] + scaled[:, :p], uniform)
+            if differ := int(((drawn != expected) & ~is_close).sum()):
+                wrong.append(f"{differ:,} of {len(drawn):,} noisy vectors give another sentence")
+        right = "each noisy vector gives the sentence that it should, whatever the text"
+        return [
+            AuditFinding.of("bank: noise", fit),
+            AuditFinding.fact("bank: noisy vectors", "nearest", wrong, right),
+        ]
 
     def generator(self, name: str) -> np.random.Generator:
         """Noise as a run of this mode draws it."""
@@ -277,7 +352,7 @@ class _SentenceAudit:
         n = self.request.samples
         of = np.tile(np.arange(len(queries)), n)
         epsilon = np.full(len(of), self.request.epsilon)
-        noise = self.mechanism.noise(epsilon, self.generator("draws"))
+        noise: Noise = self.mechanism.noise(epsilon, self.generator("draws"))
         rows = self.mechanism.replace_queries(queries, of, epsilon, noise)
         samples = [
             self.claimed(f"text {number}", query, rows[of == number])
@@ -297,8 +372,9 @@ class _SentenceAudit:
             ("several for a text", {"sentences": SEVERAL}, [SEVERAL] * RELEASED),
             ("one for each sentence", {"unit": "sentence"}, [self._cut(text) for text in texts]),
         ):
-            release = self._privatized(rows, how, folder / name.replace(" ", "-"))
-            place = f"release: {SENTENCES}, {name}"
+            where = f"{name.replace(' ', '-')}-{self.request.epsilon:g}"
+            release = self._privatized(rows, how, folder / where)
+            place = f"release: {SENTENCES}, {name}, ε {self.request.epsilon:g}"
             outputs = [self.read(value) for value in release.values]
             costs = [per_text[number % RELEASED] for number in range(len(rows))]
             wrong = self._wrong(release, outputs, costs)
@@ -325,7 +401,7 @@ class _SentenceAudit:
             suppress_language_warning=True,
         )
         asked = {"strategy": SENTENCES, "bank": self.request.bank, "epsilon": self.request.epsilon}
-        asked |= {"mode": self.request.mode, "workers": 1}
+        asked |= {"mode": self.request.mode, "mechanism": self.request.mechanism, "workers": 1}
         folder.mkdir()
         subjects = [f"subject {number}" for number in range(len(rows))]
         is_release = self.request.mode == "release"
@@ -368,9 +444,11 @@ class _SentenceAudit:
         if ledger is not None and not math.isclose(ledger.epsilon_charged, total, rel_tol=1e-8):
             wrong.append(f"the ledger charged {ledger.epsilon_charged:g}, and {total:g} were spent")
         said = release.record.sentences
-        if said is None or not math.isclose(said.diameter, self.own.diameter, rel_tol=1e-9):
+        stretch = 1.0 if self.own_noise is None else self.own_noise.stretch
+        diameter = self.own.diameter * stretch
+        if said is None or not math.isclose(said.diameter, diameter, rel_tol=1e-9):
             wrong.append("the record says another diameter")
-        elif not math.isclose(said.local_epsilon, epsilon * self.own.diameter, rel_tol=1e-8):
+        elif not math.isclose(said.local_epsilon, epsilon * diameter, rel_tol=1e-8):
             wrong.append("the record says another local bound")
         if release.record.guarantee.holds != (self.request.mode == "release"):
             wrong.append("the record claims something of an experiment, or nothing of a release")
@@ -412,26 +490,31 @@ def audit_sentences(
     Raises:
         RequestError: if the request is wrong, or the bank cannot be used.
     """
-    if request.mechanism != "tem":
-        raise RequestError(
-            f"{option('mechanism')} {request.mechanism}: sentences are drawn by tem; say tem"
-        )
     asked = {"strategy": SENTENCES, "bank": request.bank, "epsilon": request.epsilon}
-    settings = settings_of(Request.of({**asked, "mode": request.mode}), model.project)
+    asked |= {"mechanism": request.mechanism, "mode": request.mode}
+    settings = settings_of(Request.of(asked), model.project)
     engine = SentenceEngine(settings, model)
     own = OwnSpace.read(engine.bank.folder, model)
     shared = _SentenceAudit(request, model, own, engine, (1 - request.confidence) / PARTS)
     told("audit: vectors")
     findings = [shared.vectors()]
     told("audit: the law of a draw")
-    findings += [shared.exact(), shared.drawn()]
+    epsilons = [request.epsilon]
+    if shared.own_noise is None:
+        findings += [shared.exact(), shared.drawn()]
+    else:
+        findings += shared.noisy()
+        epsilons = sorted({request.epsilon, shared.with_power()})
     told("audit: releases")
     with tempfile.TemporaryDirectory(prefix="lexveil-audit-") as folder:
-        findings += shared.released(Path(folder))
-    return _result(shared, findings)
+        for epsilon in epsilons:
+            findings += shared.at(epsilon).released(Path(folder))
+    return _result(shared, findings, epsilons)
 
 
-def _result(shared: _SentenceAudit, findings: Sequence[AuditFinding]) -> AuditResult:
+def _result(
+    shared: _SentenceAudit, findings: Sequence[AuditFinding], epsilons: Sequence[float]
+) -> AuditResult:
     request = shared.request
     engine = shared.engine
     factors = [
@@ -449,7 +532,7 @@ def _result(shared: _SentenceAudit, findings: Sequence[AuditFinding]) -> AuditRe
         policy=asdict(engine.settings.policy),
         shares=None,
         epsilon=request.epsilon,
-        epsilons=(request.epsilon,),
+        epsilons=tuple(epsilons),
         strategy=request.strategy,
         mode=request.mode,
         seed=shared.model.params.seed if request.mode == "experiment" else None,

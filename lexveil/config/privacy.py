@@ -106,9 +106,8 @@ def _of_words(raw: object) -> object:
     """Refuse the strategy of sentences, which has runs of its own, with the way out."""
     if raw == SENTENCES:
         raise refused(
-            f"{SENTENCES} writes sentences of a bank by tem alone, and no other mechanism is "
-            "combined with it: its runs are those of grid.sentences, such as [r0.2, r0.5]; take it "
-            "out here"
+            f"{SENTENCES} writes sentences of a bank, in the grid by tem alone: its runs are those "
+            "of grid.sentences, such as [r0.2, r0.5]; take it out here"
         )
     return raw
 

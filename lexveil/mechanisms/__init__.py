@@ -18,6 +18,7 @@ SHARED = frozenset(
         "rank_remap",
         "registry",
         "rejection",
+        "over_sentences",
         "sentence_draws",
         "truncated_exponential",
         "variants",

@@ -16,7 +16,7 @@ from lexveil.mechanisms.base import (
     check_epsilon,
     register,
 )
-from lexveil.types import Floats, Ids
+from lexveil.types import Floats, Ids, Vectors
 
 
 @register
@@ -78,6 +78,21 @@ class Madlib(EuclideanMechanism):
         noise: Floats = direction * (radius / length)[:, None]
         return noise
 
-    def replace(self, ids: Ids, epsilon: Floats, noise: Floats) -> Ids:  # noqa: ARG002
+    @property
+    def stretch(self) -> float:
+        """The largest distance of two vectors of the guarantee, in their Euclidean distance."""
+        return 1.0
+
+    def replace(self, ids: Ids, epsilon: Floats, noise: Floats) -> Ids:
         """Return the word nearest to each noisy vector."""
-        return self.search.nearest(self.vectors[ids] + noise)
+        return self.replace_queries(self.vectors, ids, epsilon, noise)
+
+    def replace_queries(self, queries: Vectors, of: Ids, epsilon: Floats, noise: Floats) -> Ids:  # noqa: ARG002
+        """Return the word nearest to each noisy query.
+
+        Args:
+            queries: (q, p) of what need not be a word.
+            of: (n,) the query of each draw.
+            epsilon, noise: the epsilon and the noise of each draw.
+        """
+        return self.search.nearest(queries[of] + noise)

@@ -63,6 +63,11 @@ class Mahalanobis(Madlib):
         self._inverse_root: Floats = (axes / np.sqrt(values)) @ axes.T
         self._whitened: Vectors | None = None
 
+    @property
+    def stretch(self) -> float:
+        """The largest d_RM in Euclidean distances: 1/√(1-λ), as Σ has no negative eigenvalue."""
+        return float(1 / np.sqrt(1 - self.lambda_))
+
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
         """Return ε·d; the class docstring gives the proof."""
         return epsilon * distance

@@ -71,6 +71,7 @@ class SentenceDraws(TruncatedExponential):
     )
     sampled = "a uniform draw from the bank"
     Parameters = TemParameters
+    stretch = 1.0  # the largest distance of the guarantee, in the distance of vectors
 
     def __init__(self, vectors: Vectors, radius: float, beta: float = TemParameters().beta) -> None:
         # no search of near rows is made: every draw looks at the whole bank

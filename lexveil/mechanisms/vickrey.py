@@ -98,6 +98,11 @@ class Vickrey(Madlib):
         """Choose among the words nearest to each noisy vector."""
         return self.choose(ids, *self.candidates(ids, noise[:, :-1]), noise[:, -1])
 
+    def replace_queries(self, queries: Vectors, of: Ids, epsilon: Floats, noise: Floats) -> Ids:  # noqa: ARG002
+        """Choose among the words nearest to each noisy query."""
+        near, distances = self.search.nearest_k(queries[of] + noise[:, :-1], self.k)
+        return self.choose(of, near, distances, noise[:, -1])
+
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
         """Return ε·d; the class docstring gives the proof."""
         return epsilon * distance

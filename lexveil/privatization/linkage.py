@@ -49,7 +49,8 @@ def _of_sentences(settings: Settings, wanted: Sentences, model: Model) -> Linkag
     level = settings.protection
     if level is not None:
         return LinkageFigures.of_sentences(level.linkage)
-    if wanted.per_text is None or not has_usual_tem(model):
+    is_measured = settings.mechanism == "tem" and has_usual_tem(model)
+    if wanted.per_text is None or not is_measured:
         return LinkageFigures.of_sentences(None)
     epsilon = settings.base_epsilon
     if takes_written_bank(wanted.bank, model):

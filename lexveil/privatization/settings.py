@@ -38,8 +38,8 @@ from lexveil.detectors.given import type_name
 from lexveil.detectors.presidio import Presidio
 from lexveil.errors import RequestError, option
 from lexveil.logs import logger
+from lexveil.mechanisms.over_sentences import OF_VECTORS
 from lexveil.mechanisms.registry import MECHANISMS
-from lexveil.mechanisms.sentence_draws import SentenceDraws
 from lexveil.mechanisms.tem import TemParameters
 from lexveil.protection import LEVELS, LevelName, MeasuredLevel
 from lexveil.recovery.bank_levels import level_of_bank
@@ -152,7 +152,7 @@ class Settings:
     def metric(self) -> str | None:
         """The distance of the guarantee; None of what leaves texts as they are."""
         if self.sentences is not None:
-            return SentenceDraws.metric
+            return OF_VECTORS[self.mechanism]
         known = MECHANISMS.get(self.mechanism)
         return known.metric if known else None
 
@@ -299,10 +299,15 @@ def sentences_completed(settings: Settings, model: Model, request: Request) -> S
     it has an epsilon of its own, at which sources are hardly found (docs/reference/sentences.md).
 
     Raises:
-        RequestError: as ``sentences_at_level``.
+        RequestError: as ``sentences_at_level``; or if the mechanism has no levels.
     """
     if request.level is None:
         return settings
+    if settings.mechanism != "tem":
+        raise RequestError(
+            f"{option('mechanism')} {settings.mechanism}: levels of protection of sentences are "
+            f"measured with tem; name {option('epsilon')} of each sentence, or take tem"
+        )
     if takes_written_bank(request.bank, model):
         if request.protection is None:
             return replace(settings, spending=PerToken(EPSILON))

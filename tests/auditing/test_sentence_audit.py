@@ -15,7 +15,11 @@ from lexveil.auditing.audit import AuditResult, audit
 from lexveil.auditing.request import AuditRequest
 from lexveil.embeddings.sentences import SentenceSpace
 from lexveil.errors import RequestError
+from lexveil.mechanisms.madlib import Madlib
+from lexveil.mechanisms.mahalanobis import Mahalanobis
+from lexveil.mechanisms.over_sentences import NOISY
 from lexveil.mechanisms.sentence_draws import SentenceDraws
+from lexveil.mechanisms.vickrey import Vickrey
 from lexveil.privatization.engine import sentences as engine
 from lexveil.privatization.engine.sentences import SentenceEngine
 from lexveil.privatization.release.preconditions import check
@@ -202,10 +206,61 @@ def test_a_planted_fault_is_seen(fault: Fault, bank: Path, monkeypatch: pytest.M
     assert FAULTS[fault] in methods, result.as_text()
 
 
+@pytest.mark.parametrize("mechanism", NOISY)
+def test_noisy_vectors_keep_their_claim_with_power(mechanism: str, bank: Path) -> None:
+    result = audited(bank, mechanism=mechanism)
+    assert result.verdict == "no violation found", result.as_text()
+    assert result.factor is not None and result.factor <= 2
+    assert len(result.epsilons) == 2
+
+
+def noise_half_as_long(patch: pytest.MonkeyPatch) -> None:
+    made = Madlib.noise
+    patch.setattr(Madlib, "noise", lambda self, epsilon, rng: made(self, 2 * epsilon, rng))
+
+
+def noise_of_another_metric(patch: pytest.MonkeyPatch) -> None:
+    """The noise of madlib, which is the same in all directions."""
+    patch.setattr(Mahalanobis, "noise", Madlib.noise)
+
+
+def the_source_left_out(patch: pytest.MonkeyPatch) -> None:
+    """A text that stands in the bank does not come out as itself, as the printed algorithm has it
+    of words.
+    """
+
+    def replaced(self: Vickrey, queries: Any, of: Any, epsilon: Any, noise: Any) -> Any:
+        near, _ = self.search.nearest_k(queries[of] + noise[:, :-1], self.k)
+        own = (self.vectors[near[:, 0]] == queries[of]).all(axis=1)
+        return np.where(own, near[:, 1], made(self, queries, of, epsilon, noise))
+
+    made = Vickrey.replace_queries
+    patch.setattr(Vickrey, "replace_queries", replaced)
+
+
+NOISY_FAULTS: dict[str, tuple[Fault, str]] = {
+    "madlib": (noise_half_as_long, "distribution"),
+    "mahalanobis": (noise_of_another_metric, "distribution"),
+    "vickrey": (the_source_left_out, "nearest"),
+}
+
+
+@pytest.mark.parametrize("mechanism", NOISY_FAULTS)
+def test_a_planted_fault_of_noisy_vectors_is_seen(
+    mechanism: str, bank: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fault, method = NOISY_FAULTS[mechanism]
+    fault(monkeypatch)
+    result = audited(bank, mechanism=mechanism, samples=600)
+    assert result.verdict == "violated"
+    methods = {finding.method for finding in result.audits if finding.violation}
+    assert method in methods, result.as_text()
+
+
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ({"mechanism": "madlib"}, "sentences are drawn by tem"),
+        ({"mechanism": "tem_context"}, "replaces words and no sentences"),
         ({"strategy": "S3"}, "is of sentences"),
     ],
 )

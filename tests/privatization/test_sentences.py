@@ -22,6 +22,7 @@ from lexveil.data import public_sentences
 from lexveil.data.sentence_banks import BankOptions, build
 from lexveil.embeddings.sentences import SentenceSpace
 from lexveil.errors import RequestError
+from lexveil.mechanisms.over_sentences import NOISY, OF_VECTORS
 from lexveil.mechanisms.sentence_draws import SentenceDraws
 from lexveil.privatization.engine import sentences as engine
 from lexveil.privatization.engine.sentences import WORDS_OF_A_SENTENCE, cut
@@ -37,6 +38,7 @@ from tests.privatization.sentence_banks import (
 from tests.same_noise import SameAnswers, published
 
 TEXTS = ["The food was cold. Nobody came! We left early.", "Great film, see it.", "zzxq", ""]
+TEXTS_OF_OTHERS = ["x", "One. Two. Three. Four, five and six are far too many for me.", "qq", "No"]
 HOW: dict[str, Any] = {"strategy": "S5", "epsilon": 10.0}
 
 
@@ -74,6 +76,38 @@ def test_every_text_becomes_as_many_sentences(bank: Path) -> None:
     assert done.values[-1] is None
     assert [len(each) for each in written(done.values[:-1])] == [PER_TEXT] * 4
     assert [len(each) for each in written(privatize(TEXTS, bank, sentences=7).values)] == [7] * 4
+
+
+@pytest.mark.parametrize("mechanism", NOISY)
+def test_a_mechanism_over_vectors_writes_sentences(bank: Path, mechanism: str) -> None:
+    done = privatize(TEXTS, bank, mechanism=mechanism, epsilon=60.0)
+    assert [len(each) for each in written(done.values)] == [PER_TEXT] * 4
+    assert done.record.guarantee.holds
+    assert done.record.metric == OF_VECTORS[mechanism]
+
+
+@pytest.mark.parametrize("mechanism", ["madlib", "mahalanobis"])
+def test_nearly_without_noise_a_sentence_of_the_bank_comes_out(bank: Path, mechanism: str) -> None:
+    sentence = "The meal was terrible today."
+    done = privatize([sentence], bank, mechanism=mechanism, epsilon=1e5)
+    assert written(done.values) == [[sentence] * PER_TEXT]
+
+
+def test_what_was_measured_with_tem_is_not_said_of_noise(here: Path) -> None:
+    how: dict[str, Any] = {"strategy": "S5", "epsilon": 5.0, "model": "en", "quiet": True}
+    pd.DataFrame({"text": TEXTS}).to_csv("in.csv", index=False)
+    measured, other = (
+        lexveil.inspect("in.csv", mechanism=mechanism, **how).linkage.sentence
+        for mechanism in ("tem", "madlib")
+    )
+    assert " of 100 cases" in measured
+    assert " of 100 cases" not in other
+
+
+def test_the_local_bound_of_mahalanobis_is_of_its_metric(bank: Path) -> None:
+    """With λ = 0.2 no distance is longer than the Euclidean one by more than 1/√0.8."""
+    said = privatize(TEXTS, bank, mechanism="mahalanobis").record.sentences
+    assert said.diameter == pytest.approx(2 / np.sqrt(0.8))
 
 
 def test_each_sentence_becomes_one(bank: Path) -> None:
@@ -166,8 +200,9 @@ def test_releases_draw_other_noise_each_time_and_experiments_the_same(bank: Path
     assert seeded[0] == seeded[1] != seeded[2]
 
 
+@pytest.mark.parametrize("mechanism", ["tem", "vickrey"])
 def test_neither_batches_nor_workers_change_an_experiment(
-    bank: Path, here: Path, monkeypatch: pytest.MonkeyPatch
+    mechanism: str, bank: Path, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = [f"{sentence} {TEXTS[n % 4]}" for n, sentence in enumerate(SENTENCES[:300])]
     pd.DataFrame({"text": texts}).to_csv(here / "in.csv", index=False)
@@ -175,10 +210,12 @@ def test_neither_batches_nor_workers_change_an_experiment(
     for workers, part in ((1, 2**16), (2, 2**16), (1, 500)):
         monkeypatch.setattr("lexveil.privatization.engine.batch.PART", part)
         out = here / f"{len(made)}.csv"
-        command("in.csv", "-o", out, "--bank", bank, "--seed", 3, "--workers", workers)
+        how = ("--bank", bank, "--seed", 3, "--workers", workers, "--mechanism", mechanism)
+        command("in.csv", "-o", out, *how)
         made.append(out.read_bytes())
     assert made[0] == made[1] == made[2]
-    assert privatize(texts, bank, seed=3).values == pd.read_csv(here / "0.csv")["text"].tolist()
+    in_memory = privatize(texts, bank, seed=3, mechanism=mechanism).values
+    assert in_memory == pd.read_csv(here / "0.csv")["text"].tolist()
 
 
 def test_a_sentence_without_end_is_cut_at_a_public_length() -> None:
@@ -234,7 +271,35 @@ def test_a_file_is_released_with_its_statement(
     assert operator["counts"]["by_class"]["sentence"]["perturbed"] == 8
 
 
+def published_of(
+    mechanism: str, texts: Sequence[str], bank: Path, folder: Path, patch: pytest.MonkeyPatch
+) -> dict[str, bytes]:
+    """All that a release publishes where the mechanism answers alike, whatever the texts are."""
+    same = SameAnswers(patch)
+    patch.setattr(
+        NOISY[mechanism], "replace_queries", lambda _, __, of, *___: same._answers(len(of))
+    )
+    folder.mkdir()
+    patch.setenv("LEXVEIL_HOME", str(folder / "home"))
+    patch.chdir(folder)
+    pd.DataFrame({"text": texts}).to_csv("in.csv", index=False)
+    command("in.csv", "-o", "out.csv", "--bank", bank, "--mechanism", mechanism)
+    Path("in.csv").unlink()
+    return published(folder)
+
+
 FACES = {"csv": "csv", "tsv": "tsv", "jsonl": "jsonl", "txt": "txt", "parquet": "parquet"}
+
+
+@pytest.mark.parametrize("mechanism", NOISY)
+def test_what_noise_publishes_is_a_function_of_the_output(
+    bank: Path, here: Path, mechanism: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = [
+        published_of(mechanism, texts, bank, here / str(number), monkeypatch)
+        for number, texts in enumerate((TEXTS, TEXTS_OF_OTHERS))
+    ]
+    assert made[0] == made[1]
 
 
 @pytest.mark.parametrize("form", FACES)
@@ -252,7 +317,7 @@ def test_what_is_published_is_a_function_of_the_output(
     )
     second = ["It is so. They ran off. It rains", "The committee met", "Hello there", ""]
     if unit == "text":
-        second = ["x", "One. Two. Three. Four, five and six are far too many for me.", "qq", "No"]
+        second = TEXTS_OF_OTHERS
     made = []
     for number, texts in enumerate((TEXTS, second)):
         folder = here / str(number)
@@ -292,7 +357,8 @@ REFUSED = [
     ({"unit": "sentence", "sentences": 3}, "one sentence for each"),
     ({"mechanism": "tem_context"}, "replaces words and no sentences"),
     ({"mechanism": "diffractor_tem"}, "replaces words and no sentences"),
-    ({"mechanism": "madlib"}, "replaces words and no sentences"),
+    ({"mechanism": "diffractor_geometric"}, "say one of tem, madlib, mahalanobis, vickrey"),
+    ({"mechanism": "madlib", "epsilon": None}, "levels of protection of sentences are measured"),
     ({"protection": "strong"}, "give one of protection (a level) and epsilon"),
     ({"epsilon": None, "document_budget": 5.0}, "document_budget"),
     ({"epsilon": None, "recovery": 0.1}, "recovery"),

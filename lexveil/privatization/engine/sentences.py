@@ -29,6 +29,8 @@ from lexveil.artifacts.sentence_banks import SentenceBank
 from lexveil.artifacts.sentence_runs import CARD
 from lexveil.embeddings.sentences import SentenceSpace, Units
 from lexveil.errors import RequestError, option
+from lexveil.mechanisms.noise.streams import stream
+from lexveil.mechanisms.over_sentences import SentenceMechanism, sentence_mechanism
 from lexveil.mechanisms.sentence_draws import SentenceDraws
 from lexveil.privatization.engine.batch import Batch, Rewritten, token_log_schema
 from lexveil.privatization.engine.engine import Engine, WordEngine, column_keys
@@ -38,8 +40,10 @@ from lexveil.privatization.settings import Sentences, Settings, document_budget
 from lexveil.recovery.linkage import DisclosedTexts
 from lexveil.text.encode import Encoded, Lexicon, TokenClass, encode
 from lexveil.text.strings import Strings
-from lexveil.types import Floats, Ids, Int32, Int64, Words
+from lexveil.types import Floats, Ids, Int32, Int64, Noise
 
+BETA = "beta"  # the only parameter of tem over sentences
+TRIED_DRAWS = 2_000  # that say what is likely, where no closed form does
 WORDS_OF_A_SENTENCE = (
     60  # words of a sentence of a text; a longer one is cut, as where nobody wrote full stops
 )
@@ -68,24 +72,39 @@ class SentenceEngine(Engine):
                 f"sentences.public: true, or say {option('mode')} experiment"
             )
         _require_screened(self.bank, settings.screen)
-        self.prepared = model.once(("draws", self.wanted.bank), self._prepare).fresh()
+        self.prepared = model.once(
+            ("draws", self.wanted.bank, settings.mechanism), self._prepare
+        ).fresh()
 
     def _prepare(self) -> Prepared:
-        beta = self.model.params.mechanisms.tem.beta
+        name = self.settings.mechanism
+        params = self.model.params.mechanisms
         space = self.bank.space
+        given = params.model_dump()[name]
+        shown = getattr(params, name).model_dump(by_alias=True)
+        if name == SentenceDraws.name:  # sentences have no lengths in words
+            given = {BETA: params.tem.beta}
+            shown = given
         return Prepared(
-            mechanism=SentenceDraws(self.bank.vectors, space.radius, beta),
+            mechanism=sentence_mechanism(name, self.bank.vectors, space.radius, given),
             vocabulary=_no_words(self.lexicon, space),
-            parameters={"beta": beta},
+            parameters=shown,
             files={f"bank/{CARD}": self.bank.folder / CARD},
         )
 
+    @property
+    def mechanism(self) -> SentenceMechanism:
+        """The mechanism that draws sentences for vectors."""
+        mechanism = self.prepared.mechanism
+        assert isinstance(mechanism, SentenceMechanism)
+        return mechanism
+
     def _measured(self, budget: DocumentBudget, n_columns: int = 1) -> SentenceMeasurement:
         return measurements.of_sentences(
-            measurements.of_token(self.prepared.mechanism),
+            measurements.of_token(self.mechanism),
             self.wanted.per_text,
             n_columns,
-            diameter=self.bank.space.diameter,
+            diameter=self.bank.space.diameter * self.mechanism.stretch,
             budget=budget,
             longest=WORDS_OF_A_SENTENCE,
         )
@@ -129,16 +148,23 @@ class SentenceEngine(Engine):
         return DisclosedTexts(starts, [b"%d" % n for n in drawn], np.full(len(text_of), -1))
 
     def likeliest(self, text: str, number: int, epsilon: float, n: int) -> list[tuple[str, float]]:
-        """Return the n likeliest sentences in the place of a unit of a text, with their chances.
+        """Return the n likeliest sentences in the place of a unit of a text, with their chances; of
+        a mechanism without a closed form with their shares of ``TRIED_DRAWS``.
 
         Args:
             number: of the unit, from 0.
         """
         units, _, _ = cut(encode([text], self.lexicon), self.wanted.per_text)
-        query = self.bank.space.embed(units)[number]
-        mechanism = self.prepared.mechanism
-        assert isinstance(mechanism, SentenceDraws)
-        chances = np.exp(mechanism.log_pmf_of(query[None], np.array([epsilon]))[0])
+        query = self.bank.space.embed(units)[number : number + 1]
+        mechanism = self.mechanism
+        if isinstance(mechanism, SentenceDraws):
+            chances = np.exp(mechanism.log_pmf_of(query, np.array([epsilon]))[0])
+        else:
+            spent = np.full(TRIED_DRAWS, epsilon)
+            noise = mechanism.noise(spent, stream(0, "likeliest"))
+            of = np.zeros(TRIED_DRAWS, dtype=np.int64)
+            drawn = mechanism.replace_queries(query, of, spent, noise)
+            chances = np.bincount(drawn, minlength=mechanism.size) / TRIED_DRAWS
         rows = np.argsort(-chances, kind="stable")[:n].tolist()
         return [(self.bank.texts[row], float(chances[row])) for row in rows]
 
@@ -150,7 +176,7 @@ class SentenceEngine(Engine):
             columns=tuple(columns),
             column_keys=column_keys(columns),
             log=tuple(token_log_schema(len(columns), self.settings).names),
-            sentences=SentenceComponents.of(self.lexicon, self.bank, self.prepared.mechanism),
+            sentences=SentenceComponents.of(self.lexicon, self.bank, self.mechanism),
         )
 
 
@@ -167,14 +193,15 @@ class SentenceComponents:
 
     lexicon: Lexicon
     space: SentenceSpace
-    mechanism: SentenceDraws
+    mechanism: SentenceMechanism
     texts: Strings
     n_words: Ids
 
     @classmethod
-    def of(cls, lexicon: Lexicon, bank: SentenceBank, mechanism: object) -> SentenceComponents:
+    def of(
+        cls, lexicon: Lexicon, bank: SentenceBank, mechanism: SentenceMechanism
+    ) -> SentenceComponents:
         """Return the components of a bank."""
-        assert isinstance(mechanism, SentenceDraws)
         return cls(lexicon, bank.space, mechanism, bank.texts, bank.n_words)
 
 
@@ -239,8 +266,8 @@ class SentenceWorker(BatchWorker):
 
     def _noise(
         self, batch: Batch, budget: DocumentBudget, encoded: Encoded, epsilon: Floats
-    ) -> Words:
-        """Return the keys of all draws; in an experiment each text has its own generator."""
+    ) -> Noise:
+        """Return the noise of all draws; in an experiment each text has its own generator."""
         assert self.sentences is not None
         mechanism = self.sentences.mechanism
         generator = self._generator(batch, self.budget_name or repr(budget.total))

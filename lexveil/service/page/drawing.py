@@ -23,11 +23,12 @@ from lexveil.errors import LexveilError, RequestError
 from lexveil.ledger.amounts import NANO, cap_nano, costs
 from lexveil.ledger.reservation import ExhaustedError
 from lexveil.mechanisms.noise.streams import stream
+from lexveil.mechanisms.sentence_draws import SentenceDraws
 from lexveil.privatization.adapters.memory import Texts, whole_chunks
 from lexveil.privatization.engine.batch import Batch, Rewritten, batch_of
 from lexveil.privatization.engine.counts import BatchCounts, Tally
 from lexveil.privatization.engine.engine import Engine, WordEngine
-from lexveil.privatization.engine.sentences import SentenceEngine, engine_of
+from lexveil.privatization.engine.sentences import TRIED_DRAWS, SentenceEngine, engine_of
 from lexveil.privatization.looking.inspect import draws_in_words
 from lexveil.privatization.release import preconditions
 from lexveil.privatization.release.preconditions import LanguageCheck
@@ -163,8 +164,10 @@ class Drawing:
         if isinstance(self.engine, SentenceEngine):
             likeliest = self.engine.likeliest(self.form.text, number or 0, token.epsilon, LIKELIEST)
             whole = sum(chance for _, chance in likeliest)
-            basis = f"the likeliest of {self.engine.prepared.mechanism.size:,} sentences"
+            basis = f"the likeliest of {self.engine.mechanism.size:,} sentences"
             basis += f", {whole:.2%} of the chance together"
+            if not isinstance(self.engine.mechanism, SentenceDraws):
+                basis += f", by {TRIED_DRAWS:,} draws"
             return Detail(number or 0, token, [], likeliest, basis, drawn)
         return self._detail_of_word(number or 0, drawn)
 
