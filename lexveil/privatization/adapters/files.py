@@ -130,7 +130,7 @@ class Work:
         """Whether there is a folder of files, so that a row needs the name of its file."""
         return bool(self.jobs[0].name)
 
-    def chunks(self, for_writing: bool) -> Iterator[Chunk]:
+    def chunks(self, *, for_writing: bool) -> Iterator[Chunk]:
         """Yield all chunks of all files, each with every row that is to be released."""
         subjects = self.hooks.subjects
         for job in self.jobs:

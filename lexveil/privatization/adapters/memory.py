@@ -190,7 +190,7 @@ def privatize_texts(
         size = sum(len(text) for chunk in chunks for (text,) in chunk.texts if text is not None)
         workers = 1 if size < SMALL_TABLE else model.configuration.machine.workers
     others = None if texts.others is None else tuple(texts.others)
-    source = RowSource(lambda _: iter(chunks), ("text",), others)
+    source = RowSource(lambda **_: iter(chunks), ("text",), others)
     ledger = ledger_of(model.project, on_exhausted)
     sink = _Column([], [token_log_schema(1, settings).empty_table()])
     outputs = Outputs(None)

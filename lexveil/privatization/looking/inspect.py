@@ -252,7 +252,7 @@ def inspect_texts(texts: Sequence[str | None], engine: Engine) -> TextsInspectio
     Raises:
         RequestError: as ``privatize_texts``.
     """
-    rows = RowSource(lambda _: whole_chunks(Texts(texts)), ("text",))
+    rows = RowSource(lambda **_: whole_chunks(Texts(texts)), ("text",))
     run = Run(engine, rows, Processes(1))
     survey = _survey(run)
     run.language.tell()

@@ -95,7 +95,7 @@ def preview(
         named = readers if is_a_folder(source) else []
         names = {id(reader): name_in(source, reader.source.path) for reader in named}
 
-        def chunks(for_writing: bool) -> Iterator[Chunk]:
+        def chunks(*, for_writing: bool) -> Iterator[Chunk]:
             for reader in readers:
                 for chunk in reader.chunks(for_writing):
                     yield replace(chunk, file=names.get(id(reader), ""))
@@ -109,7 +109,7 @@ def preview(
 def _first_rows(run: Run, n_rows: int) -> list[PreviewRow]:
     """Draw for the first rows; no more chunks are read than those that have them."""
     rows: list[PreviewRow] = []
-    read = run.source.chunks(False)  # noqa: FBT003 - a function of one value
+    read = run.source.chunks(for_writing=False)
     for chunk in run.language.supported(read):
         first = min(n_rows - len(rows), len(chunk))
         batch = batch_of(replace(chunk, selection=np.arange(len(chunk)) < first))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -46,18 +46,28 @@ from lexveil.text.strings import letters_of
 from lexveil.types import Floats
 
 
+class ReadRows(Protocol):
+    """A function that goes through an input from its first row, each time it is called."""
+
+    def __call__(self, *, for_writing: bool) -> Iterator[Chunk]:
+        """Yield the chunks of the input.
+
+        Args:
+            for_writing: whether the rows are to be written again.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class RowSource:
     """Rows that are read twice.
 
     Attributes:
-        chunks: goes through the input from its first row, each time it is called; says whether to
-            write it again.
+        chunks: reads the rows.
         columns: the names of the text columns.
         others: the columns that go out as they are; None where texts come without a table.
     """
 
-    chunks: Callable[[bool], Iterator[Chunk]]
+    chunks: ReadRows
     columns: tuple[str, ...]
     others: tuple[str, ...] | None = None
 
@@ -168,7 +178,7 @@ class Run:
         progress = Progress(label, 0, "rows", watch=self.watch)
         batches = (
             (chunk, batch_of(chunk, for_ledger=settings.mode == "release"))
-            for chunk in self.language.supported(self.source.chunks(False))  # noqa: FBT003 - a function of one value
+            for chunk in self.language.supported(self.source.chunks(for_writing=False))
         )
         for chunk, counted in count_batches(self.worker, batches, self.processes, progress):
             self._check_columns(chunk)
@@ -246,7 +256,7 @@ class Run:
     def _charged_rows(self, charge: Charge, again: _Fingerprint) -> Iterator[Chunk]:
         """Read the source again, and select the rows that are paid for."""
         done = 0
-        for chunk in self.language.supported(self.source.chunks(True)):  # noqa: FBT003 - a function of one value
+        for chunk in self.language.supported(self.source.chunks(for_writing=True)):
             again.add(chunk)
             if not again.follows(self._fingerprint):
                 raise _changed()  # before any noise is drawn for what nobody has paid for
