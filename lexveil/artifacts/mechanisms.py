@@ -31,7 +31,7 @@ from lexveil.errors import RequestError, option
 from lexveil.evaluation import smollm2
 from lexveil.logs import logger
 from lexveil.mechanisms.base import Space
-from lexveil.mechanisms.causal_measure import CausalMeasure, CausalWords
+from lexveil.mechanisms.causal_measure import CausalWords
 from lexveil.mechanisms.registry import Mechanism, build_mechanism
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.stage import Progress
@@ -176,7 +176,7 @@ class Prepared:
         """Return the language model that weighs its words, with the sha256 of the weights, for the
         ledger; empty if there is none.
         """
-        if not isinstance(getattr(self.mechanism, "mass", None), CausalMeasure):
+        if not self.mechanism.reads_texts:
             return {}
         return {
             "base_measure": " ".join(f"{name} {digest}" for name, digest in self.hashes().items())

@@ -59,7 +59,6 @@ from lexveil.mechanisms.causal_measure import CausalWords
 from lexveil.mechanisms.deniability import choose_words
 from lexveil.mechanisms.noise.streams import release_generator, stream
 from lexveil.mechanisms.registry import ClosedForm
-from lexveil.mechanisms.tem_context import TemContext
 from lexveil.privatization.settings import Settings, settings_of
 from lexveil.request import SENTENCES, Request
 from lexveil.runtime.hashes import code_hash, version
@@ -170,16 +169,10 @@ class _Audit:
         kernel = built.kernel
         distances = built.claim.distances
         epsilon = self.request.epsilon
-        if isinstance(kernel, TemContext):
+        if isinstance(kernel, ClosedForm):
             for before in contexts:
-                log_pmf = partial(_in_context, kernel, epsilon, before)
+                log_pmf = partial(_log_pmf, kernel, epsilon, before)
                 self.found(_after(place, before), exact_audit(log_pmf, ids, distances, epsilon))
-        elif isinstance(kernel, ClosedForm):
-            closed = kernel.log_pmf
-            evidence = exact_audit(
-                lambda rows: closed(rows, np.full(len(rows), epsilon)), ids, distances, epsilon
-            )
-            self.found(place, evidence)
         elif self.request.mechanism == "truncated_gumbel":
             bounds = gumbel_bounds(built.claim.space.size, ids, distances)
             self.found(place, bounds_audit(*bounds, ids, distances, epsilon))
@@ -208,7 +201,7 @@ def _after(place: str, before: int) -> str:
     return place if before < 0 else f"{place}, after token {before}"
 
 
-def _in_context(kernel: TemContext, epsilon: float, before: int, ids: Ids) -> Floats:
+def _log_pmf(kernel: ClosedForm, epsilon: float, before: int, ids: Ids) -> Floats:
     return kernel.log_pmf(ids, np.full(len(ids), epsilon), before)
 
 

@@ -69,9 +69,10 @@ class PublicCounts(NamedTuple):
 class ClosedForm(Protocol):
     """A mechanism whose distribution is known in closed form."""
 
-    def log_pmf(self, ids: Ids, epsilon: Floats) -> Floats:
+    def log_pmf(self, ids: Ids, epsilon: Floats, before: int = -1) -> Floats:
         """Return log probabilities ln Pr[M(w) = u] for each of n ids and every word
-        u, shape (n, W).
+        u, shape (n, W), after the word ``before``; -1 if no word is before it. Most mechanisms
+        ignore it.
         """
 
 
@@ -165,6 +166,9 @@ class Mechanism:
         exactness: how exactly the distribution is sampled: a condition of the guarantee in every
             record.
         sampled: description of the replacement of a sampled token.
+        law: name of the form of its distribution, by which ``lexveil.recovery.unigram`` chooses who
+            reads its outputs; empty if there is no closed form to read by.
+        reads_texts: whether a language model reads all of a text before each draw.
         has_few_sources: whether an output comes from a few words only, which a reader tells apart
             by their context.
         near: lists of near words that the mechanism draws by; None if it uses none.
@@ -182,6 +186,8 @@ class Mechanism:
     guarantee: str
     exactness: str = "continuous noise is drawn in float64, exact up to its rounding"
     sampled: str = "a uniform draw from the vocabulary"
+    law: str = ""
+    reads_texts: bool = False
     has_few_sources: bool = False
     near: Neighborhoods | None = None
     searched: int = 0

@@ -225,7 +225,7 @@ class SentenceDraws(TruncatedExponential):
         log_weight -= np.logaddexp.reduce(log_weight, axis=1, keepdims=True)
         return log_weight
 
-    def log_pmf(self, ids: Ids, epsilon: Floats) -> Floats:
+    def log_pmf(self, ids: Ids, epsilon: Floats, before: int = -1) -> Floats:  # noqa: ARG002
         """Log probabilities ln Pr[M(s) = y] of each of n sentences of the bank and every sentence,
         (n, N).
         """

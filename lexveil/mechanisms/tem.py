@@ -81,6 +81,7 @@ class Tem(TruncatedExponential):
     """
 
     name = "tem"
+    law = "tem"
     exactness = (
         "words are drawn exactly by their weights; the rounding of distances to float64 adds "
         "less than 1e-10 to the "
@@ -123,7 +124,7 @@ class Tem(TruncatedExponential):
         """Build the mechanism over the words of a space, with their lists of near words."""
         return cls(space.vectors(), space.near(), space.n_words(), **parameters)
 
-    def log_pmf(self, ids: Ids, epsilon: Floats) -> Floats:
+    def log_pmf(self, ids: Ids, epsilon: Floats, before: int = -1) -> Floats:  # noqa: ARG002
         """Return log probabilities ln Pr[M(w) = u] for each of n ids and every word
         u, shape (n, V).
         """

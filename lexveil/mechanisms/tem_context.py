@@ -75,6 +75,7 @@ class TemContext(Tem):
     """
 
     name = "tem_context"
+    law = "tem_context"
     exactness = (
         f"words are drawn exactly by their weights, which depend on {FOLLOWING}; the rounding "
         "of distances to float64 "
@@ -116,6 +117,8 @@ class TemContext(Tem):
             )
         else:
             self.mass = CausalMeasure(causal, counts, self.kappa, self.halvings)
+            self.law = "tem_context by a language model"
+            self.reads_texts = True
             said = f"what the language model {checked.model} says after all that is written before"
             self.exactness = self.exactness.replace(FOLLOWING, said)
             self.sampled = self.sampled.replace(FOLLOWING, said)

@@ -45,6 +45,7 @@ class OnLists(Mechanism):
     metric = "largest difference of the words' indexes over the lists"
     guarantee = "Pr[M(w)=y] <= exp(ε·max_l|i_l(w)-i_l(w')|)·Pr[M(w')=y]"
     unit = "list position"
+    law = "lists"
     has_few_sources = True
     Parameters: ClassVar[type[Section]] = OnListsParameters
 
@@ -75,7 +76,7 @@ class OnLists(Mechanism):
         )
         return gap
 
-    def log_pmf(self, ids: Ids, epsilon: Floats) -> Floats:
+    def log_pmf(self, ids: Ids, epsilon: Floats, before: int = -1) -> Floats:  # noqa: ARG002
         """Return log probabilities ln Pr[M(w) = u] for each of n ids and every word
         u, shape (n, W).
         """

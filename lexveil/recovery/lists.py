@@ -32,7 +32,12 @@ class ListsAdversary(Adversary):
     of the vocabulary. If s never reaches this value, because of γ, all words are scored.
     """
 
-    def __init__(self, mechanism: OnLists, prior: Floats) -> None:
+    def __init__(
+        self,
+        mechanism: OnLists,
+        prior: Floats,
+        epsilon_range: tuple[float, float] | None = None,  # noqa: ARG002 - it needs no ladder
+    ) -> None:
         self.mechanism = mechanism
         self._log_prior = np.log(prior)
 

@@ -23,7 +23,6 @@ from lexveil.accounting.expected_recovery import Meaning
 from lexveil.artifacts.mechanisms import CHOSEN_BY, Prepared
 from lexveil.artifacts.model import Model
 from lexveil.errors import RequestError, option
-from lexveil.mechanisms.causal_measure import CausalMeasure
 from lexveil.recovery import public_words as public_recovery
 from lexveil.recovery.bands import ALL
 from lexveil.recovery.calibration import (
@@ -97,7 +96,7 @@ class StoredCurve(Curve):
     ) -> None:
         self._prepared = prepared or model.mechanism(mechanism, strategy, policy)
         self._told = told
-        if isinstance(getattr(self._prepared.mechanism, "mass", None), CausalMeasure):
+        if self._prepared.mechanism.reads_texts:
             raise RequestError(
                 f"{mechanism} by a language model (params.yaml: {CHOSEN_BY}): what a reader "
                 "is expected to get back "

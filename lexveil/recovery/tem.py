@@ -35,10 +35,11 @@ class TemAdversary(LadderAdversary):
     """
 
     def __init__(self, mechanism: Tem, prior: Floats, epsilon_range: tuple[float, float]) -> None:
+        self.mechanism = mechanism
         self.vectors = mechanism.vectors
         self.ladder = Ladder(epsilon_range, RATIO)
         self._log_prior: Floats = np.log(prior)
-        self.bias: Floats = self._log_prior - self.log_normalizers(mechanism)
+        self.bias: Floats = self._log_prior - self.log_normalizers()
         squares = np.einsum("vp,vp->v", self.vectors, self.vectors, dtype=np.float64)
         longest = float(np.sqrt(squares.max(initial=0.0)))
         # (p + 8) rounding steps of each product and square, as in the exact search.
@@ -57,9 +58,9 @@ class TemAdversary(LadderAdversary):
             self.bias.astype(np.float32),
         )
 
-    def log_normalizers(self, mechanism: Tem) -> Floats:
+    def log_normalizers(self) -> Floats:
         """Return ln Z of every word at each rung, (L, V)."""
-        return log_normalizers(mechanism, self.ladder.rungs)
+        return log_normalizers(self.mechanism, self.ladder.rungs)
 
     def log_likelihood(
         self,

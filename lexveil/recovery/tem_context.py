@@ -7,7 +7,6 @@ import numpy as np
 from lexveil.mechanisms.base import product_distances
 from lexveil.mechanisms.base_measure import BaseMeasure
 from lexveil.mechanisms.causal_measure import CausalMeasure, Course
-from lexveil.mechanisms.tem import Tem
 from lexveil.mechanisms.tem_context import TemContext
 from lexveil.recovery.adversary import Candidates
 from lexveil.recovery.seen_tokens import Symbols, is_new
@@ -37,20 +36,18 @@ class TemContextAdversary(TemAdversary):
     def __init__(
         self, mechanism: TemContext, prior: Floats, epsilon_range: tuple[float, float]
     ) -> None:
-        self.mechanism = mechanism
         self.limit = float(mechanism.gamma(np.array([2.0]))[0])  # ε·γ/2 is the same for all ε
         super().__init__(mechanism, prior, epsilon_range)
         self._log_single = np.log(prior) - self.bias
 
-    def log_normalizers(self, mechanism: Tem) -> Floats:
+    def log_normalizers(self) -> Floats:
         """Return ln Σ_u m(u)·exp(-ε·min(d(w,u), γ)/2) of every word w at each rung, (L, V), without
         a word before.
 
         The sum is estimated: the word itself, plus the mean over ``SUMMED`` other words, drawn by
         m, times the m of all others.
         """
-        assert isinstance(mechanism, TemContext)
-        mass = mechanism.mass.single.astype(np.float64)
+        mass = self.mechanism.mass.single.astype(np.float64)
         n = len(mass)
         rates = self.ladder.rungs / 2
         sums = np.empty((len(rates), n))

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from lexveil.mechanisms.base import Mechanism
-from lexveil.mechanisms.base_measure import BaseMeasure
-from lexveil.mechanisms.tem import Tem
-from lexveil.mechanisms.tem_context import TemContext
-from lexveil.mechanisms.word_lists import OnLists
 from lexveil.recovery.adversary import Adversary
 from lexveil.recovery.estimate import EstimatedAdversary
 from lexveil.recovery.lists import ListsAdversary
 from lexveil.recovery.tem import TemAdversary
 from lexveil.recovery.tem_context import CausalContextAdversary, TemContextAdversary
 from lexveil.types import Floats, Vectors
+
+# The adversary of each law of mechanisms; each takes mechanism, prior and range of budgets.
+ADVERSARIES: dict[str, Callable[[Any, Floats, tuple[float, float]], Adversary]] = {
+    "tem": TemAdversary,
+    "tem_context": TemContextAdversary,
+    "tem_context by a language model": CausalContextAdversary,
+    "lists": ListsAdversary,
+}
 
 
 def build_adversary(
@@ -37,13 +42,7 @@ def build_adversary(
         ParameterError: if the range is empty, the mechanism refuses an epsilon of it, or it has no
             vectors.
     """
-    if isinstance(mechanism, TemContext):
-        of_bigrams = isinstance(mechanism.mass, BaseMeasure)
-        return (TemContextAdversary if of_bigrams else CausalContextAdversary)(
-            mechanism, prior, epsilon_range
-        )
-    if isinstance(mechanism, Tem):
-        return TemAdversary(mechanism, prior, epsilon_range)
-    if isinstance(mechanism, OnLists):
-        return ListsAdversary(mechanism, prior)
-    return EstimatedAdversary(mechanism, prior, epsilon_range, near)
+    by_closed_form = ADVERSARIES.get(mechanism.law)
+    if by_closed_form is None:
+        return EstimatedAdversary(mechanism, prior, epsilon_range, near)
+    return by_closed_form(mechanism, prior, epsilon_range)

@@ -34,7 +34,7 @@ class Loaded:
 class Known(Loaded):
     """A loaded mechanism that also states its distribution."""
 
-    def log_pmf(self, ids: Any, epsilon: Any) -> Any:
+    def log_pmf(self, ids: Any, epsilon: Any, before: int = -1) -> Any:
         with np.errstate(divide="ignore"):
             return np.log(self.channel[ids])
 

@@ -72,7 +72,7 @@ def used(workers: Any, there: MachineParams, monkeypatch) -> Used:
     for module, name, value in [
         *smaller,
         (stage_adapter, "GROUP", 100),
-        (stage_adapter, "SMALL", 1),
+        (stage_adapter, "SMALL_SET", 1),
     ]:
         monkeypatch.setattr(module, name, value)
     return used
