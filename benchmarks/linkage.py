@@ -31,6 +31,7 @@ from lexveil.protection import LEVELS, MeasuredLinkage
 from lexveil.recovery.linkage import SIZES, DisclosedTexts, LinkageReaders, naive_similarities
 from lexveil.recovery.seen_tokens import written_before
 from lexveil.runtime.tables import write_json
+from lexveil.types import ModelRows, WordNumbers
 
 SEED = 1
 LENGTHS = (10, 20, 40, 100)  # numbers of words of a text
@@ -88,7 +89,7 @@ def readers_of(
     is_kept = rewritten.action == Action.KEPT.value
     before = written_before(
         text_of=rewritten.encoded.text_of.astype(np.int64),
-        rows=np.where(is_kept, rewritten.encoded.rows, rewritten.rows),
+        rows=ModelRows(np.where(is_kept, rewritten.encoded.rows, rewritten.rows)),
         is_dropped=rewritten.action == Action.DROPPED.value,
     )
     return LinkageReaders(
@@ -96,9 +97,9 @@ def readers_of(
             pool, measuring.engine.lexicon, number, measuring.engine.settings.policy
         ),
         sources=np.arange(len(sources)),
-        outputs=number[rewritten.rows[is_drawn]],
+        outputs=WordNumbers(number[rewritten.rows[is_drawn]]),
         epsilon=rewritten.token_epsilon[is_drawn],
-        before=before[is_drawn],
+        before=ModelRows(before[is_drawn]),
         similarities=naive_similarities([*rewritten.texts], pool),
         adversary=measuring.public.adversary((epsilon / 1.01, epsilon * 1.01)),
     )

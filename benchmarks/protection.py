@@ -59,6 +59,7 @@ from lexveil.request import Request
 from lexveil.runtime.tables import write_json
 from lexveil.text.encode import tokenize
 from lexveil.text.piece_models import PieceModel
+from lexveil.types import ModelRows, WordNumbers
 
 SEED = 1
 STEPS = 8  # steps of a bisection on ln ε, after which ε is known to 1.2 %
@@ -194,10 +195,10 @@ class Measuring:
             words[word] if kept else None
             for word, kept in zip(first_word, is_kept.tolist(), strict=True)
         ]
-        outputs = np.where(is_drawn, number[done.rows], -1)
-        true = np.where(is_drawn, number[done.encoded.rows], -1)
+        outputs = WordNumbers(np.where(is_drawn, number[done.rows], -1))
+        true = WordNumbers(np.where(is_drawn, number[done.encoded.rows], -1))
         text_of = done.encoded.text_of.astype(np.int64)
-        written = np.where(is_kept, done.encoded.rows, done.rows)
+        written = ModelRows(np.where(is_kept, done.encoded.rows, done.rows))
         before = written_before(text_of, written, done.action == Action.DROPPED.value)
         return SeenTokens(text_of, outputs, done.token_epsilon, certain, before, true, written)
 

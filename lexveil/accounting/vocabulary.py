@@ -11,7 +11,7 @@ import numpy as np
 
 from lexveil.accounting.budgets import Policy
 from lexveil.text.normal_forms import is_punctuation
-from lexveil.types import Floats, Ids, Vectors
+from lexveil.types import Floats, ModelRows, Vectors, WordNumbers, WrittenNumbers
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ class Vocabulary:
         vectors: (W, p) float32.
     """
 
-    rows: Ids
-    number: Ids
+    rows: ModelRows
+    number: WordNumbers
     vectors: Vectors
 
     @cached_property
@@ -37,6 +37,12 @@ class Vocabulary:
             for part in np.array_split(self.vectors, self.PARTS)
         )
         return np.concatenate([*squares])
+
+    def rows_of(self, numbers: WordNumbers | WrittenNumbers) -> ModelRows:
+        """Return the row of each of n numbers; -1 for no word."""
+        if not len(self.rows):
+            return ModelRows(numbers)
+        return ModelRows(np.where(numbers >= 0, self.rows[numbers], -1))
 
     PARTS: ClassVar = 16  # parts converted one at a time, since float64 takes twice the memory
 
@@ -51,4 +57,4 @@ class Vocabulary:
         rows = np.flatnonzero(keep)
         number = np.full(len(tokens), -1, dtype=np.int64)
         number[rows] = np.arange(len(rows))
-        return cls(rows, number, np.ascontiguousarray(vectors[rows]))
+        return cls(ModelRows(rows), WordNumbers(number), np.ascontiguousarray(vectors[rows]))

@@ -36,7 +36,7 @@ from lexveil.mechanisms.registry import Mechanism, build_mechanism
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.stage import Progress
 from lexveil.text.piece_models import PieceModel
-from lexveil.types import Ids, Orders, Vectors
+from lexveil.types import Ids, ModelRows, Orders, Vectors, WordNumbers
 
 LOG = logger(__name__)
 
@@ -334,4 +334,5 @@ def over_lists(
         len(rows), dtype=np.int32
     )
     orders = renumbered[lists.only(keep).orders]
-    return Vocabulary(rows, number, np.ascontiguousarray(space.vectors[rows])), orders
+    vectors = np.ascontiguousarray(space.vectors[rows])
+    return Vocabulary(ModelRows(rows), WordNumbers(number), vectors), orders

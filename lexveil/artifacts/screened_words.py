@@ -22,7 +22,7 @@ from lexveil.embeddings.exact_search import ExactSearch
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import atomic_file
 from lexveil.screen_parts import PARTS
-from lexveil.types import Flags, Ids, Vectors
+from lexveil.types import Flags, Vectors, WrittenNumbers
 
 LANGUAGE = "en"  # of the words of the list
 
@@ -74,7 +74,7 @@ def _holds(token: str, words: frozenset[str]) -> bool:
     return not words.isdisjoint(forms | bare)
 
 
-def nearest_of_others(vectors: Vectors, screened: Flags) -> Ids | None:
+def nearest_of_others(vectors: Vectors, screened: Flags) -> WrittenNumbers | None:
     """Return (W,) numbers: each word itself, or for a screened word the nearest word that is not
     screened. None if no word is screened, or all are.
 
@@ -92,10 +92,10 @@ def nearest_of_others(vectors: Vectors, screened: Flags) -> Ids | None:
     # building an 8-bit screen would take longer than it saves
     search = ExactSearch(vectors[others], screens=False)
     instead[screened] = others[search.nearest(vectors[screened].astype(np.float64))]
-    return instead
+    return WrittenNumbers(instead)
 
 
-def replacements(vectors: Vectors, screened: Flags, key: str) -> Ids | None:
+def replacements(vectors: Vectors, screened: Flags, key: str) -> WrittenNumbers | None:
     """Return the result of ``nearest_of_others``, (W,), from the cache if it has one.
 
     A cached file is rejected if a screened word would be put out, or another word replaced. Whether
@@ -110,7 +110,7 @@ def replacements(vectors: Vectors, screened: Flags, key: str) -> Ids | None:
     name = hashlib.sha256(key.encode() + np.packbits(screened).tobytes()).hexdigest()[:32]
     file = paths.user_cache() / "screened" / f"{name}.npy"
     with suppress(OSError, ValueError, IndexError):
-        kept: Ids = np.load(file, allow_pickle=False)
+        kept = WrittenNumbers(np.load(file, allow_pickle=False))
         own = kept == np.arange(len(screened))
         if kept.dtype == np.int64 and (own == ~screened).all() and not screened[kept].any():
             return kept

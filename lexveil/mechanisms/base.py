@@ -28,7 +28,7 @@ import numpy as np
 from lexveil.errors import ParameterError
 from lexveil.mechanisms.rejection import DRAWN, FOLLOWS
 from lexveil.parameters import Section, validated
-from lexveil.types import Flags, Floats, Ids, Noise, Orders, Vectors
+from lexveil.types import Flags, Floats, Ids, ModelRows, Noise, Orders, Vectors, WordNumbers
 
 if TYPE_CHECKING:
     from lexveil.embeddings.bigrams import Bigrams
@@ -257,12 +257,12 @@ class Mechanism:
     def replace_texts(
         self,
         texts: TextTokens,
-        ids: Ids,
+        ids: WordNumbers,
         epsilon: Floats,
         generators: Generators,
-        written: Ids | None = None,
+        written: ModelRows | None = None,
         words: Sequence[str] = (),
-    ) -> Ids:
+    ) -> WordNumbers:
         """Draw the tokens of texts.
 
         A mechanism that weighs replacements by the text before them draws in the order of writing;
@@ -360,13 +360,13 @@ def by_generator(
         yield start, stop, generators(text)
 
 
-def spread(texts: TextTokens, drawn: Ids) -> Ids:
+def spread(texts: TextTokens, drawn: Ids) -> WordNumbers:
     """Return (n,) the words of the drawn tokens and of those that follow them; -1 for others."""
     out = np.full(len(texts.kind), -1, dtype=np.int64)
     out[texts.kind == DRAWN] = drawn
     follows = texts.kind == FOLLOWS
     out[follows] = out[texts.about[follows]]
-    return out
+    return WordNumbers(out)
 
 
 def check_epsilon(epsilon: Floats) -> None:

@@ -17,7 +17,7 @@ from lexveil.mechanisms.rejection import DRAWN, FOLLOWS, KEPT, SKIPPED, Draws
 from lexveil.mechanisms.tem import MOST_HALVINGS, Tem, TemParameters
 from lexveil.mechanisms.truncated_exponential import FIRST_NONCE
 from lexveil.parameters import Section
-from lexveil.types import Floats, Ids, Vectors, Words
+from lexveil.types import Floats, Ids, ModelRows, Vectors, WordNumbers, Words
 
 if TYPE_CHECKING:
     from lexveil.embeddings.neighborhoods import NearTable
@@ -168,12 +168,12 @@ class TemContext(Tem):
     def replace_texts(
         self,
         texts: TextTokens,
-        ids: Ids,
+        ids: WordNumbers,
         epsilon: Floats,
         generators: Generators,
-        written: Ids | None = None,
+        written: ModelRows | None = None,
         words: Sequence[str] = (),
-    ) -> Ids:
+    ) -> WordNumbers:
         """Draw the tokens of texts in their order, each after the outputs of the tokens before it;
         see ``Mechanism``. The base measure alone draws an unknown word.
         """
@@ -182,7 +182,8 @@ class TemContext(Tem):
         keys = [np.empty((0, KEY_WORDS), dtype=np.uint64)]
         for start, stop, generator in by_generator(texts, generators):
             keys.append(draw_words(stop - start, KEY_WORDS, generator))
-        return self.replace_in_order(texts, ids, epsilon, np.concatenate(keys), written, words)
+        noise = np.concatenate(keys)
+        return WordNumbers(self.replace_in_order(texts, ids, epsilon, noise, written, words))
 
     def replace_in_order(
         self,

@@ -28,7 +28,7 @@ import numpy as np
 from lexveil.evaluation.kneser_ney import BigramModel
 from lexveil.recovery.adversary import Adversary, Candidates
 from lexveil.recovery.seen_tokens import NOT_CERTAIN, SeenTokens, Symbols, is_new
-from lexveil.types import Floats, Ids
+from lexveil.types import Floats, Ids, ModelRows, WordNumbers
 
 A = TypeVar("A", Ids, Floats)
 
@@ -159,19 +159,18 @@ class ContextualAdversary:
         first, last = (np.full(n, NOT_CERTAIN, dtype=np.int64) for _ in range(2))
         first[is_certain] = self._symbols(words)
         last[is_certain] = np.where(ends_sentence, self.bigrams.begin, first[is_certain])
-        rows = (tokens.before, tokens.source, tokens.written)
-        before, source, written = (np.full(n, -1) if known is None else known for known in rows)
-        seen = (
-            tokens.text_of,
-            tokens.outputs,
-            tokens.epsilon,
-            first,
-            last,
-            before,
-            source,
-            written,
+        unknown = np.full(n, -1)
+        whole = Symbols(
+            text_of=tokens.text_of,
+            outputs=tokens.outputs,
+            epsilon=tokens.epsilon,
+            first=first,
+            last=last,
+            before=ModelRows(unknown) if tokens.before is None else tokens.before,
+            source=WordNumbers(unknown) if tokens.source is None else tokens.source,
+            written=ModelRows(unknown) if tokens.written is None else tokens.written,
+            certain=tokens.certain,
         )
-        whole = Symbols(*seen, tokens.certain)
         starts = np.flatnonzero(is_new(tokens.text_of))
         cuts = starts[is_new(starts // POSITIONS)].tolist() or [0]
         parts = [self.guess_part(whole.part(a, b)) for a, b in pairwise([*cuts, n])]

@@ -23,7 +23,7 @@ from lexveil.recovery.public_texts import REACH, TokenBigrams
 from lexveil.recovery.seen_tokens import SeenTokens
 from lexveil.recovery.shares import Expected, WordSample
 from lexveil.text.languages import language_of
-from lexveil.types import Bytes, Flags, Floats, Ids
+from lexveil.types import Bytes, Flags, Floats, Ids, ModelRows, WordNumbers
 
 PUBLIC_SEED = 20261  # public seed, so that everybody computes the same figures
 UNSEEN = 1_000  # words of each band that a reader names without an output
@@ -119,7 +119,13 @@ class CountedWords:
         ]
         text_of = np.repeat(np.arange(len(clean.rows)), clean.rows.shape[1])
         budgets = np.full(clean.rows.size, epsilon)
-        seen = SeenTokens(text_of, outputs.ravel(), budgets, certain, before.ravel())
+        seen = SeenTokens(
+            text_of=text_of,
+            outputs=WordNumbers(outputs.ravel()),
+            epsilon=budgets,
+            certain=certain,
+            before=ModelRows(before.ravel()),
+        )
         prior = np.maximum(self.prior, NEVER)
         symbols = [[texts.tokens[row]] for row in self.vocabulary.rows.tolist()]
         adversary = ContextualAdversary(by_word, prior, texts, symbols, with_output_only=True)

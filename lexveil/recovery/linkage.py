@@ -30,7 +30,7 @@ import numpy as np
 from lexveil.accounting.budgets import Action, Codes, Policy
 from lexveil.recovery.adversary import Adversary
 from lexveil.text.encode import Encoded, Lexicon, encode
-from lexveil.types import Floats, Ids
+from lexveil.types import Floats, Ids, ModelRows, WordNumbers
 
 SIZES = (100, 1_000, 10_000)  # candidates of an output, the source among them
 DIGEST = 16  # bytes of a hash, so that collisions of structures are negligible
@@ -48,10 +48,10 @@ class DisclosedTexts:
 
     starts: Ids
     keys: Sequence[bytes]
-    words: Ids
+    words: WordNumbers
 
     @classmethod
-    def of(cls, encoded: Encoded, action: Codes, words: Ids) -> DisclosedTexts:
+    def of(cls, encoded: Encoded, action: Codes, words: WordNumbers) -> DisclosedTexts:
         """Return the structure of encoded texts.
 
         Args:
@@ -76,11 +76,12 @@ class DisclosedTexts:
             ).digest()
             for start, stop in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
         ]
-        return cls(starts, keys, np.where(action == Action.PERTURBED.value, words, -1))
+        perturbed = np.where(action == Action.PERTURBED.value, words, -1)
+        return cls(starts, keys, WordNumbers(perturbed))
 
     @classmethod
     def cut(
-        cls, texts: Sequence[str], lexicon: Lexicon, number: Ids, policy: Policy
+        cls, texts: Sequence[str], lexicon: Lexicon, number: WordNumbers, policy: Policy
     ) -> DisclosedTexts:
         """Return the structure that outputs of some texts would disclose.
 
@@ -89,7 +90,7 @@ class DisclosedTexts:
                 it.
         """
         encoded = encode(texts, lexicon)
-        known = np.where(encoded.rows >= 0, number[encoded.rows], -1)
+        known = WordNumbers(np.where(encoded.rows >= 0, number[encoded.rows], -1))
         return cls.of(encoded, policy.actions(encoded.kind, known >= 0), known)
 
     @property
@@ -97,10 +98,10 @@ class DisclosedTexts:
         """(n_texts,) number of tokens of each text."""
         return np.diff(self.starts)
 
-    def perturbed(self, text: int) -> Ids:
+    def perturbed(self, text: int) -> WordNumbers:
         """Return the words at the perturbed tokens of a text, in order."""
         words = self.words[self.starts[text] : self.starts[text + 1]]
-        return words[words >= 0]
+        return WordNumbers(words[words >= 0])
 
 
 def n_unique(texts: DisclosedTexts) -> int:
@@ -127,9 +128,9 @@ class LinkageReaders:
 
     candidates: DisclosedTexts
     sources: Ids
-    outputs: Ids
+    outputs: WordNumbers
     epsilon: Floats
-    before: Ids
+    before: ModelRows
     similarities: Sequence[TfidfCosine]
     adversary: Adversary
 

@@ -57,7 +57,7 @@ from lexveil.runtime.tables import read_table, require
 from lexveil.text.encode import encode
 from lexveil.text.normal_forms import is_listed
 from lexveil.text.piece_models import PieceModel
-from lexveil.types import Flags, Ids
+from lexveil.types import Flags, Ids, ModelRows, WordNumbers
 
 LOGGED = ["doc_id", "field", "position", "epsilon", "action", "word_id"]
 
@@ -73,7 +73,7 @@ class Aligned:
     """
 
     tokens: SeenTokens
-    source: Ids
+    source: WordNumbers
     doc_ids: pa.Array
 
     def replaced(self, guesses: Callable[[SeenTokens, Flags], dict[str, Ids | None]]) -> Replaced:
@@ -118,13 +118,14 @@ def align(
         for name in (Action.PERTURBED, Action.KEPT)
     )
     number = words.prepared.vocabulary.number
-    source, output = (np.full(len(position), -1, dtype=np.int64) for _ in range(2))
+    source, output = (WordNumbers(np.full(len(position), -1, dtype=np.int64)) for _ in range(2))
     source[replaced] = number[encoded.rows[replaced]]
     output[replaced] = number[pc.fill_null(log.column("word_id"), -1).to_numpy()[replaced]]
     first_words = zip(encoded.first_word.tolist(), kept.tolist(), strict=True)
     certain = [encoded.words[word] if is_kept else None for word, is_kept in first_words]
     text_of = encoded.text_of.astype(np.int64)
-    written = np.where(kept, encoded.rows, pc.fill_null(log.column("word_id"), -1).to_numpy())
+    word_ids = pc.fill_null(log.column("word_id"), -1).to_numpy()
+    written = ModelRows(np.where(kept, encoded.rows, word_ids))
     is_dropped = pc.equal(action, Action.DROPPED.name.lower()).to_numpy(zero_copy_only=False)
     before = written_before(text_of, written, is_dropped)
     epsilon = log.column("epsilon").to_numpy()
@@ -293,12 +294,14 @@ def measure_linkage(
     """
     is_replaced = texts.source >= 0
     before = texts.tokens.before
+    if before is None:
+        before = ModelRows(np.full(len(texts.source), -1))
     readers = LinkageReaders(
         candidates=pool.disclosed,
         sources=pool.sources,
-        outputs=texts.tokens.outputs[is_replaced],
+        outputs=WordNumbers(texts.tokens.outputs[is_replaced]),
         epsilon=texts.tokens.epsilon[is_replaced],
-        before=np.full(is_replaced.sum(), -1) if before is None else before[is_replaced],
+        before=ModelRows(before[is_replaced]),
         similarities=naive_similarities(pool.outputs, pool.candidates),
         adversary=adversary,
     )

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lexveil.types import Flags, Floats, Ids
+from lexveil.types import Flags, Floats, Ids, ModelRows, WordNumbers
 
 NOT_CERTAIN = -1  # in place of the symbol of a position without a certain word
 
@@ -31,12 +31,12 @@ class SeenTokens:
     """
 
     text_of: Ids
-    outputs: Ids
+    outputs: WordNumbers
     epsilon: Floats
     certain: Sequence[str | None]
-    before: Ids | None = None
-    source: Ids | None = None
-    written: Ids | None = None
+    before: ModelRows | None = None
+    source: WordNumbers | None = None
+    written: ModelRows | None = None
 
     @property
     def is_certain(self) -> Flags:
@@ -53,13 +53,13 @@ class Symbols(NamedTuple):
     """
 
     text_of: Ids
-    outputs: Ids
+    outputs: WordNumbers
     epsilon: Floats
     first: Ids
     last: Ids
-    before: Ids
-    source: Ids
-    written: Ids
+    before: ModelRows
+    source: WordNumbers
+    written: ModelRows
     certain: Sequence[str | None]
 
     def part(self, start: int, stop: int) -> Symbols:
@@ -67,7 +67,7 @@ class Symbols(NamedTuple):
         return Symbols._make(each[start:stop] for each in self)
 
 
-def written_before(text_of: Ids, rows: Ids, is_dropped: Flags) -> Ids:
+def written_before(text_of: Ids, rows: ModelRows, is_dropped: Flags) -> ModelRows:
     """Return the row of the token written before each of n tokens of texts: the last earlier token
     that was not dropped.
 
@@ -82,7 +82,7 @@ def written_before(text_of: Ids, rows: Ids, is_dropped: Flags) -> Ids:
     last = np.maximum.accumulate(np.where(is_dropped, -1, np.arange(len(rows))))
     previous = np.append(-1, last)[: len(rows)]
     known = (previous >= 0) & (text_of[previous] == text_of)
-    return np.where(known, rows[previous], -1)
+    return ModelRows(np.where(known, rows[previous], -1))
 
 
 def is_new(values: Ids) -> Flags:

@@ -22,7 +22,7 @@ from lexveil.text.pieces import Pieces
 from lexveil.text.segment import segment
 from lexveil.text.spans import Claim, Found, Words
 from lexveil.text.strings import Strings
-from lexveil.types import Floats, Ids
+from lexveil.types import Floats, Ids, ModelRows
 
 if TYPE_CHECKING:
     from lexveil.text.tokenize import TokenizedTexts
@@ -159,7 +159,7 @@ class Encoded:
 
     n_texts: int
     text_of: npt.NDArray[np.int32]
-    rows: npt.NDArray[np.int64]
+    rows: ModelRows
     kind: npt.NDArray[np.int8]
     n_words: npt.NDArray[np.signedinteger[Any]]
     first_word: npt.NDArray[np.int64]
@@ -267,7 +267,7 @@ def encode(texts: Sequence[str], lexicon: Lexicon, claim: Claim | None = None) -
     return Encoded(
         n_texts=len(texts),
         text_of=text_of,
-        rows=rows,
+        rows=ModelRows(rows),
         kind=kind,
         n_words=n_words,
         first_word=first,

@@ -32,7 +32,7 @@ from lexveil.text.pieces import Pieces, escaped
 from lexveil.text.render import render
 from lexveil.text.spans import Span
 from lexveil.text.strings import Strings, letters_of
-from lexveil.types import Flags, Floats, Ids
+from lexveil.types import Flags, Floats, Ids, ModelRows, WordNumbers
 
 T = TypeVar("T")
 
@@ -224,7 +224,7 @@ class Rewritten:
     plan: TokenPlan
     texts: Strings
     token_epsilon: Floats
-    rows: Ids
+    rows: ModelRows
     out_words: npt.NDArray[np.int8]
     written: Mapping[int, str] = field(default_factory=dict)
 
@@ -396,5 +396,5 @@ def unchanged(texts: Strings) -> Rewritten:
     encoded.kind[encoded.kind == TokenClass.OOV.value] = TokenClass.WORD
     n = len(encoded.rows)
     none = np.full(len(encoded.rows), -1, dtype=np.int64)
-    plan = TokenPlan(none, np.full(n, Action.KEPT, dtype=np.int8), None)
-    return Rewritten(encoded, plan, texts, np.zeros(n), none, np.ones(n, dtype=np.int8))
+    plan = TokenPlan(WordNumbers(none), np.full(n, Action.KEPT, dtype=np.int8), None)
+    return Rewritten(encoded, plan, texts, np.zeros(n), ModelRows(none), np.ones(n, dtype=np.int8))

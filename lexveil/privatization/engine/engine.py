@@ -34,7 +34,7 @@ from lexveil.privatization.settings import Settings, progress_of
 from lexveil.recovery.linkage import DisclosedTexts
 from lexveil.recovery.stored_curve import StoredCurve
 from lexveil.text.encode import Lexicon
-from lexveil.types import Floats, Ids
+from lexveil.types import Floats, ModelRows, WrittenNumbers
 
 LOG = logger(__name__)
 
@@ -171,17 +171,18 @@ class WordEngine(Engine):
             rows = self.vocabulary.rows
             functional = self.lexicon.function_words
             if settings.policy.stopwords != "perturb":  # these have no share then
-                rows = rows[[self.lexicon.tokens[row] not in functional for row in rows.tolist()]]
+                has_share = [self.lexicon.tokens[row] not in functional for row in rows.tolist()]
+                rows = ModelRows(rows[has_share])
             settings.shares.require_several(self.shares, rows)
 
     @property
-    def instead(self) -> Ids | None:
+    def instead(self) -> WrittenNumbers | None:
         """(W,) the word that is written where each is drawn; None if it is always that word."""
         if not self.settings.screen:
             return None
         return self.prepared.once(f"instead of {self.settings.screen}", self._instead)
 
-    def _instead(self) -> Ids | None:
+    def _instead(self) -> WrittenNumbers | None:
         vectors = self.vocabulary.vectors
         rows = self.vocabulary.rows.tolist()
         words = screened_words(self.settings.screen)

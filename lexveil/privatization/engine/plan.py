@@ -14,7 +14,7 @@ from lexveil.accounting.budgets import Action, Codes, Policy
 from lexveil.accounting.shares import WHOLE, ShareClasses
 from lexveil.detectors.detection import Detection
 from lexveil.text.encode import Encoded, Lexicon, TokenClass, encode
-from lexveil.types import Ids
+from lexveil.types import Ids, WordNumbers
 
 TEXTS_AT_A_TIME = 5_000  # texts tokenized at a time
 
@@ -32,7 +32,7 @@ class TokenPlan:
         parts: (n,) parts of the budget that each token gets if it pays; None if all get one.
     """
 
-    known: Ids
+    known: WordNumbers
     action: npt.NDArray[np.int8]
     leader: Ids | None
     share: Codes | None = None
@@ -53,7 +53,7 @@ class TokenPlan:
 
 def plan_tokens(
     encoded: Encoded,
-    number: Ids,
+    number: WordNumbers,
     policy: Policy,
     document_of: Ids | None = None,
     shares: ShareClasses | None = None,
@@ -70,7 +70,8 @@ def plan_tokens(
         shares: the class of each row of the embedding that decides its share; None if all have the
             same.
     """
-    known = np.where(encoded.rows >= 0, number[encoded.rows], -1) if len(number) else encoded.rows
+    numbers = np.where(encoded.rows >= 0, number[encoded.rows], -1) if len(number) else encoded.rows
+    known = WordNumbers(numbers)
     action = policy.actions(encoded.kind, known >= 0)
     leader = None if document_of is None else _leaders(encoded, known, action, document_of)
     if shares is None:
@@ -79,7 +80,7 @@ def plan_tokens(
     return TokenPlan(known, action, leader, share, shares.parts[share])
 
 
-def _leaders(encoded: Encoded, known: Ids, action: npt.NDArray[np.int8], document_of: Ids) -> Ids:
+def _leaders(encoded: Encoded, known: WordNumbers, action: Codes, document_of: Ids) -> Ids:
     """Return for each token the first equal word or collocation of its document; the token itself
     if it is not replaced.
     """
@@ -149,7 +150,7 @@ def count_tokens(texts: Sequence[str], lexicon: Lexicon, policy: Policy) -> Ids:
     """Return counts per text: words, tokens, tokens to be perturbed, and words by which S1 and S2
     divide. Shape (4, n).
     """
-    number = np.arange(len(lexicon.tokens))
+    number = WordNumbers(np.arange(len(lexicon.tokens)))
     parts = []
     for start in range(0, len(texts), TEXTS_AT_A_TIME):
         batch = texts[start : start + TEXTS_AT_A_TIME]

@@ -40,7 +40,7 @@ from lexveil.privatization.settings import Sentences, Settings, document_budget
 from lexveil.recovery.linkage import DisclosedTexts
 from lexveil.text.encode import Encoded, Lexicon, TokenClass, encode
 from lexveil.text.strings import Strings
-from lexveil.types import Floats, Ids, Int32, Int64, Noise
+from lexveil.types import Floats, Ids, Int32, Int64, ModelRows, Noise, WordNumbers
 
 BETA = "beta"  # the only parameter of tem over sentences
 TRIED_DRAWS = 2_000  # that say what is likely, where no closed form does
@@ -145,7 +145,9 @@ class SentenceEngine(Engine):
         _, text_of, _ = cut(encode(texts, self.lexicon), self.wanted.per_text)
         drawn = np.bincount(text_of, minlength=len(texts))
         starts = np.concatenate([[0], np.cumsum(drawn)])
-        return DisclosedTexts(starts, [b"%d" % n for n in drawn], np.full(len(text_of), -1))
+        return DisclosedTexts(
+            starts, [b"%d" % n for n in drawn], WordNumbers(np.full(len(text_of), -1))
+        )
 
     def likeliest(self, text: str, number: int, epsilon: float, n: int) -> list[tuple[str, float]]:
         """Return the n likeliest sentences in the place of a unit of a text, with their chances; of
@@ -232,13 +234,18 @@ class SentenceWorker(BatchWorker):
         encoded = replace(
             source,
             text_of=text_of.astype(np.int32),
-            rows=np.full(n, -1, dtype=np.int64),
+            rows=ModelRows(np.full(n, -1, dtype=np.int64)),
             kind=np.full(n, TokenClass.SENTENCE.value, dtype=np.int8),
             n_words=np.where(is_first, per_unit[draws], 0).astype(np.int32),
             first_word=np.zeros(n, dtype=np.int64),
         )
         action = np.full(n, Action.PERTURBED.value, dtype=np.int8)
-        return source, units, encoded, TokenPlan(known=draws, action=action, leader=None)
+        return (
+            source,
+            units,
+            encoded,
+            TokenPlan(known=WordNumbers(draws), action=action, leader=None),
+        )
 
     def draw(self, batch: Batch, budget: DocumentBudget | None = None) -> Rewritten:
         """Rewrite the texts of a batch, without accounting."""
@@ -257,7 +264,7 @@ class SentenceWorker(BatchWorker):
             plan=plan,
             texts=_joined(drawn, encoded),
             token_epsilon=epsilon,
-            rows=rows,
+            rows=ModelRows(rows),
             out_words=self.sentences.n_words[rows].astype(np.int8),
             source=source,
             units=units,
@@ -382,7 +389,9 @@ def _no_words(lexicon: Lexicon, space: SentenceSpace) -> Vocabulary:
     """No word comes out of itself."""
     none = np.zeros(0, dtype=np.int64)
     number = np.full(len(lexicon.tokens), -1, dtype=np.int64)
-    return Vocabulary(none, number, np.zeros((0, space.dimensions), dtype=np.float32))
+    return Vocabulary(
+        ModelRows(none), WordNumbers(number), np.zeros((0, space.dimensions), dtype=np.float32)
+    )
 
 
 def engine_of(settings: Settings, model: Model) -> Engine:

@@ -52,7 +52,7 @@ from lexveil.text.encode import Encoded, Lexicon, encode
 from lexveil.text.languages.scripts import first_without_spaces
 from lexveil.text.render import NOTHING, render_in_layout
 from lexveil.text.strings import Strings
-from lexveil.types import Floats, Ids
+from lexveil.types import Floats, Ids, ModelRows, WordNumbers, WrittenNumbers
 
 MOST_WORDS = 127  # that are counted of what is written in the place of a token
 
@@ -73,7 +73,7 @@ class Components:
     lexicon: Lexicon
     vocabulary: Vocabulary
     mechanism: Mechanism
-    instead: Ids | None = None
+    instead: WrittenNumbers | None = None
 
 
 @dataclass(frozen=True)
@@ -261,9 +261,10 @@ def rewrite(
     if plan.parts is not None:
         spent *= plan.parts  # exact: few bits times few
     numbers = _draw(planned, spent, components, generator)
+    written_numbers = WrittenNumbers(numbers)
     if components.instead is not None:
-        numbers = np.where(numbers >= 0, components.instead[numbers], -1)
-    rows = np.where(numbers >= 0, vocabulary.rows[numbers], -1) if len(vocabulary.rows) else numbers
+        written_numbers = WrittenNumbers(np.where(numbers >= 0, components.instead[numbers], -1))
+    rows = vocabulary.rows_of(written_numbers)
     new = rows >= 0
     kept = np.flatnonzero(action == Action.KEPT.value)
     out_words = np.zeros(len(action), dtype=np.int8)
@@ -289,7 +290,7 @@ def rewrite(
 
 def _draw(
     planned: tuple[Encoded, TokenPlan], spent: Floats, components: Components, generator: Generators
-) -> Ids:
+) -> WordNumbers:
     """(n,) the word of the mechanism that each token becomes; -1 of those that are neither
     perturbed nor sampled.
 
@@ -326,10 +327,10 @@ def _draw(
         generator = _of_filled_texts(generator, encoded)
     return mechanism.replace_texts(
         TextTokens(is_first, kind, about),
-        ids,
+        WordNumbers(ids),
         spent[drawn],
         generator,
-        components.vocabulary.rows[instead],
+        ModelRows(components.vocabulary.rows[instead]),
         [encoded.forms[number] for number in np.flatnonzero(is_kept).tolist()],
     )
 
