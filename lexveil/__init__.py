@@ -73,7 +73,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for; the next time it is there."""
+    """Import the module that defines the asked name, and keep the value for the next access."""
     if name not in __all__:
         raise AttributeError(f"module 'lexveil' has no attribute {name!r}")
     value: Any

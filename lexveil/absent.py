@@ -23,8 +23,9 @@ _process: list[str] = []  # says that this process is Lexveil's own
 
 
 def take_process() -> None:
-    """Say that this process is Lexveil's own, as those of the command line, of stages and of
-    workers are: modules may be hidden in it, which would change the program of anybody else.
+    """Declare that this process belongs to Lexveil, as the processes of the command line, of stages
+    and of workers do: modules may be hidden in it, which would change the program of any other
+    owner.
     """
     _process.append("lexveil")
 

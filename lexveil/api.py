@@ -35,8 +35,8 @@ OF_TEXTS = {"text_column": "column", "subject_column": "subjects", "spans_column
 
 
 def takes_options(model: type[Options], leave_out: tuple[str, ...] = ()) -> Callable[[F], F]:
-    """Give a function the options of a request, in its signature and in its help, and ``quiet``: to
-    log nothing.
+    """Give a function the options of a request, in its signature and its help, and the option
+    ``quiet``, which turns logging off.
     """
 
     def decorate(function: F) -> F:
@@ -149,7 +149,7 @@ def inspect(
     purpose: str | Sequence[str] = (),
     **options: Any,
 ) -> Inspection:
-    """Say what rewriting a file or a folder would do, without doing it: nothing is written or
+    """Describe the result of rewriting a file or a folder, without rewriting: nothing is written or
     spent.
 
     Args:
@@ -253,7 +253,7 @@ def _model(project: Project) -> Path | Model | None:
 
 
 def plain_options(options: dict[str, object]) -> dict[str, object]:
-    """Options with paths as texts."""
+    """Return options as plain values: paths become texts."""
     return {
         name: str(value) if isinstance(value, Path) else value for name, value in options.items()
     }
@@ -261,7 +261,9 @@ def plain_options(options: dict[str, object]) -> dict[str, object]:
 
 @contextmanager
 def renamed_fields(names: dict[str, str]) -> Iterator[None]:
-    """Name the arguments of the called function in errors, in place of the request's fields."""
+    """Name the arguments of the called function in error messages, instead of the fields of the
+    request.
+    """
     try:
         yield
     except LexveilError as error:
