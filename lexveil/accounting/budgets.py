@@ -54,7 +54,7 @@ class Action(IntEnum):
     @classmethod
     def labels(cls, *, with_found: bool = False) -> list[str]:
         """Return the labels of actions in token logs and records, in the order of their numbers;
-        those of found tokens only if ``with_found``.
+        the labels of actions on found tokens are included only if ``with_found``.
         """
         return [member.name.lower() for member in cls if with_found or member <= cls.SAMPLED]
 
@@ -92,7 +92,7 @@ class Policy:
     @classmethod
     def of(cls, strategy: str, stopwords: str, punctuation: str, oov: str) -> Policy:
         """Build the policy of a strategy. The value ``paper`` keeps stop words in S1 and perturbs
-        them in the others (CLMLDP section 5.2).
+        stop words in the other strategies (CLMLDP section 5.2).
         """
         if stopwords == "paper":
             stopwords = "keep" if strategy == "S1" else "perturb"
@@ -244,8 +244,8 @@ class DocumentBudget:
 
     @property
     def usual(self) -> float:
-        """The most that a text of ordinary length spends, from which the ledger's own cap
-        follows.
+        """The ε that a text of ordinary length spends at most; the ledger's default cap follows
+        from this ε.
         """
         if self.ordinary_words is None:
             return self.total
@@ -253,14 +253,14 @@ class DocumentBudget:
 
     @property
     def usual_text(self) -> str:
-        """The text that spends ``usual``, in words."""
+        """A phrase for messages that describes the text that spends ``usual``."""
         if self.ordinary_words is None:
             return "a text that spends its whole budget"
         return f"a text of {self.ordinary_words:.0f} words"
 
     def longest(self, cap: float) -> int | None:
-        """Return how many perturbed tokens a row may have, so that it costs no more than the cap of
-        a subject; None where what a row costs does not grow with its length.
+        """Return the largest number of perturbed tokens with which a row costs no more than the cap
+        of a subject; None where the cost of a row does not grow with its length.
         """
         return None if self.ordinary_words is None else math.floor(cap / self.cap)
 

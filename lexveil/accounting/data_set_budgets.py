@@ -12,8 +12,8 @@ from lexveil.types import Floats, Ids
 
 
 class TokenCounts(NamedTuple):
-    """Counts from which the budgets of n texts follow, (n,) each. ``n_word_parts`` counts the words
-    by which S1 and S2 divide.
+    """Token counts of n texts, (n,) each, from which the budgets of the texts follow.
+    ``n_word_parts`` counts the words by which S1 and S2 divide.
     """
 
     n_words: Ids
@@ -33,8 +33,8 @@ class TextBudgets(NamedTuple):
 def divided(
     counts: TokenCounts, dataset: npt.NDArray[np.str_], strategy: str, base_epsilon: float
 ) -> TextBudgets:
-    """Divide a budget that is the same for all texts of a data set among the tokens of each text.
-    The budget is the base epsilon times the data set's words per text.
+    """Divide a budget among the tokens of each text. The budget is the same for all texts of a data
+    set: the base epsilon times the data set's words per text.
     """
     budget = np.zeros(len(dataset))
     per_token = np.zeros(len(dataset))

@@ -32,7 +32,7 @@ class BandRecovery(Result):
 
 class RecoveryAt(Result):
     """Expected recovery of tokens at one epsilon, by frequency band: function, frequent, middle and
-    rare; content, which is all but function words; and all.
+    rare words; content words (all but function words); and all words.
 
     A level of protection speaks of content and rare words, too. What was measured of it stands in
     `protection`; these figures are expected of other words, drawn by public counts, and may lie
@@ -49,7 +49,9 @@ class RecoveryAt(Result):
 
     @property
     def aside(self) -> str:
-        """Words to print after a figure; empty if the contextual adversary contributed to it."""
+        """Words to print after a figure of recovery; empty if the contextual adversary contributed
+        to the figure.
+        """
         return "" if self.in_context else f", {WORDS_ALONE}"
 
 
@@ -84,7 +86,8 @@ class Bound(Result):
 
 
 class ScaleTold(Result):
-    """Recovery of the words on a public scale that the metric keeps, by an adversary; shares of 1.
+    """Share of the words on a public scale, which the metric keeps, whose source word an adversary
+    recovers; shares of 1.
 
     Attributes:
         share_of_words: Share of the perturbed words that are on the scale.
@@ -113,8 +116,8 @@ class MeaningAt(RecoveryAt):
 
 
 class Meaning(Result):
-    """Meaning of epsilon for the tokens of an output: a function of public facts and epsilon, never
-    of a source.
+    """Meaning of epsilon for the tokens of an output. The meaning is a function of public facts and
+    epsilon, never of a source.
 
     Attributes:
         at: Figures at the smallest epsilon of a token, or the next larger one of a fixed lattice,

@@ -44,8 +44,8 @@ class LinkageAt(Result):
 
 
 class LinkageFigures(Result):
-    """Linkage figures: how often somebody who has the source of an output among other texts
-    identifies it, measured on public texts.
+    """Linkage figures: how often an adversary who holds the source of an output among other texts
+    identifies the source, measured on public texts.
 
     Attributes:
         candidates: Number of texts of similar length, the source among them; null where nothing was

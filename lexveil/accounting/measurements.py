@@ -52,11 +52,15 @@ Loss = Callable[[Floats, Floats], Floats]
 
 
 class NoBoundError(LexveilError):
-    """No bound is proven for the measurement, or the texts are not neighbours under it."""
+    """Error about a measurement for which no bound is proven, or about texts that are not
+    neighbours under the measurement.
+    """
 
 
 class PrivacyBound(NamedTuple):
-    """Pr[M(D) in S] <= exp(nats)·Pr[M(D') in S] + delta, for every set S of outputs."""
+    """Bound on the privacy loss: Pr[M(D) in S] <= exp(nats)·Pr[M(D') in S] + delta, for every set S
+    of outputs.
+    """
 
     nats: float
     delta: float
@@ -354,7 +358,7 @@ def with_screened_words(text: Measurement, parts: Sequence[str]) -> Measurement:
 
 
 def with_scripts_emptied(text: Measurement) -> Measurement:
-    """Texts in a script without spaces between words are taken for empty ones, before all else.
+    """Take texts in a script without spaces between words for empty texts, before every other step.
 
     The map is that of the texts that a public function makes of the source's. So two texts that are
     emptied are told apart by nothing, and one that is emptied has the structure of an empty text.
@@ -372,7 +376,8 @@ def with_scripts_emptied(text: Measurement) -> Measurement:
 
 
 def over_columns(text: Measurement, n_columns: int | None) -> Measurement:
-    """Return the measurement of rows whose columns are one text, which shares a budget.
+    """Return the measurement of rows with several text columns. The texts of one row count as one
+    text, which has one budget.
 
     Args:
         n_columns: None where a column may find several texts in a row.
@@ -426,7 +431,7 @@ def with_layout_copied(text: Measurement) -> Measurement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentenceMeasurement(Measurement):
-    """Sentences of a bank in the place of texts.
+    """Measurement of a run that puts sentences of a bank in the place of texts.
 
     Attributes:
         per_text: draws for a text; None where there is one for each of its sentences.
@@ -442,7 +447,7 @@ class SentenceMeasurement(Measurement):
 
     @property
     def local_epsilon(self) -> float:
-        """ε·D: the most that one draw tells of its unit, in nats."""
+        """ε·D in nats: the bound on the privacy loss of one draw, whatever the unit is."""
         return self.epsilon * self.diameter
 
     def guarantee(self, structure: StructureFigures | None = None) -> Guarantee:
@@ -538,7 +543,9 @@ def with_known_seed(text: Measurement) -> Measurement:
 
 
 def with_rows_withheld(text: Measurement) -> Measurement:
-    """Withhold rows whose subject has no budget left in the ledger, by the ε_i of all releases."""
+    """Withhold the rows of subjects that have no budget left in the ledger, according to the ε_i of
+    all releases.
+    """
     return text.adding(
         "that a row is withheld is not hidden: it tells that its subject (without a subject "
         "column, the same text) was "
@@ -563,8 +570,8 @@ _IN_PLACE = {
 def with_detectors(
     text: Measurement, sources: Sequence[str], actions: Mapping[str, str], other: str
 ) -> Measurement:
-    """Give the fate of found tokens to detectors. Call this before ``under_strategy``, whose claim
-    they void.
+    """Let detectors decide the action on the tokens that they find. Call this method before
+    ``under_strategy``, because detectors void the claim of that method.
 
     Detectors may look at the whole text, so one other word can change their findings anywhere in
     it. So the findings are part of the structure, which neighbours share; given the structure, the

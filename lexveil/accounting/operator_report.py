@@ -73,7 +73,9 @@ class DocumentShares(Result):
         )
 
     def caution(self, unit: str = "text") -> str | None:
-        """Return a caution if many documents keep many of their content words; else None."""
+        """Return a caution if many documents keep many of their content words unchanged; otherwise
+        None.
+        """
         if self.worst_tenth_unchanged <= MUCH_KEPT:
             return None
         return (
@@ -136,7 +138,8 @@ class RunCounts(Result):
 
 
 class LanguageFinding(Result):
-    """Texts look like another language than the model's, or the model knows few of their words.
+    """Finding that texts look like another language than the model's, or that the model knows few
+    of the texts' words.
 
     Attributes:
         model: The model.

@@ -31,7 +31,7 @@ MechanismName = Annotated[
 
 
 class Guarantee(Result):
-    """Claims about one output.
+    """Claims of privacy about one output, with their conditions.
 
     Attributes:
         formula: The proven bound, or `none`.
@@ -108,7 +108,7 @@ class ScreenRecord(Result):
 
 
 class SentencesRecord(Result):
-    """Sentences of a public bank that stand in the place of texts.
+    """Sentences of a public bank that replace texts, as a privacy record describes them.
 
     Attributes:
         unit: What a draw is for: a text, or a sentence of it.
@@ -131,8 +131,8 @@ class SentencesRecord(Result):
 
 
 class Counts(Result):
-    """Contents of an output, and the fates of the tokens of its source. A copy counts its texts
-    only.
+    """Numbers of texts and tokens of an output, and the fates of the tokens of its source. A copied
+    file has only the number of texts.
 
     Attributes:
         n_documents: Rows with any text.
@@ -194,7 +194,7 @@ class LedgerEntry(Result):
 
 
 class AuditReference(Result):
-    """Audit on which a record relies.
+    """Reference to the audit on which a record relies.
 
     Attributes:
         factor: Smallest inflation of epsilon that the audit would have detected with probability
@@ -211,7 +211,7 @@ class AuditReference(Result):
 
 
 class ModelReference(Result):
-    """Model with which an output was made.
+    """Reference to the model with which an output was made.
 
     Attributes:
         name: Of a packaged model; `own` is what a run of the project made.
@@ -228,12 +228,14 @@ class ModelReference(Result):
     sha256: Sha256
 
     def __str__(self) -> str:
-        """Return the model in the words by which statements name it."""
+        """Return the model as the statement for recipients names it."""
         return model_in_words(self.name, self.version, self.made_of)
 
 
 def model_in_words(name: str, version: str | None, made_of: str | None) -> str:
-    """Return a model with its version and what it was made of."""
+    """Return a phrase that names a model, its version and the texts or vectors that the model was
+    made of.
+    """
     of = f", made of {made_of}" if made_of else ""
     return f"model {name}{f' {version}' if version else ''}{of}"
 
@@ -261,7 +263,7 @@ class Protection(Result):
 
     @property
     def sentence(self) -> str:
-        """The level as a sentence in statements."""
+        """Return a sentence for statements about the level of protection."""
         return (
             f"protection {self.level}: a reader who knows the method is expected to name "
             f"{_of_100(self.content)} of "
@@ -283,14 +285,15 @@ class OutputHashes(Result):
 
 
 class Publication(Result):
-    """Release of an archive to which the output belongs."""
+    """The release of an archive to which an output belongs."""
 
     name: str
     id_column: str
 
 
 class PrivacyRecord(Result):
-    """Privacy record of an output: what was done to it, what is guaranteed, and what is not.
+    """Privacy record of an output: how the output was made, which bound is guaranteed, and which is
+    not.
 
     It never holds source words, nor a key or seed of the noise.
 

@@ -68,7 +68,7 @@ class ShareClasses:
 
     @property
     def most(self) -> int:
-        """Greatest number of parts of a token."""
+        """The greatest number of parts of the budget that one token can have."""
         return int(self.parts.max())
 
     def of(self, rows: Ids) -> Codes:
@@ -107,7 +107,7 @@ class BudgetShares:
 
     @property
     def differing(self) -> dict[str, float]:
-        """The share of each class that differs from that of other tokens."""
+        """Return the share of each class of tokens whose share of the budget is not 1."""
         part_by_class = dict(zip(CLASSES, self.parts.tolist(), strict=True))
         return {name: parts / WHOLE for name, parts in part_by_class.items() if parts != WHOLE}
 

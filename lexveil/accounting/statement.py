@@ -33,8 +33,8 @@ def statement(
 
 
 def statement_for_recipients(record: PrivacyRecord, name: str) -> str:
-    """One page in words for whoever receives an output, from its record alone: all of it may be
-    published.
+    """Write a page of plain sentences for the recipients of an output, from the privacy record
+    alone: the whole page may be published.
 
     Args:
         name: the name of the output.

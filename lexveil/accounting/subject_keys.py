@@ -97,8 +97,8 @@ def subject_key(name: str) -> str:
 
 
 def _time_of_day(match: re.Match[str]) -> str:
-    """Return a day and a time of it in one form; the day alone where the time is midnight and no
-    zone says where.
+    """Return a day and time in one standard form; only the day if the time is midnight and no time
+    zone is given.
     """
     day, minutes, seconds, fraction, zone = match.groups()
     fraction = (fraction or "").rstrip("0")
@@ -110,8 +110,8 @@ def _time_of_day(match: re.Match[str]) -> str:
 
 
 def keys_of_client(client: str, keys: Sequence[str]) -> list[str]:
-    """Return the keys of a client's subjects, where each client has its own: no two clients share a
-    key, whether it was made from a name or from texts.
+    """Return the keys of a client's subjects, where each client has keys of its own: two clients
+    never share a key, whether the key was made from a name or from texts.
 
     Args:
         client: its name, without a slash.
@@ -123,7 +123,7 @@ def keys_of_client(client: str, keys: Sequence[str]) -> list[str]:
 
 
 def is_unseen(character: str) -> bool:
-    """Whether a character shows nothing."""
+    """Whether a character is invisible in displayed text."""
     return any(first <= ord(character) <= last for first, last in UNSEEN)
 
 
@@ -187,8 +187,8 @@ def _bytes_of(array: pa.StringArray) -> tuple[memoryview, npt.NDArray[np.int32]]
 
 
 class NearCollisions:
-    """Counts subjects whose keys differ in capitals and punctuation only: probably one person with
-    two budgets.
+    """Counter of subjects whose keys differ only in capitals and punctuation: probably one person
+    with two budgets.
 
     The counter keeps only hashes, under the hash key of this process, and compares the first
     ``MAX_COMPARED`` subjects.
