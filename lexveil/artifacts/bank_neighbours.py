@@ -16,7 +16,7 @@ from lexveil.errors import RequestError
 
 
 class Neighbour(Result):
-    """A sentence of a bank, and how far it is from the one that was asked about."""
+    """A sentence of a bank, and the distance of this sentence from the given text."""
 
     distance: float
     sentence: str

@@ -98,7 +98,7 @@ def _skipped_sentences(mechanism: str, level: RecoveryTarget) -> SkippedLevel | 
 
 
 def made_runs(runs: Iterable[Run]) -> list[Run]:
-    """Return the runs that are made, without those that are skipped.
+    """Return the runs that are not skipped.
 
     Raises:
         MissingArtifactError: if a run was not planned.

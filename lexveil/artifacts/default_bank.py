@@ -79,9 +79,9 @@ class WrittenCard(Result):
 
 
 class WrittenLinkage(NamedTuple):
-    """How often sources of the packaged sentences were found again among 1,000 public texts of up
-    to 40 words, by the best of the adversaries and of the kinds of text where it was right most
-    often.
+    """Shares of outputs whose source was identified among 1,000 public texts of up to 40 words, for
+    outputs of the packaged sentences. The shares are those of the strongest adversary on the kind
+    of text where that adversary was right most often.
 
     Attributes:
         model: sha256 of the card of the model, without purposes.
@@ -123,7 +123,7 @@ def bank_named(name: str | None, model: Model) -> Path:
 
 
 def takes_written_bank(name: str | None, model: Model) -> bool:
-    """Whether the bank of this name, as ``bank_named`` takes it, is the packaged one."""
+    """Whether a name, in the form that ``bank_named`` takes, names the packaged bank."""
     return name in (None, SHIPPED) and has_written_bank(model)
 
 
@@ -161,7 +161,7 @@ def open_wanted(named: str | None, model: Model) -> SentenceBank:
 
 
 def has_written_bank(model: Model) -> bool:
-    """Whether the packaged bank goes with a model."""
+    """Whether the packaged bank has the language of a model that ships as a package."""
     return model.packaged is not None and read_written_card().language == model.language
 
 

@@ -40,8 +40,8 @@ def read_space(folder: Path) -> WordSpace:
 
 
 def load_purposes(segmentation: str, project: Path = Path()) -> dict[str, str]:
-    """Return the purposes with whose axes an embedding was made: the sha256 of each scale, by its
-    name and weight.
+    """Return the purposes whose axes an embedding contains: the sha256 of each scale, by the name
+    and weight of the purpose.
     """
     made = read_json(_folder(segmentation, project) / "meta.json", "train_embeddings")
     purposes: dict[str, str] = made.get("purposes", {})

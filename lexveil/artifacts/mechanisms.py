@@ -95,12 +95,12 @@ class Prepared:
 
     @property
     def lists(self) -> NearTable | None:
-        """Existing near-word lists of the mechanism; None if it uses none."""
+        """Existing near-word lists of the mechanism; None if the mechanism uses no lists."""
         return None if self.mechanism.near is None else self.mechanism.near.table
 
     def open_near_lists(self) -> NearTable | None:
-        """Return the existing near-word lists of its vectors, whether the mechanism draws by them
-        or not; None if there are none.
+        """Return the near-word lists that exist for the mechanism's vectors, whether or not the
+        mechanism draws by the lists; None if there are no lists.
         """
         if self.mechanism.near is not None:
             return self.mechanism.near.table
@@ -123,8 +123,8 @@ class Prepared:
     def keep_lists(
         self, epsilon: float, n_tokens: int | None = None, *, waits: bool = False
     ) -> bool:
-        """Compute the near-word lists that pay off in a text of so many tokens, and store them in
-        the user's cache.
+        """Compute the near-word lists whose cost pays off in a text of ``n_tokens`` tokens, and
+        store the lists in the user's cache.
 
         By Zipf's law the word at rank r occurs about n / (r ln V) times among n tokens; a list pays
         off if its word is expected to occur at least once. A short text therefore needs no lists in
@@ -294,7 +294,9 @@ def prepare(name: str, space: ModelSpace, params: MechanismParams) -> Prepared:
 
 
 def _near_lists(of_project: Path | None, key: str) -> MappedTable | None:
-    """Open the near-word lists of a project, or else those in the user's cache."""
+    """Open the near-word lists of a project, or the near-word lists in the user's cache if the
+    project has none.
+    """
     return (of_project and open_lists(of_project, key)) or open_lists(cache_folder(key), key)
 
 

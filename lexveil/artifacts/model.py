@@ -121,12 +121,12 @@ class Model:
 
     @property
     def packaged(self) -> PackagedModel | None:
-        """The packaged model, for those who hand it on; None of another source."""
+        """The packaged model, for callers that copy it; None if the model has another source."""
         return self.source.packaged
 
     @property
     def base_name(self) -> str:
-        """The name without purposes."""
+        """The name of the model without its purposes."""
         return self.source.name
 
     @property
@@ -199,17 +199,21 @@ class Model:
 
     @property
     def version(self) -> str | None:
-        """The version of a packaged model; None of a project's own."""
+        """The version of a packaged model; None for a project's own model."""
         return self.source.version
 
     @property
     def made_of(self) -> str:
-        """The public texts or vectors that the words got their vectors from, in words."""
+        """A phrase that names the public texts or vectors from which the vectors of the words were
+        made.
+        """
         return self.source.made_of
 
     @property
     def described(self) -> str:
-        """The model with its version and what it was made of, as the log names it."""
+        """A phrase for the log that names the model, its version and the texts or vectors that it
+        was made of.
+        """
         return model_in_words(self.name, self.version, self.made_of)
 
     def reference(self, strategy: str) -> ModelReference:
@@ -245,8 +249,8 @@ class Model:
         return self._lexicons[segmentation]
 
     def average_words(self) -> float:
-        """Return the mean number of words per document of the public corpus of the embeddings, or
-        else of the corpus of their base model.
+        """Return the mean number of words per document of the public corpus of the embeddings. If
+        that mean is not known, return the mean of the corpus of the base model.
 
         The result is 0 if there are no documents and no base model.
 
@@ -326,8 +330,8 @@ class Model:
         return causal
 
     def once(self, key: tuple[object, ...], make: Callable[[], T]) -> T:  # noqa: ARG002
-        """Return what ``make`` makes of public things alone; a model that answers many requests
-        makes it once for each key.
+        """Return the result of ``make``, which depends on public data alone. A model that answers
+        many requests computes the result once for each key.
         """
         return make()
 
@@ -339,7 +343,7 @@ class Model:
 
 
 def _say_chosen(model: Model, *, is_own: bool) -> None:
-    """Log which model is used where none was named, and why this one."""
+    """Log which model was chosen by default, and the reason."""
     why = f"{Path.cwd()} is in no project"
     if is_own:
         why = "a run of this project made it"

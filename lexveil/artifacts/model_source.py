@@ -54,7 +54,7 @@ class ModelSource(ABC):
     @property
     @abstractmethod
     def version(self) -> str | None:
-        """The version of the model; None if it has none."""
+        """The version of the model; None if the model has no version."""
 
     @property
     @abstractmethod
@@ -64,17 +64,20 @@ class ModelSource(ABC):
     @property
     @abstractmethod
     def made_of(self) -> str:
-        """The public texts or vectors that the words got their vectors from, in words."""
+        """A phrase that names the public texts or vectors from which the vectors of the words were
+        made.
+        """
 
     @property
     @abstractmethod
     def sha256(self) -> str | None:
-        """The hash of everything in the model; None if only single files have hashes."""
+        """The hash of the whole model; None if only single files have hashes."""
 
     @property
     @abstractmethod
     def average_words(self) -> float:
-        """The mean number of words of the public documents behind the embeddings; 0 without any.
+        """The mean number of words per public document of the embeddings' corpus; 0 if there are no
+        documents.
 
         Raises:
             MissingArtifactError: if no run has counted the words.
@@ -161,12 +164,12 @@ class ModelSource(ABC):
     @property
     @abstractmethod
     def bank_folder(self) -> Path | None:
-        """The folder of the bank of sentences; None of a source that has none."""
+        """The folder of the bank of sentences; None if the source has no bank."""
 
 
 @dataclass(frozen=True)
 class OwnRun(ModelSource):
-    """What the run of a project made.
+    """The source of a model that the run of a project built.
 
     Attributes:
         project: the project.
@@ -301,8 +304,8 @@ class PackagedSource(ModelSource):
 
     @property
     def made_of(self) -> str:
-        """The sources of the corpus: how many documents of how many; of vectors that were made
-        elsewhere their name.
+        """A phrase that names the sources of the corpus, with the number of documents taken from
+        each; for vectors that were trained elsewhere, the name of the vectors.
         """
         card = self.packaged.card
         n_documents = sum(source.documents for source in card.sources)

@@ -36,8 +36,8 @@ LISTS_AT_A_TIME = 4096  # number of lists in a block
 
 @dataclass(frozen=True)
 class MappedTable(NearTable):
-    """A table of near-word lists that is memory-mapped from a folder. Another process that
-    unpickles it maps the folder again, or computes its lists if it cannot.
+    """A table of near-word lists that is memory-mapped from a folder. A process that unpickles the
+    table maps the folder again, or computes the lists if mapping fails.
     """
 
     folder: Path = Path()
@@ -55,8 +55,8 @@ def key_of(vectors: Vectors) -> str:
 
 
 def open_lists(folder: Path, key: str) -> MappedTable | None:
-    """Open the near-word lists in a folder; None if there are none, or they are incomplete or
-    belong to other vectors.
+    """Open the near-word lists in a folder; None if there are no lists, or the lists are incomplete
+    or belong to other vectors.
     """
     try:
         meta = json.loads((folder / META).read_bytes())

@@ -276,7 +276,7 @@ class PackagedModel:
 
     @property
     def pinned(self) -> str:
-        """NAME@HASH, by which params.yaml names this content of the model."""
+        """The text NAME@HASH by which params.yaml names this exact content of the model."""
         return f"{self.card.name}@{self.hash[:SHORT]}"
 
     @cached_property

@@ -74,8 +74,8 @@ def find_purpose(written: str) -> Purpose:
 
 
 def purposes_of(named: Mapping[str, float]) -> tuple[Purpose, ...]:
-    """Return the purposes of params.yaml: those that ship by name, and files as FILE.tsv@HASH, so
-    that DVC notices their changes.
+    """Return the purposes of params.yaml. Purposes that ship are given by name, and files as
+    FILE.tsv@HASH, so that DVC notices changes of a file.
 
     Raises:
         RequestError: see ``find_purpose``.
@@ -95,8 +95,8 @@ def purposes_of(named: Mapping[str, float]) -> tuple[Purpose, ...]:
 
 
 def require_made_with(purposes: tuple[Purpose, ...], made: Mapping[str, str], place: Path) -> None:
-    """Check that the purposes of params.yaml are those with which an embedding was made: the axes
-    of its purposes are in its vectors, whatever params.yaml says now.
+    """Check that an embedding was made with the purposes of params.yaml: the vectors contain the
+    axes of the purposes of their training, whatever params.yaml says later.
 
     Args:
         made: the sha256 of each scale of the embedding, by the scale's name and weight.

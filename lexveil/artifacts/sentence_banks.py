@@ -74,7 +74,8 @@ class BankLevel(Result):
 
 
 class BankCard(Result):
-    """The card of a sentence bank: what the bank was made of, and how.
+    """The card of a sentence bank: the texts that the bank was made of, and the options of the
+    making.
 
     Attributes:
         model: The name of the model whose vectors it has.

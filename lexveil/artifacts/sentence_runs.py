@@ -43,7 +43,7 @@ def epsilon_of_sentences(level: NoiseSetting) -> float:
 
 
 def why_skipped(level: NoiseSetting) -> str | None:
-    """Why a run of sentences is not made; None if it is made."""
+    """Return the reason why a run of sentences is skipped; None if the run is made."""
     card = read_object(paths.BANK / CARD)
     if not card:
         return f"the corpus has too few sentences for a bank; {OFF}"
