@@ -107,7 +107,7 @@ COLUMNS = ("count", *(measure.column for measure in MEASURES))
 
 
 def rendered(query: str) -> str:
-    """Fill the measures into a query of sql/collocations/.
+    """Insert the SQL expressions of the measures into a query of sql/collocations/.
 
     Args:
         query: one SELECT with any of these placeholders. ``{bigram_measures}``,
