@@ -87,11 +87,11 @@ class _Audit:
 
     @property
     def error(self) -> float:
-        """The chance of a false alarm of one part."""
+        """The chance that one part of the audit raises a false alarm."""
         return (1 - self.request.confidence) / PARTS
 
     def generator(self, *names: str) -> np.random.Generator:
-        """Noise as a run of this mode draws it."""
+        """Return a generator of noise as a run of this mode has it."""
         if self.request.mode == "release":
             return release_generator()
         return stream(
@@ -99,12 +99,12 @@ class _Audit:
         )
 
     def found(self, place: str, *evidence: Any) -> None:
-        """Keep findings that there are."""
+        """Add findings to the list of findings, without the empty entries."""
         self.findings += [AuditFinding.of(place, each) for each in evidence if each is not None]
 
     def toy(self, shape: str, n_lists: int) -> None:
-        """One toy: its closed form, its distribution, its noise, and the losses between its
-        words.
+        """Audit the mechanism on one toy vocabulary: its closed form, its distribution, its noise,
+        and the losses between its words.
         """
         request, space_of = self.request, toy(shape, self.request.epsilon, n_lists)
         for _ in range(STRETCHES):
@@ -141,7 +141,7 @@ class _Audit:
                 )
 
     def embedding(self, prepared: Prepared, space: AuditedSpace) -> None:
-        """Audit the mechanism as a run builds it, over the words of the project."""
+        """Audit the mechanism over the words of the project, built as a run builds it."""
         request, claim = self.request, claim_of(self.request.mechanism, space, self.parameters)
         built = Built(prepared.mechanism, claim)
         chosen = choose_words(space.size, request.words, stream(self.seed, "audit", "words"))
@@ -163,8 +163,8 @@ class _Audit:
         self.sampled(place, built, drawn, own, ("ball",), with_power=False)
 
     def exact(self, place: str, built: Built, ids: Ids, contexts: Sequence[int]) -> None:
-        """Audit the claim without samples, for inputs ``ids`` and every output; do nothing where no
-        closed form of the mechanism is known.
+        """Audit the claim without samples, for inputs ``ids`` and every output, by a closed form
+        of the mechanism or by proven bounds; skip the audit if neither is known.
         """
         kernel = built.kernel
         distances = built.claim.distances
@@ -187,7 +187,7 @@ class _Audit:
         *,
         with_power: bool,
     ) -> None:
-        """Draws and noise against what is claimed of them."""
+        """Compare draws and noise of the mechanism with the distributions that it claims."""
         epsilon = self.request.epsilon
         claim = built.claim
         self.found(place, fit(drawn, claim, epsilon, self.error, own, with_power=with_power))
@@ -211,7 +211,7 @@ def audit(
     project: Path | Model | None = None,
     model: str | None = None,
 ) -> AuditResult:
-    """Audit one mechanism at one ε, and at a second one of its own choice.
+    """Audit one mechanism at one ε, and at a second ε that the audit chooses.
 
     Args:
         out: the file in which to write the result as JSON.
@@ -267,8 +267,9 @@ def _audit_words(request: AuditRequest, using: Model) -> AuditResult:
 
 
 def _audit_toy_projects(shared: _Audit, project: Project, policy: Policy) -> None:
-    """Audit releases of two toy projects: what is written in texts of many words, and the charges
-    and records of releases of few words, whose distributions show as a whole.
+    """Audit releases of two toy projects. One project has texts of many words, whose rewritten
+    tokens are tested; the other has releases of few words, whose charges, records and whole outputs
+    are tested.
     """
     with tempfile.TemporaryDirectory(prefix="lexveil-audit-") as folder:
         shared.findings += audit_written_texts(
@@ -358,8 +359,8 @@ def read_space(using: Model, prepared: Prepared, request: AuditRequest) -> Audit
 
 
 def _read_bigrams(using: Model, segmentation: str, rows: Ids) -> Bigrams | None:
-    """Read how often each of these rows, by its number among them, follows each token of the
-    embedding.
+    """Read how often each token of ``rows`` follows each token of the embedding. A following token
+    is identified by its position in ``rows``.
     """
     counted = using.source.bigrams(segmentation)
     if counted is None:
@@ -371,7 +372,7 @@ def _read_bigrams(using: Model, segmentation: str, rows: Ids) -> Bigrams | None:
 
 
 def _read_embedding(using: Model, segmentation: str) -> tuple[list[str], npt.NDArray[Any], Ids]:
-    """Tokens, vectors and counts of a segmentation, by no other way than NumPy's."""
+    """Read tokens, vectors and counts of a segmentation by NumPy alone."""
     if using.packaged is None:
         folder = using.path(paths.embedding(segmentation))
         vectors, counts = (

@@ -82,7 +82,7 @@ def on_lists(orders: Sequence[Sequence[int]] | npt.NDArray[np.int32]) -> Distanc
 
 @dataclass(frozen=True)
 class AuditedSpace:
-    """Words, vectors, lists and public counts that an audit compares a mechanism on.
+    """Words, vectors, lists and public counts on which an audit tests a mechanism.
 
     Attributes:
         vectors: (W, p) float64.

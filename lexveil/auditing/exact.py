@@ -26,7 +26,7 @@ INPUTS_AT_A_TIME = 32  # inputs compared with each other at a time
 
 @dataclass(frozen=True, slots=True)
 class ExactResult:
-    """Result of an exact audit: of a closed form, or of proven bounds.
+    """Result of an exact audit, which evaluates a closed form or proven bounds.
 
     Attributes:
         claimed: the ε of the claim.
@@ -110,8 +110,8 @@ def exact_audit(log_pmf: LogPmf, ids: Ids, distances: Distances, epsilon: float)
 def bounds_audit(
     stays: Floats, reached: Floats, ids: Ids, distances: Distances, epsilon: float
 ) -> ExactResult:
-    """Audit a distribution without a closed form by proven bounds of it; sampling would not find
-    events of probability e^-100.
+    """Audit a distribution without a closed form by proven bounds on its probabilities. Sampling
+    would not find events of probability e^-100.
 
     Args:
         stays: (n,) lower bounds of ln Pr[M(w) = w].

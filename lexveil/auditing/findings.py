@@ -134,8 +134,8 @@ class AuditResult:
 
     @property
     def verdict(self) -> Verdict:
-        """Verdict of the audit: violated; no violation found, with power to detect ``factor``; or
-        inconclusive.
+        """Verdict of the audit: violated; no violation found, with the power to detect ``factor``;
+        or inconclusive.
         """
         if self.violation:
             return "violated"

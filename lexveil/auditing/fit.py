@@ -27,7 +27,7 @@ POWERED = 3  # samples, those of most draws, of which the power is computed
 
 @dataclass(frozen=True, slots=True)
 class FitResult:
-    """Draws against a distribution.
+    """Result of a test of draws against a distribution.
 
     Attributes:
         claimed: ε.
@@ -72,7 +72,7 @@ class FitResult:
 
 @dataclass(frozen=True, slots=True)
 class ClaimedDraws:
-    """Draws of one input at one ε, and what is claimed of them.
+    """Draws of one input at one ε, and the distribution that is claimed for the draws.
 
     Attributes:
         counts: (W,) how often each word came out.
@@ -148,8 +148,8 @@ def _named(some: Ids, order: Ids) -> str:
 
 
 def chances(seen: Ids, n: Ids, share: Floats, reference: Ids | int = 0) -> Floats:
-    """Two-sided, exact: of each count of n draws at a share; with reference samples, given both
-    counts' sum.
+    """Return exact two-sided p-values of counts of n draws with given shares; with reference
+    samples, the p-values are conditional on the sum of both counts.
     """
     if np.any(reference):
         total = seen + np.rint(share * reference).astype(np.int64)
@@ -179,8 +179,8 @@ def _sees(tested: tuple[ClaimedDraws, int, Floats, list[Ids]], factor: float, ea
 
 
 def ball_audit(noise: Floats, epsilon: float, error: float) -> FitResult:
-    """Test noise, (n, p) brought to where its claimed density is ∝ exp(-ε|z|): its radius, both
-    ends, its directions.
+    """Test noise vectors, (n, p), whose claimed density is ∝ exp(-ε|z|) after a linear map: the
+    radius, both tails of the radius, and the directions.
 
     The ends show a tail that is cut; no event of words is as rare.
     """

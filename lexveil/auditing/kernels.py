@@ -223,8 +223,8 @@ def noise_fit(
     error: float,
     rng: np.random.Generator,
 ) -> FitResult | None:
-    """Compare the noise of a mechanism on vectors with the density it claims; None for any other
-    mechanism.
+    """Compare the noise that a mechanism adds to vectors with the density that the mechanism
+    claims; None for a mechanism without such noise.
     """
     if claim.mechanism not in ("madlib", "mahalanobis", "vickrey"):
         return None

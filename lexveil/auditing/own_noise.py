@@ -38,18 +38,20 @@ class OwnNoise:
 
     @cached_property
     def _root(self) -> Floats | None:
-        """A root of λΣ + (1-λ)I; None of noise that is the same in all directions."""
+        """A matrix root of λΣ + (1-λ)I; None for noise with the same distribution in all
+        directions.
+        """
         share = self.parameters.get("lambda", 0.0)
         return np.asarray(np.linalg.cholesky(spread(self.vectors, share))) if share else None
 
     @property
     def stretch(self) -> float:
-        """The largest distance of the claim, in Euclidean distances."""
+        """The largest ratio of the claim's distance to the Euclidean distance."""
         return float((1 - self.parameters.get("lambda", 0.0)) ** -0.5)
 
     @cached_property
     def _noise(self) -> tuple[Floats, Floats]:
-        """Noise at ε = 1, and the uniform numbers that choose among candidates."""
+        """Draw noise at ε = 1, and the uniform numbers that choose among candidate words."""
         rng = stream(self.seed, "audit", "own noise")
         p = self.vectors.shape[1]
         radius = np.zeros(OWN_DRAWS)
@@ -61,12 +63,12 @@ class OwnNoise:
         return shaped, rng.random(OWN_DRAWS)
 
     def in_a_ball(self, noise: Noise) -> Floats:
-        """Bring noise to where its claimed density is ∝ exp(-ε|z|)."""
+        """Map noise linearly to vectors whose claimed density is ∝ exp(-ε|z|)."""
         ball = noise[:, : self.vectors.shape[1]]
         return ball if self._root is None else np.asarray(np.linalg.solve(self._root, ball.T).T)
 
     def counts(self, query: Vectors, epsilon: float) -> Floats:
-        """(N,) how often each sentence comes out of the audit's own draws for a unit."""
+        """(N,) number of times that each sentence is drawn for a unit, in the audit's own draws."""
         noise, uniform = self._noise
         drawn = self.chosen(query.astype(np.float64) + noise / epsilon, uniform)[0]
         return np.bincount(drawn, minlength=len(self.vectors)).astype(np.float64)
@@ -82,7 +84,7 @@ class OwnNoise:
         return near[np.arange(len(near)), rank], is_close
 
     def _chances(self, distances: Floats) -> Floats:
-        """(n, k) the chances of the candidates, the nearest first."""
+        """(n, k) probabilities of the candidates, ordered from the nearest candidate."""
         if "t" not in self.parameters:
             return np.ones((len(distances), 1))
         t = np.atleast_1d(np.asarray(self.parameters["t"], dtype=np.float64))

@@ -81,8 +81,8 @@ class Release:
         return self._codes[row]
 
     def codes(self, name: str) -> Ids:
-        """(rows, tokens) what came out for one document, of the rows in which no token is
-        missing.
+        """(rows, tokens) numbers of the tokens written for one document, in the rows where no token
+        is missing.
         """
         n_tokens = len(self.staying(name))
         rows = [self.read(self.outputs[row]) for row in self.rows(name)]
@@ -90,8 +90,8 @@ class Release:
         return np.array(whole, dtype=np.int64).reshape(len(whole), n_tokens)
 
     def contexts(self, name: str, codes: Ids) -> Ids:
-        """(rows, tokens) what was written before each of the ``codes`` in its column; -1: nothing,
-        or no token.
+        """(rows, tokens) number of the token written just before each of the ``codes`` in its
+        column; -1 for the beginning of a text or for an unknown token.
         """
         columns = np.array([fate.column for fate in self.staying(name)])
         before = np.full(codes.shape, -1)
@@ -144,7 +144,7 @@ class Releasing:
         consistent: bool = False,
         run: str = "memory",
     ) -> Release:
-        """Release a column in memory."""
+        """Release a column of texts in memory."""
         texts = {name: self.toy.written(document[0]) for name, document in documents.items()}
         subjects = _subjects(len(names), run)
         release = privatize(
@@ -175,7 +175,7 @@ class Releasing:
         workers: int,
         ending: str = "jsonl",
     ) -> Release:
-        """Release a file of two text columns."""
+        """Release a file with two text columns."""
         folder = self.toy.model.project.folder
         run = f"{budget!r}-{workers}"
         source = folder / f"in-{run}.{ending}"
@@ -210,8 +210,8 @@ class Releasing:
         )
 
     def capped(self, documents: dict[str, Document], budget: float) -> tuple[Release, list[str]]:
-        """Return a release under a cap that the documents of a subject exceed together, and what is
-        wrong with it.
+        """Make a release under a cap that the documents of a subject exceed together, and return
+        the release with a list of its faults.
         """
         model = self.toy.model
         cap = 1.5 * budget
@@ -234,8 +234,8 @@ class Releasing:
     def refused_or_streamed(
         self, documents: dict[str, Document], budget: float
     ) -> tuple[list[Release], list[str]]:
-        """Releases that cost what no output shows: one that a gate refuses after the noise, one to
-        standard output.
+        """Make releases whose cost no output shows: a release that a gate refuses after the noise
+        was drawn, and a release to standard output.
 
         Returns:
             What each must have cost, and what is wrong with when it was paid.
@@ -294,15 +294,15 @@ class Releasing:
 
 
 class _Refusal(ReleaseHooks):
-    """Refuses whatever was written."""
+    """Judge that refuses every release after its output was written."""
 
     def written(self, *_: Any) -> Any:
-        """Refuse."""
+        """Refuse the written output."""
         raise LexveilError("refused by the audit")
 
 
 class _Watch:
-    """Stands for standard output, and looks into the ledger when the first byte comes."""
+    """Replacement for standard output that inspects the ledger when the first byte is written."""
 
     def __init__(self, toy: ToyProject) -> None:
         self.buffer = self
@@ -310,14 +310,14 @@ class _Watch:
         self.toy = toy
 
     def write(self, data: bytes) -> int:
-        """Forget the data."""
+        """Discard the data."""
         if not self.state and data:
             with self.toy.open_ledger() as ledger:
                 self.state = summary(ledger, None).releases[0].state
         return len(data)
 
     def flush(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: no data is buffered."""
 
 
 def _subjects(n: int, run: str) -> list[str]:

@@ -60,8 +60,7 @@ UNKNOWN = "zxqv"  # a word that no model knows
 
 @dataclass(frozen=True)
 class OwnSpace:
-    """The sentences, words and vectors of a bank and a model, as the audit reads them from their
-    files.
+    """The sentences, words and vectors of a bank and a model, read by the audit from their files.
 
     Attributes:
         texts: the sentences.
@@ -104,7 +103,7 @@ class OwnSpace:
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """The row of each sentence."""
+        """The row number of each sentence in the bank."""
         return {text: row for row, text in enumerate(self.texts)}
 
     def vector(self, tokens: Sequence[int]) -> Floats:
@@ -182,7 +181,9 @@ class _SentenceAudit:
 
     @cached_property
     def own_noise(self) -> OwnNoise | None:
-        """The law of a mechanism that adds noise; None of one with a closed form."""
+        """The noise distribution of a mechanism that adds noise to vectors; None for a mechanism
+        with a closed form.
+        """
         if isinstance(self.mechanism, SentenceDraws):
             return None
         vectors = self.mechanism.vectors.astype(np.float64)
@@ -193,8 +194,8 @@ class _SentenceAudit:
         return replace(self, request=self.request.model_copy(update={"epsilon": epsilon}))
 
     def with_power(self) -> float:
-        """Return the least multiple of ε, by a power of two, at which a sentence of the bank comes
-        out for itself often enough for its draws to tell ε.
+        """Return ε times a power of two: the least such ε at which a sentence of the bank is drawn
+        for itself often enough for a test of its draws to detect a wrong ε.
         """
         assert self.own_noise is not None
         query = self.queries()[0]
@@ -206,7 +207,9 @@ class _SentenceAudit:
         return epsilon
 
     def sample(self) -> list[str]:
-        """Texts of one and of several sentences of the bank, and one that is not known at all."""
+        """Return test texts: one sentence of the bank, several sentences, and a text without any
+        known word.
+        """
         rng = np.random.default_rng(self.model.params.seed)
         chosen = rng.choice(len(self.own.texts), size=2 * QUERIES, replace=False).tolist()
         single = [self.own.texts[row] for row in chosen[:QUERIES]]
@@ -230,7 +233,7 @@ class _SentenceAudit:
         return len(words) == size and "_".join(words) in self.own.rows
 
     def embedded(self, texts: Sequence[str]) -> Vectors:
-        """Return the vectors of texts, as a release makes them."""
+        """Return the vectors of texts, computed by the code of a release."""
         from lexveil.privatization.engine.sentences import cut
         from lexveil.text.encode import encode
 
@@ -239,7 +242,9 @@ class _SentenceAudit:
         return vectors
 
     def vectors(self) -> AuditFinding:
-        """Check that the vectors of texts, and those of the bank, are what they should be."""
+        """Check the vectors of texts and the vectors of the bank against vectors that the audit
+        computes itself.
+        """
         texts = self.sample()
         wrong = list[str]()
         expected = np.array([self.own.vector(self.tokens(text)) for text in texts])
@@ -289,7 +294,9 @@ class _SentenceAudit:
         return AuditFinding.of(f"bank: {len(queries)} texts, all sentences", evidence)
 
     def claimed(self, name: str, query: Vectors, rows: Ids) -> ClaimedDraws:
-        """Draws for one unit, and its law."""
+        """Return the draws of a mechanism for one unit, with the distribution that the mechanism
+        claims for the draws.
+        """
         distances = self.distances(query)
         epsilon = self.request.epsilon
         counts = np.bincount(rows, minlength=len(distances))
@@ -313,9 +320,7 @@ class _SentenceAudit:
         return counts / OWN_DRAWS
 
     def noisy(self) -> list[AuditFinding]:
-        """Look at the noise of a mechanism, and at the sentence that it takes for a noisy vector,
-        whatever the noise.
-        """
+        """Audit the noise of a mechanism, and its choice of the sentence for a noisy vector."""
         own = self.own_noise
         assert own is not None
         epsilon = np.full(self.request.samples, self.request.epsilon)
@@ -340,13 +345,13 @@ class _SentenceAudit:
         ]
 
     def generator(self, name: str) -> np.random.Generator:
-        """Noise as a run of this mode draws it."""
+        """Return a generator of noise as a run of this mode has it."""
         if self.request.mode == "release":
             return release_generator()
         return stream(self.model.params.seed, "audit", "sentences", name)
 
     def drawn(self) -> AuditFinding:
-        """Draws of the mechanism against the law."""
+        """Compare draws of the mechanism with the claimed distribution."""
         queries = self.queries()
         queries = queries[np.linspace(0, len(queries) - 1, DRAWN).astype(int)]
         n = self.request.samples
@@ -362,7 +367,9 @@ class _SentenceAudit:
         return AuditFinding.of(f"bank: {len(queries)} texts", evidence)
 
     def released(self, folder: Path) -> list[AuditFinding]:
-        """Whole releases: one sentence for a text, several, and one for each sentence."""
+        """Audit whole releases of three kinds: one sentence for a text, several sentences for a
+        text, and one sentence for each sentence.
+        """
         n = max(40, self.request.samples // 10)
         texts = self.sample()[:: 2 * QUERIES // RELEASED][:RELEASED]
         rows = [texts[number % RELEASED] for number in range(n * RELEASED)]
@@ -482,7 +489,7 @@ class _SentenceAudit:
 def audit_sentences(
     request: AuditRequest, model: Model, told: Callable[[str], object] = print
 ) -> AuditResult:
-    """Audit draws from a bank at one ε.
+    """Audit draws from a bank of sentences at one ε.
 
     Args:
         told: hears of each part that begins.

@@ -74,7 +74,8 @@ class TokenFate:
 
 @dataclass(frozen=True)
 class ToyProject:
-    """The project, and what the audit knows of it without asking it.
+    """The toy project, and the facts that the audit knows about it independently of the project's
+    code.
 
     Attributes:
         tokens: those of the mechanism, in the order of their numbers.
@@ -99,13 +100,13 @@ class ToyProject:
 
     @cached_property
     def beginnings(self) -> frozenset[str]:
-        """The words that collocations begin with."""
+        """The words with which collocations begin."""
         return frozenset(token.split("_")[0] for token in self.tokens if "_" in token)
 
     @cached_property
     def instead(self) -> Ids:
-        """(W,) the number of the word that is written where each is drawn, if words are screened:
-        in the place of a screened one the nearest other.
+        """(W,) the number of the word that is written for each drawn word. For a screened word that
+        is the nearest word that is not screened; for any other word the word itself.
         """
         every = np.arange(len(self.tokens))
         parts = [{*token.split("_")} for token in self.tokens]
@@ -139,7 +140,7 @@ class ToyProject:
         )
 
     def read(self, text: str | None) -> tuple[int, ...]:
-        """Return an output as numbers of tokens; -1 for what is none of the mechanism's."""
+        """Return an output as numbers of tokens; -1 for a token that the mechanism cannot write."""
         words = re.findall(r"[a-z]+|[0-9]+|[.,]", (text or "").lower())
         number = self.number
         numbers = list[int]()
@@ -298,7 +299,7 @@ def make(
 
 
 def _configuration(folder: Path, configuration: Configuration) -> Configuration:
-    """Return another project's settings, changed to those of a toy project."""
+    """Return the settings of another project, changed to the settings of a toy project."""
     shares = configuration.release.shares
     release: dict[str, object] = {"average_words": float(WORDS_PER_TEXT), "max_token_epsilon": None}
     if shares.listed != 1.0:
@@ -335,7 +336,8 @@ def _write_collocations(folder: Path) -> None:
 
 
 def documents(joined: bool, sampled: bool, *, shared: bool = False) -> dict[str, Document]:
-    """Documents of one column, by name; ``head …`` differ in their first token alone.
+    """Return the documents of one column, by name. Documents named ``head …`` differ only in their
+    first token.
 
     Args:
         shared: there are words of classes with shares of their own.

@@ -112,7 +112,7 @@ class ToyPieces:
 
 
 def places_of(shape: str) -> Floats:
-    """Places of a toy's words (W, p), in units of 1/ε."""
+    """Return the positions of a toy's words, (W, p), in units of 1/ε."""
     if shape == "line":
         return STEP * np.cumsum([0.0, 1.0, 1.07, 2.0, 1.4, 1.13, 1.6, 1.21])[:, None]
     if shape == "plane":  # five times as wide as high, and one word far from all others
@@ -135,9 +135,9 @@ def places_of(shape: str) -> Floats:
 
 
 def crowd(size: int) -> tuple[list[str], Floats]:
-    """Words of 6 to 18 letters, and their places (size, 2) in units of 1/ε: within a
-    quarter of each other and far from all other words of the plane, so that each becomes any of
-    them, and hardly ever itself.
+    """Return words of 6 to 18 letters with their positions (size, 2) in units of 1/ε. The words lie
+    within a quarter of each other and far from all other words, so that each becomes any other of
+    them, and hardly ever stays itself.
     """
     words = []
     for at in range(size):
@@ -151,8 +151,8 @@ def crowd(size: int) -> tuple[list[str], Floats]:
 
 
 def list_orders(places: Floats, n_lists: int) -> npt.NDArray[np.int32]:
-    """Orders of the words, (n_lists, W): by the first coordinate, by the last from above, then at
-    random.
+    """Return orders of the words, (n_lists, W): first by the first coordinate, then by falling last
+    coordinate, then random orders.
     """
     orders = [np.argsort(places[:, 0], kind="stable"), np.argsort(-places[:, -1], kind="stable")]
     draw = np.random.default_rng(7)
@@ -161,8 +161,8 @@ def list_orders(places: Floats, n_lists: int) -> npt.NDArray[np.int32]:
 
 
 def public_counts(n_words: Ids, tokens: Sequence[str] | None = None) -> PublicCounts:
-    """Invented counts: frequent words first, and each is followed by itself and a few of those
-    after it.
+    """Return invented counts: the words have falling frequencies, and each word is followed by
+    itself and by a few words with higher numbers.
 
     The invented language model reads the tokens, or numbers in their place.
 
@@ -181,7 +181,7 @@ def public_counts(n_words: Ids, tokens: Sequence[str] | None = None) -> PublicCo
 
 
 def toy(shape: str, epsilon: float, n_lists: int) -> Toy:
-    """One toy for a claim of ε; its vectors are those that float32 holds."""
+    """Return one toy vocabulary for a claim of ε. Its vectors are exact in float32."""
     places = places_of(shape) / epsilon
     vectors = places.astype(np.float32).astype(np.float64)
     w = len(vectors)
@@ -194,6 +194,8 @@ def toy(shape: str, epsilon: float, n_lists: int) -> Toy:
 
 
 def likeliest(claim: Claim, word: int, mass: Floats) -> Ids:
-    """Words by falling ``mass`` (W,), equal ones by rising distance from ``word``."""
+    """Return words by falling ``mass`` (W,); words of equal mass are ordered by rising distance
+    from ``word``.
+    """
     gap = claim.distances(np.array([word]), np.arange(claim.space.size))[0]
     return np.lexsort((gap, -mass)).astype(np.int64)

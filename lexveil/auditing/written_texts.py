@@ -97,8 +97,8 @@ def audit_written_texts(
     error: float,
     rng: np.random.Generator,
 ) -> list[AuditFinding]:
-    """Release texts of all kinds of tokens in several ways, and compare what is written with the
-    law.
+    """Release texts with tokens of all kinds in several ways, and compare the written tokens with
+    the expected distribution.
     """
     name = request.mechanism
     strategy = request.strategy
@@ -128,9 +128,10 @@ def audit_written_texts(
 def _releases(
     releasing: Releasing, epsilon: float, n_tokens: int, rng: np.random.Generator
 ) -> dict[str, Release]:
-    """Releases of texts in memory, of equal tokens alike, of a file, of long texts without screen,
-    and of so few texts that not all words of the vocabulary are written out for them. Their budgets
-    differ, and with them the noise of an experiment.
+    """Make releases of texts and return them by name: a release in memory, one that replaces equal
+    tokens alike, one of a file, one of long texts without a screen, and some of so few texts that
+    not all words of the vocabulary are written out. The releases have different budgets, so that
+    the noise of experiments differs between them.
     """
     toy = releasing.toy
     size = epsilon * TOKENS_OF_A_BLOCK
@@ -256,7 +257,9 @@ def _kind(part: str, toy: ToyProject, crowd: frozenset[str]) -> str:
 
 
 class Law:
-    """The distribution of what is written for each token, by the claim and the screen."""
+    """The expected distribution of the written token for each token of a source, according to the
+    claim and the screen.
+    """
 
     def __init__(self, claim: Claim, instead: Ids, tokens: Sequence[WrittenToken]) -> None:
         self.claim = claim
@@ -276,8 +279,8 @@ class Law:
         np.put_along_axis(self._suits, suits, every, axis=1)
 
     def suits(self, rows: Ids) -> npt.NDArray[np.int32]:
-        """(n, W) ranks of words by how much better they suit the last word before tokens, whether
-        they are to follow it or not.
+        """(n, W) ranks of the words by how likely they follow the last word before each token, most
+        likely last.
         """
         suits: npt.NDArray[np.int32] = self._suits[self._last[rows]]
         return suits
@@ -296,7 +299,7 @@ class Law:
         return rank
 
     def mass(self, fate: TokenFate, rows: Ids, *, screens: bool) -> npt.NDArray[np.float32]:
-        """(n, W) Pr[y] of tokens of one fate."""
+        """(n, W) probability Pr[y] of each written word for tokens of one fate."""
         own = self.claim.unknown()
         if fate.action == "perturb":
             own = self.claim.pmf(fate.number, fate.epsilon)
@@ -308,7 +311,7 @@ class Law:
         return mass
 
     def draw(self, fate: TokenFate, n: int, rng: np.random.Generator, *, screens: bool) -> Ids:
-        """N draws of the audit's own for a token of this fate."""
+        """Draw n words for a token of this fate, independently of the engine."""
         drawn = rng.integers(self.claim.space.size, size=n)
         if fate.action == "perturb":
             drawn = self.claim.draw(fate.number, fate.epsilon, n, rng)
@@ -388,7 +391,7 @@ def written_audit(
     error: float,
     rng: np.random.Generator,
 ) -> FitResult:
-    """Test the scores of all tokens, of each group, and of each two groups together; ``error`` is
+    """Test the scores of all tokens, of each group, and of each two groups together. ``error`` is
     the chance of a false alarm.
     """
     scores = _scores(tokens, law, rng)
@@ -452,7 +455,7 @@ def _strata(tokens: Sequence[WrittenToken]) -> tuple[list[str], list[Ids]]:
 
 
 def _at_most(bins: Ids) -> Ids:
-    """(edges,) how many scores are at most each edge."""
+    """(edges,) the number of scores that are at most each edge."""
     counts: Ids = np.bincount(bins.ravel(), minlength=len(EDGES) + 1).cumsum()[:-1]
     return counts
 
