@@ -145,7 +145,7 @@ def source_suite(min_coverage: float | None, max_unprotected: float | None) -> g
 
 
 def release_suite(max_length_ratio: float | None, personal: bool) -> gx.ExpectationSuite:
-    """Suite for the output of a release: no document spends more than the budget, the record is
+    """Suite for the output of a release: no document spends more than its budget, the record is
     correct, and the output may be published.
 
     Args:

@@ -44,8 +44,8 @@ NOTHING = {
 
 
 def sentence_output_suite(stage: str) -> gx.ExpectationSuite:
-    """Suite for one run of sentences: the documents of the input, as many sentences of the bank for
-    each text, each with the epsilon of the level.
+    """Suite for one run of sentences: the output has the documents of the input, each text has the
+    required number of sentences of the bank, and each sentence has the epsilon of the level.
 
     Args:
         stage: the stage that makes it.

@@ -18,8 +18,8 @@ REBUILD = (
 def sentence_suite(
     size: int, *, least_words: float, most_words: float, least_known: float
 ) -> gx.ExpectationSuite:
-    """Suite for the sentences of a bank: how many there are, how long each is, how much of it is
-    known, and that each is there once.
+    """Suite for the sentences of a bank: their number, the length of each, the share of known words
+    in each, and that no sentence occurs twice.
 
     A corpus without a sentence that is fit passes: it makes no bank.
 
