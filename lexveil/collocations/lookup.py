@@ -40,7 +40,8 @@ def look_up(
     min_count: int | None = None,
     limit: int | None = None,
 ) -> dict[str, object]:
-    """Answer one request; exactly one of ``text``, ``top`` and ``word`` is given.
+    """Answer one request of `lexveil collocations`; exactly one of ``text``, ``top`` and ``word``
+    is given.
 
     Args:
         text: a text, to show its collocations and how they cut it; ``-`` is standard input.

@@ -348,8 +348,8 @@ def tokenize(
 
 
 def count_words(words: Path) -> int:
-    """Count the words of the tokenized documents, without punctuation. A document budget is divided
-    among them.
+    """Count the words of each tokenized document, without punctuation. A document's budget is
+    divided by this number of words.
     """
     table = pq.read_table(words, columns=["word", "count"])
     is_word = [not is_punctuation(word) for word in table.column("word").to_pylist()]

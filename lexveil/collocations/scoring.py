@@ -85,8 +85,8 @@ def build(
 
 
 def without(table: pa.Table, candidates: pa.Table, n_words: int) -> pa.Table:
-    """Return the rows of ``table`` whose words are not in ``candidates``, in their order; the first
-    ``n_words`` columns are the words.
+    """Return the rows of ``table`` whose words are not in ``candidates``, in the order of the
+    table; the first ``n_words`` columns hold the words.
     """
     known = pc.binary_join_element_wise(*candidates.columns[:n_words], "_")
     own = pc.binary_join_element_wise(*table.columns[:n_words], "_")
