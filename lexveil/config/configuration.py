@@ -26,8 +26,8 @@ from lexveil.parameters import Section, validated
 
 
 class Configuration(Section):
-    """Settings of this machine and of releases. They change no result of a stage, and a change of
-    one makes nothing stale. Whatever is left out has its default.
+    """Settings of this machine and of releases. The settings change no result of a stage, and a
+    change of a setting makes no stage stale. A setting that is left out has its default.
     """
 
     machine: MachineParams = Field(default_factory=MachineParams)

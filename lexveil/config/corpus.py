@@ -158,8 +158,8 @@ class NeighborhoodParams(Documented):
 
 
 class WordOrderParams(Documented):
-    """One-dimensional orders of the vocabulary, for 1-Diffractor. A set has the words that all its
-    models know.
+    """One-dimensional orders of the vocabulary, for 1-Diffractor. A list set has the words that all
+    word models of the set have in common.
     """
 
     models: Several[ListModel] = ["own"]

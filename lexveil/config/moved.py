@@ -27,7 +27,9 @@ def moved_keys(raw: object) -> list[str]:
 
 
 def split(raw: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what remains in params.yaml, and the sections of lexveil.toml, as plain values."""
+    """Return the values that stay in params.yaml, and the sections that belong into lexveil.toml, as
+    plain values.
+    """
     remains = {name: value for name, value in raw.items() if name not in SECTIONS}
     sections = {name: value for name, value in raw.items() if name in SECTIONS}
     policy = raw.get(POLICY)

@@ -104,8 +104,8 @@ class OperationParams(Documented):
 
 
 class GateParams(Documented):
-    """Conditions that a release must meet before it is published; a limit of "none" is not
-    checked.
+    """Conditions that a release must meet before it is published. A condition with the limit "none"
+    is not checked.
     """
 
     min_coverage: Annotated[float | None, CanBeLifted] = Field(0.5, ge=0, le=1)
@@ -197,8 +197,8 @@ class ReleaseParams(Documented):
 
 
 class InboxParams(Documented):
-    """Source and target of `lexveil release` (docs/how-to/release.md), which is off without
-    ``source`` and ``sql``.
+    """Source and target of `lexveil release` (docs/how-to/release.md). The command does nothing
+    without ``source`` and ``sql``.
     """
 
     source: str | None = Field(None, examples=["inbox"])
@@ -241,7 +241,7 @@ class InboxParams(Documented):
 
     @property
     def request(self) -> Request:
-        """The request by which its texts are rewritten."""
+        """The request with which `lexveil release` rewrites the texts of the inbox."""
         return Request.of(
             {
                 name: getattr(self, name)
@@ -332,7 +332,7 @@ class PresidioParams(Documented):
 
 class DetectionParams(Documented):
     """Detectors of names, numbers and the like, in releases and previews
-    (docs/how-to/detectors.md). Runs of the graph look for nothing.
+    (docs/how-to/detectors.md). Runs of the graph use no detectors.
     """
 
     detector: Literal["presidio"] | None = as_requested("detector", example="presidio")

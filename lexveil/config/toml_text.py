@@ -39,14 +39,14 @@ def as_toml(configuration: Configuration, comments: Comments | None = None) -> s
 
 
 def can_be_lifted(field: FieldInfo) -> bool:
-    """Whether a key has a default that the word "none" takes away."""
+    """Whether a key has a default value that the word "none" switches off."""
     default = field.get_default(call_default_factory=True)
     return default is not None and type(None) in getattr(field.annotation, "__args__", ())
 
 
 def _table(name: str, section: Section, comments: Comments) -> Iterator[str]:
-    """Yield the lines of a section: its own keys, then the sections in it, because TOML counts what
-    follows the head of a section to it.
+    """Yield the lines of a section: first the section's own keys, then its subsections, because
+    TOML assigns every key after a header to the section of that header.
     """
     yield ""
     yield from comments.get(name) or _commented((type(section).__doc__ or "").replace("``", ""))
