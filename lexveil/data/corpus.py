@@ -53,7 +53,7 @@ def write_shards(lines: Iterator[bytes], folder: Path, shard_bytes: int = SHARD_
 
 @dataclass(slots=True, kw_only=True)
 class CorpusCounts:
-    """Numbers of documents that were read from tables and kept.
+    """Numbers of documents that were read from tables, and of documents that were kept.
 
     Attributes:
         read: documents that were read; ``documents`` of them are kept.

@@ -332,7 +332,7 @@ def finished(plan: SamplingPlan, shard: RemoteShard, root: Path) -> ShardReport 
 
 
 def forget(root: Path, but: Collection[Path] = ()) -> None:
-    """Remove finished shards except those in the folders ``but``."""
+    """Remove finished shards, except the shards in the folders ``but``."""
     for folder in set((root / STAGED).glob("*")) - set(but):
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -465,7 +465,9 @@ def _replacement(root: Path) -> Iterator[Path]:
 
 
 def _finish_swap(root: Path) -> None:
-    """Undo a replacement that was killed between its two renames."""
+    """Complete a replacement of data/ that was killed between its two renames, by renaming the old
+    folder back.
+    """
     if (root / PREVIOUS).exists() and not (root / "data").exists():
         (root / PREVIOUS).replace(root / "data")
 

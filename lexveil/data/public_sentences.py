@@ -37,7 +37,7 @@ NONE = pa.schema(
 
 
 class PublicTexts(NamedTuple):
-    """Some public texts.
+    """Public texts from which the sentences of a bank are chosen.
 
     Attributes:
         texts: the texts.
@@ -80,7 +80,7 @@ class TextSample:
         return cls({_hash(text): text[:BEGINNING] for text in texts})
 
     def passing(self, parts: Iterable[PublicTexts]) -> Iterator[PublicTexts]:
-        """Yield texts as they come, and keep some of them."""
+        """Yield texts unchanged, in their order, and keep some of them for later use."""
         for some in parts:
             self.kept |= {_hash(text): text[:BEGINNING] for text in some.texts}
             if len(self.kept) > 2 * CANDIDATES:
@@ -88,8 +88,9 @@ class TextSample:
             yield some
 
     def pieces(self, lexicon: Lexicon) -> Units:
-        """Return ``CANDIDATES`` pieces of the texts of about ``PIECE`` words each, the first pieces
-        of all texts before the second ones; fewer where there is not enough text.
+        """Return ``CANDIDATES`` pieces of about ``PIECE`` words each, cut from the texts: first the
+        first piece of every text, then the second pieces, and so on. Return fewer pieces if the
+        texts are too short.
         """
         texts = [text for _, text in heapq.nsmallest(CANDIDATES, self.kept.items())]
         encoded = encode(texts, lexicon)
@@ -120,7 +121,8 @@ def _hash(text: str) -> str:
 
 
 def candidates(some: PublicTexts, lexicon: Lexicon, screened: frozenset[str]) -> pa.RecordBatch:
-    """Return the sentences of some texts, as sql/sentences/bank.sql reads them.
+    """Return the sentences of texts as candidates for a bank, in the columns that
+    sql/sentences/bank.sql reads.
 
     Args:
         screened: words that may stand in none that a bank takes.

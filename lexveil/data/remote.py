@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class RefusedError(RequestError):
-    """Error about a request that fails however often it is repeated."""
+    """Error about a request that every repetition would fail, too."""
 
 
 ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*(://|::.*://)", re.IGNORECASE)
@@ -82,7 +82,7 @@ class RemoteShard:
 
     @property
     def name(self) -> str:
-        """Path of the shard for messages and records."""
+        """Path of the shard, as messages and records show it."""
         return shown_address(self.path)
 
     def source(self) -> Source:
@@ -199,7 +199,7 @@ def _hub_url(address: str) -> tuple[str, str | None]:
 
 
 def hub_commit(repo: str, revision: str | None) -> str | None:
-    """Return the commit to which a revision of a data set points now."""
+    """Return the commit to which a revision of a data set points at this moment."""
     import huggingface_hub
 
     sha: str | None = (
@@ -222,7 +222,7 @@ def _is_pattern(path: str) -> bool:
 
 
 def persistent(what: str, call: Callable[[], T]) -> T:
-    """Call a function, and repeat the call after growing waits if the error may be temporary.
+    """Call a function, and repeat the call after growing waits if an error may be temporary.
 
     Raises:
         RefusedError: if the error is permanent: no access, or nothing there.

@@ -47,7 +47,7 @@ CHARACTERS = 2**20  # of documents that are cut at a time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BankOptions:
-    """How a bank is built.
+    """Options of building a bank of sentences.
 
     Attributes:
         size: sentences at most.

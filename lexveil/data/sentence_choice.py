@@ -32,13 +32,15 @@ class Choice:
     screen: str = DEFAULT
 
     def parts(self, language: str) -> tuple[str, ...]:
-        """Return the parts whose words stand in no sentence of a language; the list is of one
-        language.
+        """Return the parts of the word list whose words occur in no sentence of a bank. The word
+        list has one language; for another language return no part.
         """
         return chosen_parts(self.screen) if language == LANGUAGE else ()
 
     def limits(self) -> dict[str, int | float]:
-        """Return the limits of a sentence, as the card of a bank and the query name them."""
+        """Return the limits on a sentence's length and known words, by the names that the card of a
+        bank and sql/sentences/bank.sql use.
+        """
         return {
             "least_words": LEAST_WORDS,
             "most_words": self.most_words,

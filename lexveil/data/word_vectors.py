@@ -261,7 +261,8 @@ def _text_rows(file: VectorFile, lines: Iterable[bytes], start: int) -> Iterator
 
 
 def _split(line: bytes, dimensions: int) -> tuple[bytes, npt.NDArray[np.float32]] | None:
-    """Split a line into a word and its numbers; None if these are not ``dimensions`` numbers.
+    """Split a line into a word and its numbers; None if the rest of the line is not ``dimensions``
+    numbers.
 
     Words contain spaces in some GloVe files. If the end of such a word were a number, the line
     would have too many numbers.
