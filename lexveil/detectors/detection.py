@@ -19,7 +19,8 @@ ANY = ""  # key of the pseudonyms for every type without a list of its own
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Detection:
-    """Detectors, and the action for tokens of each type that they find.
+    """Settings of detection: the detectors, and the action on tokens of each type that the
+    detectors find.
 
     Attributes:
         actions: name of the action by type; ``DEFAULT_FOUND`` for other types.
@@ -73,8 +74,8 @@ class Detection:
         return self.pseudonyms.get(name) or self.pseudonyms.get(ANY, ())
 
     def codes(self, types: Sequence[str]) -> Codes:
-        """Return (n_types,) the ``Action`` of each type; PERTURBED for types whose tokens are
-        treated like any other.
+        """Return (n_types,) the ``Action`` on found tokens of each type; PERTURBED for types whose
+        tokens are treated like any other token.
         """
         return np.array(
             [FOUND_ACTIONS[self.actions.get(name, DEFAULT_FOUND)] for name in types], dtype=np.int8

@@ -82,7 +82,7 @@ class Phrases:
 
     @cached_property
     def _first_words(self) -> dict[int, frozenset[str]]:
-        """The first words of the phrases, by number of words."""
+        """The first words of all phrases, grouped by the number of words of the phrase."""
         sizes = sorted({len(phrase) for phrase in self.types})
         return {
             size: frozenset(phrase[0] for phrase in self.types if len(phrase) == size)
