@@ -36,7 +36,9 @@ NOT_COPIED = (
 
 
 def part_count(totals: RunTotals) -> int:
-    """Return the number of parts of a table, by what is written of the table; at least one."""
+    """Return the number of parts of an output table, which depends on the rewritten rows alone; at
+    least one.
+    """
     by_rows = -(-(totals.rows - totals.withheld) // PART_ROWS)
     by_bytes = -(-totals.bytes_written // PART_BYTES)
     return max(by_rows, by_bytes, 1)
@@ -48,15 +50,15 @@ def order_column() -> str:
 
 
 def random_numbers(batch: pa.RecordBatch) -> Int64:
-    """(n_rows,) whole numbers from 0 to ``LIMIT``, drawn from the operating system, whatever stands
-    in the rows.
+    """(n_rows,) whole numbers from 0 to ``LIMIT``, drawn from the operating system. The numbers do
+    not depend on the rows.
     """
     drawn = np.frombuffer(secrets.token_bytes(8 * batch.num_rows), np.uint64)
     return (drawn >> np.uint64(1)).astype(np.int64)
 
 
 def with_order(batch: pa.RecordBatch, order: str) -> pa.RecordBatch:
-    """Written rows with a further column, ``order``, of random numbers."""
+    """Return rewritten rows with a further column, ``order``, of random numbers."""
     numbers = pa.array(random_numbers(batch), pa.int64())
     return batch.append_column(order, numbers)
 
@@ -84,8 +86,8 @@ def write_undivided(batch: pa.RecordBatch, order: str, file: Path) -> None:
 
 
 def write_part(files: Sequence[Path], order: str, numbers: tuple[int, int], out: Path) -> int:
-    """Write the part whose rows have the numbers of a range, in their order, from all files that
-    wait; return how many rows it has.
+    """Write one part of the output: the rows whose numbers lie in a range, sorted by number, from
+    all files of workers. Return the number of rows in the part.
     """
     first, stop = numbers
     chosen = (pc.field(order) >= first) & (pc.field(order) <= stop - 1)

@@ -48,20 +48,20 @@ class Cluster(Protocol):
     """
 
     def hide(self, folder: str, is_left: Callable[[str], bool]) -> None:
-        """Take the name of a hidden folder for what is not published; remove those that killed
-        drivers have left.
+        """Choose the name of a hidden folder for the unpublished output, and remove hidden folders
+        of drivers that were killed.
         """
         ...
 
     def count(self, rewriter: Rewriter) -> Iterator[pa.RecordBatch]:
-        """``Rewriter.count`` of all rows, added up by subject in the engine; it may be evaluated
-        again and again.
+        """Apply ``Rewriter.count`` to all rows, and add up the results by subject in the engine.
+        The engine may evaluate the count several times.
         """
         ...
 
     def rewrite(self, rewriter: Rewriter) -> RunTotals:
-        """``Rewriter.rewrite`` of all rows, evaluated once, into an output that nobody is shown
-        yet.
+        """Apply ``Rewriter.rewrite`` to all rows, once, and write the result to an output that is
+        still hidden.
 
         Of several attempts of a task the output of one is taken, and the totals of one attempt of
         each task.
@@ -69,8 +69,8 @@ class Cluster(Protocol):
         ...
 
     def cut(self, totals: RunTotals) -> None:
-        """Divide that output into the files that are published, by ``lexveil.distributed.parts``:
-        nothing of how the source was cut may be left in them.
+        """Divide the hidden output into the files that are published, by
+        ``lexveil.distributed.parts``: the files must not show how the source was divided.
         """
         ...
 
@@ -79,7 +79,9 @@ class Cluster(Protocol):
         ...
 
     def discard(self) -> None:
-        """Remove what was not published; called at the end, whatever happened."""
+        """Remove the unpublished output. The driver calls this method at the end, whether or not
+        the release succeeded.
+        """
         ...
 
 
@@ -157,7 +159,9 @@ def release_table(
 
 
 def _is_left(release: Transaction, name: str) -> bool:
-    """Whether a folder has the name of one whose release this ledger knows to have ended."""
+    """Whether a folder has the name of a hidden folder whose release has ended according to this
+    ledger.
+    """
     return name.startswith(HIDDEN) and release.knows_ended(name.removeprefix(HIDDEN))
 
 
@@ -177,7 +181,8 @@ def _read(
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """Say in one line what an engine raises, whose messages may quote values.
+    """Describe an engine's error in one line, without the engine's own message, because that
+    message may quote values.
 
     Raises:
         LexveilError: in place of any other error.

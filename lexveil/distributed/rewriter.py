@@ -73,8 +73,8 @@ class WorkerError(Exception):
 
 @contextmanager
 def reported() -> Iterator[None]:
-    """Say what is raised so that ``told`` finds it; of what is no error of ours, its kind and place
-    alone.
+    """Format an error so that ``told`` can find the message in an engine's report. For an error
+    that is not Lexveil's, the text has only the error's type and place.
 
     Raises:
         WorkerError: in place of any exception.
@@ -134,7 +134,7 @@ class RunTotals:
         self.check = self.tokens = self.rows = self.withheld = self.bytes_written = 0
 
     def merge(self, other: RunTotals) -> RunTotals:
-        """Add what another part of the job has added up."""
+        """Add the totals of another part of the job to these totals."""
         self.spent.merge(other.spent)
         self.tally.merge(other.tally)
         self.check += other.check
@@ -230,7 +230,7 @@ class Rewriter:
         )
 
     def hashes(self, subjects: Sequence[str]) -> Hashes:
-        """(n,) 64 bits of each subject under the key of this release."""
+        """(n,) 64-bit hashes of the subjects, under the key of this release."""
         keyed = (
             hashlib.blake2b(key.encode(), digest_size=8, key=self.key).digest() for key in subjects
         )
@@ -258,7 +258,7 @@ class Rewriter:
 
     @reported()
     def rewrite(self, batch: pa.RecordBatch, totals: RunTotals) -> pa.RecordBatch:
-        """Return the rows that were charged, with other texts and all other columns as they are.
+        """Return the rows that were charged, with rewritten texts and all other columns unchanged.
 
         Args:
             totals: the totals of this attempt of a task alone, to which the results are added.
@@ -295,7 +295,7 @@ class Rewriter:
         return next(merge_chunks(zip(marks, rewritten, strict=True)))[1]
 
     def _count(self, texts: ArrowRows) -> tuple[Int64, Int64]:
-        """(n_rows,) nano-epsilon of each, and tokens that pay."""
+        """Return the cost of each row in nano-epsilon, (n_rows,), and the number of paying tokens."""
         engine = self._engine()
         worker = engine.worker(self.columns)
         counted = [worker.count(part) for part in _batch(texts).parts(CHARACTERS_OF_A_CHUNK)]
