@@ -84,8 +84,8 @@ def start(tokens: Sequence[str], drawn: Vectors, base: Base) -> Start:
 
 
 def joined(own: WordSpace, base: WordSpace) -> tuple[WordSpace, Rows]:
-    """Merge two spaces, by falling count. A token of both has the vector of ``own`` and the sum of
-    the counts.
+    """Merge two spaces, and sort the tokens by falling count. A token of both spaces has the vector
+    of ``own`` and the sum of the counts.
 
     Tokens of the same count stay in their order, those of ``own`` first.
 

@@ -47,5 +47,5 @@ def composed(tokens: Sequence[str], rows: Mapping[str, int], vectors: Vectors) -
 
 
 def composable(tokens: Iterable[str], rows: Mapping[str, int]) -> list[str]:
-    """Return the tokens whose words all have a vector, in their order."""
+    """Return the tokens whose words all have a vector, in the given order."""
     return [token for token in tokens if all(word in rows for word in token.split("_"))]

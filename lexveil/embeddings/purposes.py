@@ -46,7 +46,9 @@ class Purpose:
     is_public: bool
 
     def __str__(self) -> str:
-        """NAME=WEIGHT with all digits of the weight: what differs has another name."""
+        """Return NAME=WEIGHT with all digits of the weight, so that purposes that differ have
+        different names.
+        """
         return f"{self.name}={self.weight!r}".removesuffix(".0")
 
     def of(self, tokens: Sequence[str]) -> Floats:

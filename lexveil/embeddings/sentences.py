@@ -44,7 +44,9 @@ class Units:
 
     @classmethod
     def of(cls, rows: Ids, unit_of: Ids, n_units: int) -> Self:
-        """Units of tokens that say which they belong to, in ascending order."""
+        """Build units from tokens and the number of the unit of each token, in ascending order of
+        the units.
+        """
         starts = np.searchsorted(unit_of, np.arange(n_units + 1)).astype(np.int64)
         return cls(rows, starts)
 
@@ -87,8 +89,8 @@ class SentenceSpace:
 
     @classmethod
     def fitted(cls, space: WordSpace, bank: Units) -> Self:
-        """Return the space whose direction is the first principal component of the sentences of a
-        bank.
+        """Return the space of a bank: its direction is the first principal component of the
+        sentences of the bank.
         """
         weights = token_weights(space.counts)
         plain = cls(np.asarray(space.vectors), weights, np.zeros(space.vectors.shape[1]))
@@ -101,7 +103,7 @@ class SentenceSpace:
 
     @property
     def diameter(self) -> float:
-        """D: no two units are farther apart."""
+        """The distance D that two units never exceed."""
         return float(2 * np.sqrt(1 + sum(axis.weight**2 for axis in self.axes)))
 
     @property
@@ -157,7 +159,9 @@ class SentenceSpace:
         return np.divide(total, weight, out=np.zeros(len(total)), where=weight > 0)
 
     def _sums(self, known: Units, start: int, stop: int) -> Floats:
-        """(stop - start, p) the weighted sums of the vectors of the tokens of some units."""
+        """(stop - start, p) sums of the token vectors of each unit in a range, each vector times
+        the weight of its token.
+        """
         first = known.starts[start]
         last = known.starts[stop]
         rows = known.rows[first:last]
@@ -166,14 +170,14 @@ class SentenceSpace:
 
 
 def token_weights(counts: Counts) -> Floats:
-    """(V,) the weights a / (a + frequency) of tokens that occur so often."""
+    """(V,) weights a / (a + frequency) of tokens, computed from the counts of the tokens."""
     weights: Floats = SMOOTHING / (SMOOTHING + counts / max(int(counts.sum()), 1))
     return weights
 
 
 def principal_component(space: SentenceSpace, bank: Units) -> Floats:
-    """(p,) the direction along which the mean vectors of the sentences of a bank are longest, not
-    centred; its largest coordinate is positive.
+    """(p,) the direction in which the mean vectors of the sentences of a bank are longest, without
+    centring; its largest coordinate is positive.
     """
     known = bank.known()
     p = space.vectors.shape[1]
@@ -202,7 +206,7 @@ def _lengths(vectors: Floats) -> Floats:
 
 
 def _blocks(starts: Ids) -> list[tuple[int, int]]:
-    """Ranges of units with about ``TOKENS_AT_A_TIME`` tokens each."""
+    """Yield ranges of units with about ``TOKENS_AT_A_TIME`` tokens each."""
     blocks = []
     start = 0
     n_units = len(starts) - 1

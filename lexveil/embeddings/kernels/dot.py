@@ -108,8 +108,8 @@ class _Tile:
         return self.b.call(insert(self.b.module, kind, name), given)
 
     def dot(self, total: Any, query: Any, words: Any) -> Any:
-        """Add products to a sum: four coordinates of a query times those of as many words as there
-        are lanes.
+        """Emit the addition of products to a sum: four coordinates of a query, times the same
+        coordinates of as many words as there are lanes.
         """
         if self.kind.sums:
             return self.b.add(
