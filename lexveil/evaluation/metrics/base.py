@@ -57,8 +57,8 @@ class LeftOut:
 
 
 def drawn(n_texts: Sequence[int], max_texts: int | None, rng: np.random.Generator) -> Rows:
-    """Draw documents at random, as many as have at most ``max_texts`` texts together, at least one;
-    return them ascending.
+    """Draw documents at random, at least one, as many as have at most ``max_texts`` texts together;
+    return the documents in ascending order.
 
     Args:
         n_texts: number of texts of each of n documents, 1 or 2.
@@ -82,8 +82,8 @@ class AttackModel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """Models that are made before the metrics: encoder and language model, and the attackers of
-    membership inference.
+    """Models that are built before the metrics: the encoder, the language model, and the attackers
+    of membership inference.
     """
 
     encoder_of: Callable[[Sequence[str]], Encoder] | None = None
@@ -119,8 +119,8 @@ class DatasetTexts:
         return values
 
     def stream(self, *names: str) -> np.random.Generator:
-        """Return the generator of these names. All runs get the same one, so that they differ by
-        their texts only.
+        """Return the random generator for these names. All runs get equal generators, so that runs
+        differ only by their texts.
         """
         return stream(self.seed, *names)
 
