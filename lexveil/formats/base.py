@@ -124,7 +124,7 @@ class TableRequest:
 
     @property
     def rewritten(self) -> list[str]:
-        """The columns that are not written back as they were."""
+        """The columns whose values are replaced in the output."""
         return [*self.texts, *([] if self.spans is None else [self.spans])]
 
     @property
@@ -161,8 +161,8 @@ class TableRequest:
     def parse(
         self, values: Mapping[str, Any], line: int, source: Source, rest: Any = None
     ) -> ParsedRow:
-        """Return the texts of a row, its subject, what was found in the texts, and what its writer
-        needs besides.
+        """Return the texts of a row, its subject, the spans of the row, and the data that the
+        writer needs besides.
 
         Raises:
             RequestError: if a text is missing, not usable or too long, or the subject or the spans
@@ -217,7 +217,7 @@ def _text(value: object, column: str, where: str) -> str | None:
 
 
 class Writer(ABC):
-    """Writes the chunks of a table to a file, which is complete once this is closed.
+    """Writer of the chunks of a table to a file. The file is complete once the writer is closed.
 
     Attributes:
         n_formulas: cells among the rewritten texts that a spreadsheet would take for formulas.
@@ -244,7 +244,7 @@ class Writer(ABC):
 
 
 class Format(ABC):
-    """Reads and writes one kind of file; has no state of its own.
+    """Reader and writer of one kind of file, without any state of its own.
 
     Attributes:
         name: how `--format` calls it; one of the endings.
@@ -275,16 +275,16 @@ class Format(ABC):
         """
 
     def text_columns(self, table: InputTable) -> list[str]:
-        """Return the columns of a table that was just opened that can hold texts by their type: all
-        of them, where columns have no types.
+        """Return the columns of a newly opened table whose type can hold texts; all columns if
+        columns have no types.
         """
         return table.columns
 
     def chunks(
         self, table: InputTable, request: TableRequest, for_writing: bool
     ) -> Iterator[Chunk]:
-        """Yield all rows of a table that was just opened; ``for_writing`` also yields what else is
-        in the rows.
+        """Yield all rows of a newly opened table; with ``for_writing``, yield also the data of the
+        rows that only the writer needs.
 
         Raises:
             RequestError: naming file and row of the first fault.
@@ -301,13 +301,13 @@ class Format(ABC):
         return []
 
     def rest(self, row: InputRow, table: InputTable, request: TableRequest) -> Any:  # noqa: ARG002
-        """Return what the writer needs of a row besides the texts of the row."""
+        """Return the data of a row that the writer needs besides the texts."""
         return None
 
     @abstractmethod
     def writer(
         self, table: InputTable, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas
     ) -> Writer:
-        """Return what writes the chunks of ``table``, with other texts in ``columns``, to a file or
-        an open stream.
+        """Return a writer of the chunks of ``table``, with replaced texts in ``columns``, to a file
+        or an open stream.
         """

@@ -85,7 +85,7 @@ class ParsedRow(NamedTuple):
 
 
 def gather(rows: Iterable[ParsedRow], has_subjects: bool) -> Iterator[Chunk]:
-    """Cut rows into chunks; where they are cut depends on the rows alone."""
+    """Cut rows into chunks. The positions of the cuts depend on the rows alone."""
     first = 1
     gathered = list[ParsedRow]()
     characters = 0
@@ -122,8 +122,8 @@ def gather(rows: Iterable[ParsedRow], has_subjects: bool) -> Iterator[Chunk]:
 def _filled(
     texts: Sequence[str | None], counts: Sequence[int], widths: Sequence[int]
 ) -> list[str | None]:
-    """Return the texts of a row with nulls after those of each column, so that there are
-    ``widths``.
+    """Return the texts of a row, with nulls added after the texts of each column until the column
+    has the number of texts in ``widths``.
     """
     filled = list[str | None]()
     start = 0

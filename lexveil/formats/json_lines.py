@@ -148,7 +148,9 @@ def _path_of(column: str) -> _Path | None:
 
 
 def _nested(value: object, path: str) -> Iterator[str]:
-    """Yield the paths of strings within a value; those with keys that no path can name left out."""
+    """Yield the paths of the strings within a value, except paths through a key that no path can
+    name.
+    """
     if isinstance(value, str):
         yield path
     members: Iterable[tuple[str, object]] = ()
@@ -164,7 +166,7 @@ def _nested(value: object, path: str) -> Iterator[str]:
 def _with_matches(
     rows: Iterable[InputRow], source: Source, paths: Mapping[str, _Path]
 ) -> Iterator[InputRow]:
-    """Rows with what paths find in them, as the values of further columns."""
+    """Return rows with the values that paths find in them, as further columns."""
     for row in rows:
         values = dict[str, object]()
         for column, path in paths.items():
@@ -241,8 +243,8 @@ def _members(line: str, start: int | None = None) -> Iterator[tuple[str, int, in
 
 
 def _require_distinct_keys(line: str, columns: Sequence[str], where: str) -> None:
-    """Check that no column occurs twice in the line of a valid object: the second would hide the
-    first from this reader, and the first the second from others.
+    """Check that no column occurs twice in the line of a valid object. With two, this reader would
+    read one value, and another reader the other.
 
     Raises:
         RequestError: naming the column.
@@ -275,7 +277,7 @@ def _cut(line: str, columns: Sequence[str]) -> tuple[list[str], list[int]]:
 def _cut_within(
     line: str, columns: Sequence[str], paths: Mapping[str, _Path], where: str
 ) -> tuple[list[str], list[tuple[int, int]]]:
-    """Cut a line at the values of columns and at what paths find.
+    """Cut a line at the values of columns and at the values that paths find.
 
     Returns:
         What is between the values; and of each value the number of its column, and its place among

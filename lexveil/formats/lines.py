@@ -109,7 +109,8 @@ class TextLines:
 
 
 def open_lines(stream: IO[bytes], source: Source) -> TextLines:
-    """Return the text of a file: UTF-8, or what a byte order mark or the user says.
+    """Return the text of a file. The encoding is UTF-8, or the encoding that a byte order mark or
+    the user names.
 
     Raises:
         RequestError: naming file and line: no text, not of this encoding, too long, or not
@@ -201,7 +202,7 @@ def _decoded_lines(first: bytes, stream: IO[bytes], source: Source, encoding: st
 
 
 class _Joined(io.RawIOBase):
-    """Bytes that were read already, and those that follow them in a stream."""
+    """Stream of bytes that were read already, followed by the rest of another stream."""
 
     def __init__(self, first: bytes, stream: IO[bytes]) -> None:
         self.first = first
@@ -233,7 +234,7 @@ def _damage(error: OSError, compression: str, number: int) -> str:
 
 
 def described(table: InputTable, text: TextLines, *remarks: str) -> InputTable:
-    """Return a table with what is said of its text.
+    """Return a table with remarks on how its text is read, such as the encoding.
 
     Args:
         remarks: how else it is read, where that is not what the file's name says.
@@ -288,7 +289,7 @@ class PlainText(LineFormat):
 
 
 def _rows(lines: Iterable[str], column: str, keeps_blanks: bool) -> Iterator[InputRow]:
-    """Yield the lines; those that are blank as null, or left out."""
+    """Yield the lines of the file; a blank line becomes null, or is left out."""
     number = 0
     for line_number, line in enumerate(lines, 1):
         text = line.rstrip("\r\n")

@@ -21,7 +21,9 @@ def shown(path: Path | str) -> str:
 
 
 def is_utf8(path: str) -> bool:
-    """Whether a path can be written as UTF-8: one of other bytes has surrogates in their place."""
+    """Whether a path can be written as UTF-8. A path with other bytes has surrogates in their
+    place.
+    """
     with suppress(UnicodeEncodeError):
         return bool(path.encode())
     return False
@@ -47,8 +49,8 @@ def name(column: str) -> str:
 
 
 def is_name(column: str) -> bool:
-    """Whether a column's name is surely one: a letter, then letters and digits; a cell of a row
-    without a header is hardly ever all of that and one word.
+    """Whether the name of a column is surely a name: one word, of a letter followed by letters and
+    digits. A cell of a row without a header hardly ever has this form.
     """
     return bool(re.fullmatch(r"[^\W\d_]\w{0,39}", column))
 
@@ -66,8 +68,8 @@ PERSON = re.compile(
 
 
 def is_of_persons(column: str) -> bool:
-    """Whether a column's name suggests that the column says whom a row is about: customer_name,
-    userId, e-mail.
+    """Whether the name of a column suggests that the column identifies the person of a row, as do
+    customer_name, userId and e-mail.
     """
     return any(
         PERSON.fullmatch(word)
@@ -76,14 +78,14 @@ def is_of_persons(column: str) -> bool:
 
 
 def is_a_value(column: str) -> bool:
-    """Whether the text in the place of a column's name has no letter: a number, a date or nothing,
-    as the cells of a row have.
+    """Whether the supposed name of a column has no letter: it is then a number, a date or empty,
+    like the cell of a row.
     """
     return not re.search(r"[^\W\d_]", column)
 
 
 def names(columns: Iterable[str]) -> str:
-    """Several names; at most twenty."""
+    """Return a list of names for a message, with at most twenty names."""
     listed = [name(column) for column in columns]
     if HIDDEN in listed:
         return HIDDEN
@@ -93,8 +95,8 @@ def names(columns: Iterable[str]) -> str:
 
 
 class NoColumnError(RequestError):
-    """A table has no such column. The message names those it has, unless one does not look like a
-    name.
+    """Error about a column that a table does not have. The message lists the columns that the table
+    has, unless one of them does not look like a name.
 
     Without its header the first row of a file would stand there, and could be a text.
 

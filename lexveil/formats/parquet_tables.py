@@ -365,7 +365,9 @@ def _batches(
 
 
 def _unreadable_list(file: pq.ParquetFile, columns: list[str] | None) -> str | None:
-    """Return the first column whose lists are longer than what they hold; None if there is none."""
+    """Return the first column with a list that claims more values than the column stores; None if
+    there is none.
+    """
     for field in file.schema_arrow:
         if pa.types.is_nested(field.type) and (columns is None or field.name in columns):
             try:

@@ -66,13 +66,13 @@ def open_table(
 
 
 def tell_dialect(remark: str) -> None:
-    """Tell who brings data how a file was read."""
+    """Tell the caller once how a file is read, if that differs from what the file's name says."""
     LOG.info(remark)
 
 
 @dataclass(frozen=True, slots=True)
 class SpooledRows:
-    """Rows that are not at a source's path: standard input, or those of a query.
+    """Rows that do not lie at a source's path: standard input, or the rows of a query.
 
     Attributes:
         reopen: opens the bytes anew.
@@ -170,7 +170,7 @@ class Reader:
 
     @property
     def size(self) -> int:
-        """Bytes to read, compressed as they are."""
+        """The number of bytes to read, in compressed form for a compressed file."""
         return (
             self.source.path.stat().st_size
             if self.spool is None
@@ -189,7 +189,7 @@ class Reader:
 
     @property
     def request(self) -> TableRequest:
-        """The columns that are read."""
+        """The columns to read, as a request to the format."""
         return TableRequest(
             self.text_columns, self.subject_column, keeps_blanks=True, spans=self.spans_column
         )
@@ -208,7 +208,9 @@ class Reader:
             yield request
 
     def chunks(self, for_writing: bool = True) -> Iterator[Chunk]:
-        """Yield all rows, from the first; ``for_writing`` adds what else is in the rows."""
+        """Yield all rows, from the first. With ``for_writing``, yield also the data of the rows
+        that only the writer needs.
+        """
         with self._opened() as request:
             chunks = self.source.format.chunks(self.table, request, for_writing)
             first = next(chunks, None)
@@ -219,8 +221,8 @@ class Reader:
 
 
 def open_writer(reader: Reader, out: Path | IO[bytes], formulas: Formulas = "keep") -> Writer:
-    """Return what writes the chunks of ``reader``, which must have begun to read, to a file or an
-    open stream.
+    """Return a writer of the chunks of ``reader``, to a file or an open stream; the reader must
+    have begun to read.
 
     It takes a text for each column of ``TableRequest.rewritten``.
     """

@@ -56,7 +56,8 @@ def could_hold_texts(column: str) -> bool:
 
 
 class SeveralTextColumnsError(RequestError):
-    """The error that it is not said which columns are texts, where several columns could be.
+    """Error about a request that names no text column of a table where several columns could hold
+    texts.
 
     Attributes:
         shown: their names; none where the names may be cells of a row, which are not shown.
