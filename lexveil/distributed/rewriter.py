@@ -295,7 +295,7 @@ class Rewriter:
         return next(merge_chunks(zip(marks, rewritten, strict=True)))[1]
 
     def _count(self, texts: ArrowRows) -> tuple[Int64, Int64]:
-        """Return the cost of each row in nano-epsilon, (n_rows,), and the number of paying tokens."""
+        """Return the cost of each row in nano-epsilon, and the number of paying tokens."""
         engine = self._engine()
         worker = engine.worker(self.columns)
         counted = [worker.count(part) for part in _batch(texts).parts(CHARACTERS_OF_A_CHUNK)]
