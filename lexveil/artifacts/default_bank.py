@@ -31,7 +31,7 @@ from lexveil.artifacts.sentence_banks import (
     without_purposes,
     write_bank,
 )
-from lexveil.artifacts.sentence_runs import CARD
+from lexveil.artifacts.sentence_runs import CARD, KEPT_BANKS
 from lexveil.embeddings.sentences import Units
 from lexveil.errors import RequestError, option
 from lexveil.runtime.hashes import sha256
@@ -204,7 +204,7 @@ def written_bank(model: Model) -> Path:
         raise RequestError(f"{file}: is not what its card says it is; install Lexveil again")
     base = without_purposes(model)
     made_with = f"{FORMAT} {card.sha256} {base.reference(STRATEGY).sha256}"
-    folder = paths.user_cache() / "banks" / hashlib.sha256(made_with.encode()).hexdigest()[:32]
+    folder = paths.user_cache() / KEPT_BANKS / hashlib.sha256(made_with.encode()).hexdigest()[:32]
     if not (folder / CARD).is_file():
         about = {
             "public": True,

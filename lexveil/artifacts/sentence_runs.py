@@ -7,6 +7,7 @@ This module reads the card of the bank alone, so that what reads it needs no mec
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from lexveil import paths
 from lexveil.errors import RequestError
@@ -16,6 +17,8 @@ from lexveil.request import SENTENCES
 from lexveil.runtime.tables import read_object
 
 CARD = "bank.json"
+CARD_IN_RECORDS = f"bank/{CARD}"  # as records name it, wherever the bank is
+KEPT_BANKS = "banks"  # folder of the user's cache
 PER_TEXT = 4  # sentences that are written for a text, unless a request says how many
 OFF = "take it out of params.yaml: grid.sentences, or give more text"
 
@@ -61,6 +64,13 @@ def made_sentence_runs(runs: Iterable[LevelRun]) -> list[LevelRun]:
         for mechanism, strategy, level in runs
         if why_skipped(level) is None
     ]
+
+
+def kept_cards() -> list[Path]:
+    """Return the cards of the banks in the user's cache: the one that ships, with the vectors of
+    each model that has used it.
+    """
+    return sorted((paths.user_cache() / KEPT_BANKS).glob(f"*/{CARD}"))
 
 
 def n_bank_sentences() -> int:

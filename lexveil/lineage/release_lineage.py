@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from lexveil.artifacts.model_store import OWN, files_named
+from lexveil.artifacts.sentence_runs import CARD_IN_RECORDS, kept_cards
 from lexveil.errors import RequestError
 from lexveil.lineage.file_hashes import Files, within
 from lexveil.lineage.provenance import lock_entries
@@ -195,11 +196,13 @@ def _of_packaged_model(file: Path, record: ReleaseRecord) -> Lineage:
     """Return the lineage of a file that was made with an installed model, which no stage of a graph
     made.
     """
-    installed = files_named(record["made_with"])
-    matches = {
-        name: (str(installed[name]), None, None)
+    known = {name: [file] for name, file in files_named(record["made_with"]).items()}
+    known[CARD_IN_RECORDS] = kept_cards()
+    matches: dict[str, tuple[str, str | None, str | None]] = {
+        name: (str(file), None, None)
         for name, hashed in record["made_with"].items()
-        if name in installed and sha256(installed[name]) == hashed
+        for file in known.get(name, [])
+        if sha256(file) == hashed
     }
     return {
         "artifact": str(file),

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from textwrap import wrap
 from typing import Any
 
+from lexveil.artifacts.sentence_runs import CARD_IN_RECORDS
 from lexveil.lineage.provenance import RECORDS
 from lexveil.lineage.results import (
     ChainEntry,
@@ -15,6 +16,8 @@ from lexveil.lineage.results import (
     Lineage,
     RunRecord,
 )
+
+ELSEWHERE = "of the bank whose bank.json has this sha256; a record does not say where it is"
 
 
 def as_json(result: Lineage | ChainVerification) -> Iterator[str]:
@@ -53,8 +56,9 @@ def _release(lineage: Lineage) -> Iterator[str]:
         version = f" {model['version']}" if packaged else ""
         yield f"  model    {model['name']}{version}  sha256 {model['sha256']}"
     for file in lineage["made_with"]:
+        unknown = ELSEWHERE if file["name"] == CARD_IN_RECORDS else nowhere
         origin = (
-            f"{file['path']}  from {file['stage']}" if file["stage"] else file["path"] or nowhere
+            f"{file['path']}  from {file['stage']}" if file["stage"] else file["path"] or unknown
         )
         yield f"  with     {file['name']}  sha256 {file['sha256']}: {origin}"
     yield from _privacy(lineage["record"])

@@ -102,7 +102,7 @@ def test_the_page_says_how_often_a_text_is_found_again(client: TestClient, bank:
 def test_the_default_level_is_the_epsilon_of_the_bank_that_ships(outside: Path) -> None:
     asked_for = Form.of(text=TEXT, strategy="S5").request
     assert asked_for.protection is None
-    assert "--protection" not in options.command_of(asked_for, "FILE", None, None)
+    assert "--protection" not in options.command_of(asked_for, "FILE", (), None)
 
 
 def test_its_first_draw_is_that_of_the_command(

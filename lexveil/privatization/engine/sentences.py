@@ -26,7 +26,7 @@ from lexveil.artifacts.mechanisms import Prepared
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.screened_words import listed_words
 from lexveil.artifacts.sentence_banks import SentenceBank
-from lexveil.artifacts.sentence_runs import CARD
+from lexveil.artifacts.sentence_runs import CARD, CARD_IN_RECORDS
 from lexveil.embeddings.sentences import SentenceSpace, Units
 from lexveil.errors import RequestError, option
 from lexveil.mechanisms.noise.streams import stream
@@ -89,7 +89,7 @@ class SentenceEngine(Engine):
             mechanism=sentence_mechanism(name, self.bank.vectors, space.radius, given),
             vocabulary=_no_words(self.lexicon, space),
             parameters=shown,
-            files={f"bank/{CARD}": self.bank.folder / CARD},
+            files={CARD_IN_RECORDS: self.bank.folder / CARD},
         )
 
     @property
