@@ -248,6 +248,8 @@ class OperatorReport(Result):
         language: Null where nothing speaks against the model's language.
         emptied: Texts that came out empty, because they are in a script without spaces between
             words; null where such an input is refused.
+        screened: Share of the replaced words that are of each chosen part of the screen, none of
+            which comes out; null of sentences, and where detectors looked.
         ledger: Null of an experiment, for which nothing is paid.
         release: Of `lexveil release`.
     """
@@ -262,6 +264,7 @@ class OperatorReport(Result):
     documents: DocumentShares | None = None
     language: LanguageFinding | None = None
     emptied: NonNegativeInt | None = None
+    screened: dict[str, float] | None = None
     ledger: LedgerCosts | None = None
     output: OperatorHashes | None = None
     release: ReleaseEvents | None = None

@@ -2,6 +2,7 @@
 left, and what to do where something is refused.
 """
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -81,3 +82,52 @@ def test_the_texts_of_a_row_have_one_budget(tickets: Path, cli: Any) -> None:
     columns = ["--text-column", "title", "--epsilon", "1", "--mechanism", "tem"]
     said = privatize(cli, *columns).out
     assert "4 texts," in said and "budget of each row: " in said
+
+
+def inspect(cli: Any, *options: str) -> str:
+    named = ["--text-column", "body", "--subject-column", "customer", "--model", "en"]
+    return str(cli("inspect", "in.csv", *named, *options).out)
+
+
+def test_an_inspection_says_what_a_release_costs_each_subject(tickets: Path, cli: Any) -> None:
+    """Of the long text 24 words are replaced, of the short one 2; each at 4.45."""
+    said = inspect(cli)
+    assert "a release costs a subject 106.8 epsilon at most, the middle one 57.85" in said
+    assert "6262.54 or more of the cap is left for each" in said
+    assert "enough for 58 such releases" in said
+    assert not (tickets.parent / "home" / "ledger").exists()
+
+
+def test_an_inspection_says_what_the_ledger_has_left(tickets: Path, cli: Any) -> None:
+    cli("ledger", "cap", "300", "--because", "a test")
+    privatize(cli)
+    said = inspect(cli)
+    assert "193.2 or more of the cap is left for each, enough for 1 such release;" in said
+    assert "2 of 2 subjects were charged before" in said
+
+
+def test_an_inspection_says_for_whom_too_little_is_left(tickets: Path, cli: Any) -> None:
+    cli("ledger", "cap", "50", "--because", "a test")
+    assert "CAUTION: to 1 of 2 subjects less is left than a release costs" in inspect(cli)
+
+
+def test_an_inspection_foretells_the_charges(tickets: Path, cli: Any) -> None:
+    found = json.loads(inspect(cli, "--json"))["spending"]
+    privatize(cli)
+    charged = json.loads((tickets / "out.csv.operator.json").read_text())["ledger"]
+    assert found["largest"] == charged["largest_balance"]
+    assert 2 * found["median"] == pytest.approx(charged["epsilon_charged"])
+
+
+def test_an_inspection_of_an_experiment_costs_nobody_anything(tickets: Path, cli: Any) -> None:
+    assert "spending" not in json.loads(inspect(cli, "--seed", "1", "--json"))
+
+
+def test_a_ledger_that_cannot_be_read_is_told_of(tickets: Path, cli: Any) -> None:
+    privatize(cli)
+    salt = tickets.parent / "home" / "ledger" / "salt"
+    salt.write_bytes(bytes(32))
+    named = ["--text-column", "body", "--subject-column", "customer", "--model", "en"]
+    said = cli("inspect", "in.csv", *named)
+    assert "what subjects have spent is not known" in said.err
+    assert "a release costs a subject 106.8 epsilon at most" in said.out

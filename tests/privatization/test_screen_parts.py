@@ -280,3 +280,16 @@ def test_sentences_are_refused_where_the_bank_may_have_words_of_a_part(tmp_path:
     assert done.record.screen == card.screen
     with pytest.raises(RequestError, match="--screen religion,names,crime"):
         lexveil.privatize(["Cold soup."], screen="crime", seed=1, quiet=True, **how)
+
+
+def test_whoever_rewrites_is_told_what_a_part_takes(caplog: pytest.LogCaptureFixture) -> None:
+    """In Python, too, and whether or not somebody inspected the texts before."""
+    texts = ["The patient has diabetes, and the doctor prescribed insulin."]
+    done = lexveil.privatize(texts, model="en", seed=1)
+    assert done.operator.screened is not None and done.operator.screened["health"] > 0.05
+    assert "are of part health of the screen" in caplog.text
+
+
+def test_a_part_that_takes_nothing_is_not_spoken_of(caplog: pytest.LogCaptureFixture) -> None:
+    lexveil.privatize(["The train was late again."], model="en", seed=1)
+    assert "of the screen" not in caplog.text

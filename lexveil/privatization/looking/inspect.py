@@ -22,7 +22,6 @@ from lexveil.accounting.shares import WHOLE, ShareClasses
 from lexveil.accounting.statement import lines_of
 from lexveil.accounting.subject_keys import subject_key
 from lexveil.artifacts.model import Model
-from lexveil.artifacts.screened_words import is_screened, screened_words
 from lexveil.errors import RequestError
 from lexveil.formats.chunks import Chunk
 from lexveil.formats.messages import NoColumnError, names
@@ -43,9 +42,16 @@ from lexveil.privatization.engine.engine import Engine, WordEngine
 from lexveil.privatization.engine.sentences import engine_of
 from lexveil.privatization.engine.worker import Processes
 from lexveil.privatization.linkage import linkage_of
+from lexveil.privatization.looking.spending import (
+    MOST_SUBJECTS,
+    Costs,
+    SubjectSpending,
+    spending_of,
+)
 from lexveil.privatization.release.charge import cap_now, ledger_of
 from lexveil.privatization.release.preconditions import settings_for, tell_unmatched
 from lexveil.privatization.release.run import RowSource, Run
+from lexveil.privatization.release.screen_check import cautions
 from lexveil.privatization.settings import beyond_light, document_budget
 from lexveil.recovery.linkage import n_unique
 from lexveil.request import FileRequest
@@ -54,9 +60,6 @@ from lexveil.text.encode import TokenClass
 
 TRIED = 50_000  # tokens that are rewritten, and forgotten, to say what would come out
 OTHER_LENGTH = 2.0  # texts that are so many times longer or shorter than is assumed get a caution
-# share of the replaced words in one part of the screen above which the part costs what texts say
-MUCH_SCREENED = 0.05
-MOST_SUBJECTS = 1_000_000  # that are counted: each takes memory
 EXAMPLES = 15  # words of each class, if they are asked for
 
 
@@ -157,6 +160,8 @@ class Inspection(TextsInspection):
     Attributes:
         subjects: How many the rows are about, counted until there are a million; null without a
             column that names them.
+        spending: What a release would cost the subjects, and what is left for them; null of an
+            experiment, without texts, and where there are more than a million subjects.
         language: Null where nothing speaks against the model's language.
         emptied: Texts that come out empty, because they are in a script without spaces between
             words; null where such an input is refused.
@@ -170,6 +175,7 @@ class Inspection(TextsInspection):
     bytes: int
     documents: int
     subjects: int | None = None
+    spending: SubjectSpending | None = None
     language: LanguageFinding | None
     emptied: int | None = None
     found: dict[str, dict[str, int]] | None = None
@@ -214,7 +220,7 @@ def inspect(
             rows = RowSource(partial(_chunks_of, readers), tuple(readers[0].text_columns))
             with Processes(workers_for(request, n_bytes, using)) as processes:
                 run = Run(engine, rows, processes)
-                survey = _survey(run)
+                survey = _survey(run, Costs() if run.settings.mode == "release" else None)
                 tell_unmatched(request, run.survey.found)
                 preview = _preview(run, survey)
     except NoColumnError as error:
@@ -226,12 +232,17 @@ def inspect(
     has_subjects = request.subject_column is not None
     n_subjects = {"subjects": min(len(survey.subjects), MOST_SUBJECTS)} if has_subjects else {}
     has_detector = engine.settings.detection is not None
+    spending = None
+    if survey.costs is not None:
+        cap = preview.budget.cap or preview.budget.default_cap
+        spending = spending_of(survey.costs, run.budget, cap, ledger_of(using.project))
     return Inspection(
         **dict(preview),  # what is not set is not in the JSON form
         files=len(readers),
         bytes=n_bytes,
         documents=run.survey.documents,
         **n_subjects,
+        **({} if spending is None else {"spending": spending}),
         language=language.finding(),
         **({} if language.n_emptied is None else {"emptied": language.n_emptied}),
         **({"found": found_counts(run.survey.found)} if has_detector else {}),
@@ -285,7 +296,7 @@ def texts_in_words(budget: BudgetPreview, tried: Trial, unit: str = "text") -> l
         "tried": tried,
         "unit": unit,
         "other_length": OTHER_LENGTH,
-        "much_screened": MUCH_SCREENED,
+        "screened": cautions(tried.screened or {}),
     }
     return lines_of("privatization.looking", "texts.txt.j2", **shown)
 
@@ -363,12 +374,14 @@ class _Survey:
         parts: how many documents pay for how many parts of their budget, of how many.
         words: how many documents have how many words.
         subjects: the keys of those whom rows are about.
+        costs: what a release would cost each subject; None where nothing would be charged.
     """
 
     first: list[tuple[Chunk, BatchCounts]] = field(default_factory=list)
     parts: Frequencies[tuple[int, int]] = field(default_factory=Frequencies)
     words: Frequencies[int] = field(default_factory=Frequencies)
     subjects: set[str] = field(default_factory=set)
+    costs: Costs | None = None
 
     def add(self, counted: BatchCounts, strategy: str) -> None:
         """Add a batch, and the parts of the budget of each document that spends anything."""
@@ -407,13 +420,19 @@ class _Survey:
         )
 
 
-def _survey(run: Run) -> _Survey:
-    """Take the first pass of a run, and keep its first chunks for a trial."""
-    survey = _Survey()
+def _survey(run: Run, costs: Costs | None = None) -> _Survey:
+    """Take the first pass of a run, and keep its first chunks for a trial.
+
+    Args:
+        costs: are added up, where something would be charged.
+    """
+    survey = _Survey(costs=costs)
     n_first = 0
     for chunk, counted in run.counting("inspect"):
         if len(survey.subjects) < MOST_SUBJECTS:
             survey.subjects.update(map(subject_key, chunk.subjects or ()))
+        if costs is not None:
+            costs.add(chunk, counted, run.engine, run.budget)
         if n_first < TRIED:
             survey.first.append((chunk, counted))
             n_first += int(counted.counts[1].sum())
@@ -436,29 +455,10 @@ def _try(run: Run, chunks: Sequence[tuple[Chunk, BatchCounts]]) -> Trial:
     rows = (row for chunk in some for row in selected_texts(chunk))
     texts = [text for row in rows for text in row if text]
     n_unique_structures = n_unique(run.engine.disclosed(texts))
-    engine = run.engine
-    shares = {"screened": _screened_shares(engine, some)} if isinstance(engine, WordEngine) else {}
+    shares = {"screened": run.screened.shares()} if isinstance(run.engine, WordEngine) else {}
     return _trial(tally).model_copy(
         update={"texts": len(texts), "unique_structures": n_unique_structures} | shares
     )
-
-
-def _screened_shares(engine: WordEngine, chunks: Sequence[Chunk]) -> dict[str, float]:
-    """Return the share of replaced words that are of each chosen part of the screen."""
-    worker = engine.worker()
-    known = [
-        plan.known[plan.action == Action.PERTURBED.value]
-        for _, plan in (worker.plan(batch_of(chunk)) for chunk in chunks)
-    ]
-    replaced = np.concatenate(known)
-    rows = engine.vocabulary.rows.tolist()
-    tokens = [engine.lexicon.tokens[row] for row in rows]
-    if not len(replaced):
-        return {}
-    return {
-        part: float(is_screened(tokens, screened_words((part,)))[replaced].mean())
-        for part in engine.settings.screen
-    }
 
 
 def _trial(tally: Tally) -> Trial:
@@ -494,7 +494,7 @@ def as_text(result: Inspection) -> list[str]:
         "times": TIMES,
         "tried": result.tried,
         "other_length": OTHER_LENGTH,
-        "much_screened": MUCH_SCREENED,
+        "screened": cautions(result.tried.screened or {}),
     }
     more |= {"most_subjects": MOST_SUBJECTS}
     return lines_of(

@@ -40,6 +40,7 @@ from lexveil.privatization.release.charge import Charge
 from lexveil.privatization.release.outputs import Outputs
 from lexveil.privatization.release.preconditions import Checked, LanguageCheck
 from lexveil.privatization.release.record import Outcome, operator_report, release_record
+from lexveil.privatization.release.screen_check import ScreenCheck
 from lexveil.privatization.settings import document_budget
 from lexveil.runtime.stage import Progress, Watch
 from lexveil.text.strings import letters_of
@@ -127,6 +128,7 @@ class Run:
         self.language = LanguageCheck(
             engine.model, engine.lexicon, source.columns, empties=self.settings.empties_scripts
         )
+        self.screened = ScreenCheck(engine)
         self.survey = InputTotals()
         self.cost = ExactSum()  # of all rows, before any cap
         self._fingerprint = _Fingerprint()
@@ -162,6 +164,7 @@ class Run:
             if settings.detection is not None and settings.has_public_budget:
                 self._charged.append(epsilon)
         self.language.tell()
+        self.screened.tell()
         if judge is not None:
             judge.counted(self.survey)
         charge.reserve(self.budget)
@@ -183,6 +186,7 @@ class Run:
         for chunk, counted in count_batches(self.worker, batches, self.processes, progress):
             self._check_columns(chunk)
             self.language.add(chunk, counted)
+            self.screened.add(chunk, counted, self.worker)
             self.survey.add(counted)
             self._fingerprint.add(chunk)
             yield chunk, counted
@@ -277,7 +281,9 @@ class Run:
 
     def operator_report(self, checked: Checked, charge: Charge) -> OperatorReport:
         """Return the report on the rewritten texts that only the operator may see."""
-        return operator_report(checked, self.outcome, self.language, charge)
+        report = operator_report(checked, self.outcome, self.language, charge)
+        shares = self.screened.shares()
+        return report.model_copy(update={"screened": shares}) if shares else report
 
 
 def _changed() -> LexveilError:
