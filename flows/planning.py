@@ -30,6 +30,7 @@ from lexveil.runtime.run_events import SKIPPED_LINE
 from lexveil.runtime.stage_code import CODE, refresh_code
 
 REPORT = paths.REPORT / "index.html"
+SHOWN = 3  # stages that are named as those from which another one follows
 
 
 def plan(say: Callable[[str], None]) -> StageGraph:
@@ -99,15 +100,32 @@ def skipped_names() -> list[str]:
 
 
 def say_stale(say: Callable[[str], None], graph: StageGraph, until: str | None) -> bool:
-    """Say which stages a run would run, with the reason; return whether there are any.
+    """Say which stages a run would come to, each with its reason, and how many they are; return
+    whether there are any.
 
     Args:
         until: as of ``StageGraph.wanted``.
     """
     wanted = graph.wanted(until)
-    stale = [stage.name for stage in wanted if stage.name in graph.stale]
+    reached = graph.reached()
+    stale = [stage.name for stage in wanted if stage.name in reached]
     for name in stale:
-        say(f"stale: {name}: {graph.stale[name]}")
+        say(f"stale: {name}: {graph.own.get(name) or _follows(reached[name])}")
+    n_own = sum(name in graph.own for name in stale)
+    of_all = f"{len(stale)} of {len(wanted)} stages are stale"
     if not stale:
         say(f"up to date: {len(wanted)} stages")
+    elif n_own == len(stale):
+        say(f"{of_all}; `lexveil run` runs them")
+    else:
+        say(
+            f"{of_all}: {n_own} by changes of their own, and {len(stale) - n_own} that follow; "
+            "`lexveil run` runs them, but for those that read what comes out as it was"
+        )
     return bool(stale)
+
+
+def _follows(roots: Sequence[str]) -> str:
+    """Return the reason of a stage that follows from others."""
+    more = len(roots) - SHOWN
+    return f"follows from {', '.join(roots[:SHOWN])}{f' and {more} more' if more > 0 else ''}"

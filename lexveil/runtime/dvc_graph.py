@@ -33,14 +33,37 @@ class Stage:
     deps: tuple[Path, ...]  # files and folders it reads, relative to the project
     outs: tuple[Path, ...]
     locked: bool  # has an entry in dvc.lock, once it has run
+    is_new: bool = False  # has none yet
 
 
 @dataclass(frozen=True, slots=True)
 class StageGraph:
-    """All stages that `dvc repro` would visit, in its order."""
+    """All stages that `dvc repro` would visit, in its order.
+
+    Attributes:
+        stages: the stages, by name.
+        stale: why DVC calls a stage stale, by name.
+        own: the part of that which no other stale stage explains. A stage may have none, and may be
+            missing in both although a run would come to it: as long as what it reads is as it was,
+            DVC does not name it.
+    """
 
     stages: dict[str, Stage]
-    stale: dict[str, str] = field(default_factory=dict)  # name -> why
+    stale: dict[str, str] = field(default_factory=dict)
+    own: dict[str, str] = field(default_factory=dict)
+
+    def reached(self) -> dict[str, list[str]]:
+        """Return the stages that a run may come to, each with the stages by whose own changes it
+        does: with itself alone, if it has changes of its own.
+        """
+        reached: dict[str, list[str]] = {}
+        for name, stage in self.stages.items():
+            roots = [root for need in stage.needs for root in reached.get(need, ())]
+            if name in self.own:
+                reached[name] = [name]
+            elif roots:
+                reached[name] = list(dict.fromkeys(roots))
+        return reached
 
     def wanted(self, until: str | None) -> list[Stage]:
         """Return the stages that a run brings up to date: stage ``until`` with all stages that it
@@ -131,6 +154,7 @@ def read_graph(repo: Repo) -> StageGraph:
                 Path(repo.fs.relpath(out.fs_path)) for out in stage.outs if out.protocol == "local"
             ),
             locked=stage.cmd is not None,
+            is_new=stage.cmd is not None and not any(dep.hash_info for dep in stage.deps),
         )
     return StageGraph(stages)
 
@@ -149,26 +173,45 @@ def with_status(repo: Repo, graph: StageGraph) -> StageGraph:
     changed since the last time.
     """
     changed = repo.status()
-    stale = {name: _why(changes) for name, changes in changed.items() if name in graph.stages}
-    return StageGraph(graph.stages, stale)
+    stale: dict[str, str] = {}
+    own: dict[str, str] = {}
+    for name, stage in graph.stages.items():
+        if name in changed and stage.is_new:
+            stale[name] = own[name] = "has not run yet"
+        elif name in changed:
+            stale[name] = _why(changed[name])
+            made = [out for need in stage.needs if need in stale for out in graph.stages[need].outs]
+            own[name] = _why(_without(changed[name], made))
+    return StageGraph(graph.stages, stale, {name: why for name, why in own.items() if why})
+
+
+def _without(changes: list[Any], made: Sequence[Path]) -> list[Any]:
+    """Return DVC's list of changes without those of the files that some stages make."""
+    kept: list[Any] = []
+    for change in changes:
+        paths = change.get("changed deps") if isinstance(change, dict) else None
+        if paths is None:
+            kept.append(change)
+            continue
+        others = {path: state for path, state in paths.items() if not _overlaps(Path(path), made)}
+        if others:
+            kept.append({"changed deps": others})
+    return kept
+
+
+def _overlaps(path: Path, made: Sequence[Path]) -> bool:
+    """Return whether a path is one of some others, lies in one, or has one in it."""
+    return any(path.is_relative_to(one) or one.is_relative_to(path) for one in made)
 
 
 def _why(changes: list[Any]) -> str:
-    """Turn DVC's list of changes into one line of paths. A new stage has no entry in dvc.lock at
-    all.
-    """
+    """Turn DVC's list of changes into one line of paths."""
     changed = {
         kind: paths
         for change in changes
         if isinstance(change, dict)
         for kind, paths in change.items()
     }
-    deps = changed.get("changed deps", {}).values()
-    if deps and all(
-        state == "new" or (isinstance(state, dict) and set(state.values()) == {"new"})
-        for state in deps
-    ):
-        return "has not run yet"
     descriptions = [str(change) for change in changes if not isinstance(change, dict)]
     for kind, paths in changed.items():  # {"changed deps": {path: "modified" | {key: "modified"}}}
         names = [

@@ -180,9 +180,33 @@ def test_a_build_server_is_told_whether_a_stage_is_stale(built: Project) -> None
     built.set_params("min_coverage: 0.5", "min_coverage: 0.6")
     said.clear()
     graph = plan(said.append)
-    assert say_stale(said.append, graph, None) and said[0].startswith("stale: check: ")
+    assert say_stale(said.append, graph, None)
+    assert said == [
+        "stale: check: changed deps: params.yaml (checks)",
+        "stale: report: follows from check",
+        f"2 of {len(ORDER)} stages are stale: 1 by changes of their own, and 1 that follow; "
+        "`lexveil run` runs them, but for those that read what comes out as it was",
+    ]
     assert not say_stale(said.append, graph, "privatize@S1-1.0")
     assert built.ran() == []
+
+
+def test_stages_that_never_ran_are_said_to_be_new(project: Project) -> None:
+    said: list[str] = []
+    assert say_stale(said.append, plan(said.append), None)
+    assert f"{len(ORDER)} of {len(ORDER)} stages are stale; `lexveil run` runs them" == said[-1]
+    assert [line.rpartition(": ")[2] for line in said[:-1]] == ["has not run yet"] * len(ORDER)
+
+
+def test_a_stage_whose_input_is_missing_follows_from_the_stage_that_makes_it(
+    built: Project,
+) -> None:
+    """DVC itself names every stage that reads what is missing."""
+    (built.root / "artifacts/first.txt").unlink()
+    said: list[str] = []
+    assert say_stale(said.append, plan(said.append), None)
+    assert said[0] == "stale: first: changed outs: artifacts/first.txt"
+    assert {line.rpartition(": ")[2] for line in said[1:-1]} == {"follows from first"}
 
 
 def test_the_report_is_named_by_a_run_that_made_sure_of_it(built: Project) -> None:
