@@ -181,7 +181,9 @@ PARAMETERS = """# Parameters
 
 Every key of the two files of a project: type, default, range and meaning. Written by `python
 .ci/reference.py --write` from the models in `lexveil/config/` and `lexveil/mechanisms/`; do not
-edit. A key may be left out if it has a default.
+edit. A key of `lexveil.toml` may be left out if it has a default. So may one of `params.yaml`, if
+`dvc.yaml` names no more than the section that it is in: DVC runs no stage of which a named key is
+missing, and `lexveil run` says which one is.
 
 | file | content | what a change makes stale |
 | --- | --- | --- |

@@ -20,6 +20,7 @@ from lexveil.errors import ParameterError
 S = TypeVar("S", bound="Section")
 T = TypeVar("T", bound=Hashable)
 
+ALIKE = 0.8  # how like another key one is that is proposed beside a place, as difflib counts
 MODEL_NAME = r"[a-z][a-z0-9_-]{0,62}"  # of a packaged model
 LIST = r".+@[0-9a-f]{12}"  # a file of the user
 
@@ -66,6 +67,11 @@ class Section(BaseModel):
         fields.
         """
         return cls
+
+    @classmethod
+    def places_of(cls, key: str) -> list[str]:  # noqa: ARG003
+        """Return where a key that is unknown here stands in other sections; none is known."""
+        return []
 
 
 class Documented(Section):
@@ -167,6 +173,9 @@ def validated(
             errors, key=lambda error: (error["type"] == "extra_forbidden", len(error["loc"]))
         )
         message = _message(model, worst, named, quotes)
+        if worst["type"] == "extra_forbidden":
+            key = str(worst["loc"][-1])
+            message = _placed(message, key, model.places_of(key))
         raise ParameterError(f"{source}: {message}" if source else message) from None
 
 
@@ -197,6 +206,19 @@ def _message(
         f"{key} is {raw if kind in LIMITS else repr(raw)}; "
         f"{f'it {must}' if must.startswith('must ') else must}"
     )
+
+
+def _placed(message: str, key: str, places: list[str]) -> str:
+    """Return the message about an unknown key with the places where such a key stands; a key of
+    another name is then proposed only if it is much alike.
+    """
+    if not places:
+        return message
+    unknown, _, hint = message.partition("; did you mean ")
+    proposed = hint.rstrip("?")
+    alike = difflib.SequenceMatcher(None, key, proposed.rpartition(".")[2]).ratio()
+    said = f"{unknown}; this key stands in {' and in '.join(places)}"
+    return f"{said}, or did you mean {proposed}?" if alike >= ALIKE else said
 
 
 def nearest(written: str, names: Iterable[str]) -> str:

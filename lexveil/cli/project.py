@@ -118,11 +118,13 @@ def run(
     in_project()
     require("prefect", "dvc")
     from lexveil.config import load_configuration, load_params
+    from lexveil.runtime.named_parameters import require_named_keys
     from lexveil.runtime.tables import atomic_file
 
     # first: a mistyped key must not cost a run
     chosen = load_params(params or paths.PARAMS, "give another by --params")
     load_configuration().require_segmentation(chosen)
+    require_named_keys(params or paths.PARAMS)
     from flows.prefect_server import ServerLostError
 
     try:

@@ -22,6 +22,7 @@ from lexveil.config.corpus import (
     WordOrderParams,
 )
 from lexveil.config.moved import moved_keys
+from lexveil.config.places import places_of
 from lexveil.config.privacy import (
     CheckParams,
     DeniabilityParams,
@@ -61,6 +62,11 @@ class Params(Section):
     checks: CheckParams = Field(default_factory=CheckParams)
     report: ReportParams = Field(default_factory=ReportParams)
     model: ModelParams = Field(default_factory=ModelParams)
+
+    @classmethod
+    def places_of(cls, key: str) -> list[str]:
+        """Return where a key that is unknown here stands in the two files of a project."""
+        return places_of(key)
 
     @model_validator(mode="after")
     def _stored(self) -> Self:
@@ -136,7 +142,7 @@ def load_params(path: Path = paths.PARAMS, advice: str = "run from the project's
             if the file has keys that are in lexveil.toml now.
     """
     try:
-        raw = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)
+        raw = parse_yaml(path.read_text(encoding="utf-8"), str(path))
     except FileNotFoundError:
         raise ParameterError(f"{path}: there is no such file; {advice}") from None
     except (yaml.YAMLError, ValueError) as error:  # a date as 2026-02-30 is no YAML error
@@ -155,6 +161,40 @@ def load_params(path: Path = paths.PARAMS, advice: str = "run from the project's
                 f"{path}: {name} is missing; was the file truncated? Restore its last version"
             )
     return params
+
+
+def parse_yaml(text: str, source: str) -> object:
+    """Return the plain values of a YAML text.
+
+    Raises:
+        ParameterError: if a key stands twice, of which the parser would take the last.
+        yaml.YAMLError: if the text is not YAML.
+        ValueError: if a value is not one, such as the date 2026-02-30.
+    """
+    loader = LOADER(text)
+    try:
+        node = loader.get_single_node()
+        _require_once(node, source)
+        return None if node is None else loader.construct_document(node)
+    finally:
+        loader.dispose()
+
+
+def _require_once(node: yaml.Node | None, source: str) -> None:
+    if isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            _require_once(item, source)
+    if not isinstance(node, yaml.MappingNode):
+        return
+    lines: dict[object, int] = {}
+    for key, value in node.value:
+        line = key.start_mark.line + 1
+        first = lines.setdefault(str(key.value), line)
+        if first != line:
+            raise ParameterError(
+                f"{source}, line {line}: {key.value} stands in line {first}, too; put both together"
+            )
+        _require_once(value, source)
 
 
 def parse_params(raw: object, source: str = "params") -> Params:

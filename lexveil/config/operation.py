@@ -28,6 +28,7 @@ from lexveil.screen_parts import DEFAULT as DEFAULT_SCREEN
 
 SERVER = r"(?i)postgres(ql)?://(?!.*:.*@)(?!.*(passw(or)?d|pwd|secret)=).+"
 SCHEDULER = r"(tcp|tls)://([\w.-]+|\[[0-9a-fA-F:]+\]):\d{1,5}"
+MEMORY = r"(?i)(?=.*[1-9])(\d+(?:\.\d+)?) ?([KMGT])(i?)B"
 NOT_TO_PUBLISH_IN = ("artifacts", "data", ".lexveil", ".dvc", ".git")  # other purposes
 NONE = "none"  # TOML has no null: a limit that has a default is lifted by this word
 
@@ -46,7 +47,14 @@ CanBeLifted = BeforeValidator(_lifted)
 class MachineParams(Documented):
     """Resources that stages and releases may use on this machine."""
 
-    memory_limit: str = "2GB"
+    memory_limit: Annotated[
+        str,
+        matching(
+            MEMORY,
+            "it must be a number above 0 with a unit: KB, MB, GB or TB, or KiB, MiB, GiB or TiB; "
+            "write for example 2GB",
+        ),
+    ] = "2GB"
     """of counting, sorting and joining; what is larger goes to disk"""
     temp_directory: str = ".lexveil/work"
     """what goes to disk, and finished parts of a stopped stage"""

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from lexveil import paths
 from lexveil.config import MachineParams
+from lexveil.config.operation import MEMORY
 from lexveil.errors import LexveilError, ParameterError
 from lexveil.runtime.tables import PARQUET, atomic_file
 
@@ -37,8 +38,7 @@ def session(machine: MachineParams | None = None) -> Iterator[duckdb.DuckDBPyCon
             limits and the system's folder.
 
     Raises:
-        ParameterError: if DuckDB does not understand the memory limit, or the folder cannot be
-            created.
+        ParameterError: if the folder cannot be created.
         LexveilError: if memory and folder are full.
     """
     with _spill_folder(machine) as spill:
@@ -48,7 +48,6 @@ def session(machine: MachineParams | None = None) -> Iterator[duckdb.DuckDBPyCon
             "autoload_known_extensions": False,
         }
         if machine is not None:
-            memory_bytes(machine)
             config |= {"memory_limit": machine.memory_limit, "threads": machine.threads}
         with duckdb.connect(config=config) as con:
             con.execute("set enable_progress_bar = false")
@@ -102,18 +101,11 @@ def share(machine: MachineParams) -> MachineParams:
 
 
 def memory_bytes(machine: MachineParams) -> int:
-    """Return ``machine.memory_limit`` in bytes.
-
-    Raises:
-        ParameterError: if DuckDB does not understand the limit.
-    """
-    written = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT])(i?)B", machine.memory_limit)
-    if not written:
-        raise ParameterError(
-            f"lexveil.toml: machine.memory_limit is {machine.memory_limit!r}; write for example 2GB"
-        )
+    """Return ``machine.memory_limit`` in bytes."""
+    written = re.fullmatch(MEMORY, machine.memory_limit)
+    assert written is not None
     number, unit, binary = written.groups()
-    return int(float(number) * (1024 if binary else 1000) ** (" KMGT".index(unit)))
+    return int(float(number) * (1024 if binary else 1000) ** (" KMGT".index(unit.upper())))
 
 
 def text(name: str) -> str:

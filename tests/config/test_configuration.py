@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from lexveil import ParameterError
@@ -14,6 +15,7 @@ from lexveil.config import (
     parse_params,
 )
 from lexveil.config.toml_text import as_toml
+from lexveil.runtime.duckdb_session import memory_bytes
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,6 +33,16 @@ ROOT = Path(__file__).parents[2]
         ("machine", "worker", 1, r"unknown key machine\.worker; did you mean machine\.workers\?"),
         ("machine", "stage_minutes", "never", r"machine\.stage_minutes is 'never'"),
         ("machin", "workers", 1, r"unknown key machin; did you mean machine\?"),
+        ("grid", "epsilons", [1.0], r"unknown key grid; this key stands in params\.yaml$"),
+        (
+            "release",
+            "min_npmi",
+            1,
+            r"unknown key release\.min_npmi; this key stands in params\.yaml, collocations$",
+        ),
+        ("ledger", "pii", True, r"ledger\.pii; this key stands in lexveil\.toml \[inbox\.gate\]"),
+        ("machine", "memory_limit", "2 gigs", r"memory_limit is '2 gigs'; it must be a number"),
+        ("machine", "memory_limit", "0GB", r"a number above 0 with a unit"),
         ("operation", "webhook", "chat.example.org", r"operation\.webhook must be an address"),
         ("inbox", "mechanism", "TEM", "nearest: tem\\)"),
         ("release", "shares", {"list": "names.txt"}, r"release\.shares\.list is .*FILE@HASH"),
@@ -40,6 +52,23 @@ ROOT = Path(__file__).parents[2]
 def test_mistakes_are_named(section: str, key: str, value: Any, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         parse_configuration({section: {key: value}})
+
+
+@pytest.mark.parametrize(
+    ("limit", "n_bytes"),
+    [
+        ("2GB", 2 * 10**9),
+        ("1.5 gib", 3 * 2**29),
+        ("500MiB", 500 * 2**20),
+        ("80kb", 80_000),
+        ("1 TB", 10**12),
+    ],
+)
+def test_a_memory_limit_has_the_forms_that_duckdb_takes(limit: str, n_bytes: int) -> None:
+    machine = parse_configuration({"machine": {"memory_limit": limit}}).machine
+    assert memory_bytes(machine) == n_bytes
+    with duckdb.connect(config={"memory_limit": limit}):
+        pass
 
 
 def test_without_the_file_everything_has_its_default(tmp_path: Path) -> None:

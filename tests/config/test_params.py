@@ -38,6 +38,16 @@ def changed(path: str, value: Any) -> dict[str, Any]:
             r"unknown key collocations\.min_pmy; did you mean collocations\.min_pmi\?",
         ),
         ("sede", 1, r"unknown key sede; did you mean seed\?"),
+        (
+            "sample.memory_limit",
+            "2GB",
+            r"unknown key sample\.memory_limit; this key stands in lexveil\.toml \[machine\]$",
+        ),
+        (
+            "grid.epsilon",
+            1.0,
+            r"stands in lexveil\.toml \[inbox\], or did you mean grid\.epsilons\?",
+        ),
         ("seed", None, "seed is missing"),
         ("embeddings.epochs", 0, "must lie between 1 and 1000"),
         (
@@ -129,6 +139,8 @@ def test_a_model_of_the_evaluation_needs_its_folder() -> None:
         (b"\xff", "UTF-8"),
         (b"a: 2026-02-30", "YAML"),
         (b"", "mapping"),
+        (b"seed: 1\ngrid: {}\nseed: 2\n", r"yaml, line 3: seed stands in line 1, too"),
+        (b"seed: 1\ngrid:\n  a: 1\n  b: 1\n  a: 2\n", r"line 5: a stands in line 3, too"),
         (None, "no such"),
     ],
 )
