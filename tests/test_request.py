@@ -1,7 +1,9 @@
 """The one request: each face has its options, and calls them in its own way in messages."""
 
+import dataclasses
 import inspect
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,9 @@ import numpy as np
 import pytest
 
 import lexveil
+from lexveil.cli.options import NAMES, Fixed, Looking, Rewriting, option_name
 from lexveil.request import FileRequest, Request
+from lexveil.service.bodies import LEFT_OUT, SettingsBody
 
 TEXTS = ["The bank of the river was quiet."]
 HOW: dict[str, Any] = {"mechanism": "madlib", "strategy": "S1", "epsilon": 2.0}
@@ -60,23 +64,37 @@ def test_files_and_audits_name_arguments_too(outside: Path) -> None:
         lexveil.inspect(outside / "in.jsonl", text_column="label", spans_column="found", **HOW)
 
 
-def test_each_face_has_the_options_of_the_request() -> None:
-    """Each interface declares the options that it leaves out; all others follow from the
-    one model.
-    """
-    from lexveil.cli.options import NAMES, Fixed, Looking, Rewriting, option_name
-    from lexveil.service.bodies import LEFT_OUT, SettingsBody
+def fields(dataclass: type) -> set[str]:
+    return {field.name for field in dataclasses.fields(dataclass)}
 
-    fields = set(Request.model_fields)
-    assert set(Rewriting.__dataclass_fields__) == set(FileRequest.model_fields)
-    assert set(Looking.__dataclass_fields__) < set(FileRequest.model_fields)
-    assert set(Fixed.__dataclass_fields__) < fields
-    assert set(SettingsBody.model_fields) == fields - LEFT_OUT
-    assert set(inspect.signature(lexveil.privatize).parameters) >= fields - {"spans_column"}
-    assert set(inspect.signature(lexveil.inspect).parameters) >= set(FileRequest.model_fields)
-    assert all(option_name(name) == f"--{other}" for name, other in NAMES.items())
-    help_text = str(lexveil.privatize.__doc__)
-    assert all(f"{name}: " in help_text for name in fields - {"spans_column"})
+
+def parameters(function: Callable[..., object]) -> set[str]:
+    return set(inspect.signature(function).parameters)
+
+
+OPTIONS = set(Request.model_fields)
+FILE_OPTIONS = set(FileRequest.model_fields)
+OF_PYTHON = OPTIONS - {"spans_column"}
+
+
+def test_the_command_line_has_the_options_of_the_request() -> None:
+    assert fields(Rewriting) == FILE_OPTIONS
+    assert fields(Looking) < FILE_OPTIONS
+    assert fields(Fixed) < OPTIONS
+    assert {name: option_name(name) for name in NAMES} == {
+        name: f"--{other}" for name, other in NAMES.items()
+    }
+
+
+def test_the_service_has_the_options_of_the_request_but_those_that_it_leaves_out() -> None:
+    assert set(SettingsBody.model_fields) == OPTIONS - LEFT_OUT
+
+
+def test_python_has_the_options_of_the_request_and_explains_them() -> None:
+    assert parameters(lexveil.privatize) >= OF_PYTHON
+    assert parameters(lexveil.inspect) >= FILE_OPTIONS
+    explained = re.findall(r"(\w+): ", str(lexveil.privatize.__doc__))
+    assert set(explained) >= OF_PYTHON
 
 
 @pytest.mark.parametrize(

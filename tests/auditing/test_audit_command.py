@@ -1,7 +1,11 @@
 """`lexveil audit` on built artifacts: its table, its JSON, its exit codes."""
 
+import io
 import json
 import shutil
+from collections import Counter
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,23 +43,69 @@ def root(_built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return stand_beside(_built, tmp_path, monkeypatch)
 
 
-def test_the_json_of_an_audit(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The audit runs with the defaults: worker processes, and entropy from the operating system."""
-    assert main(["audit", *SMALL, "--strategy", "S3", "--json", "--out", "audit.json"]) == 0
-    shown = capsys.readouterr()
-    made = json.loads(shown.out)  # progress is not in it
-    assert made == json.loads((root / "audit.json").read_text(encoding="utf-8"))
-    assert "draws" in shown.err
-    assert (made["violation"], made["verdict"]) == (False, "no violation found")
-    assert 1 < made["factor"] <= 8
-    assert (made["mechanism"], made["epsilon"], made["strategy"], made["mode"]) == (
-        "madlib",
-        10.0,
-        "S3",
-        "release",
-    )
-    methods = [row["method"] for row in made["audits"]]
-    assert {method: methods.count(method) for method in methods} == {
+@dataclass(frozen=True)
+class Audited:
+    """One `lexveil audit --json --out`, with the defaults: worker processes, and entropy from the
+    operating system."""
+
+    code: int
+    printed: str
+    progress: str
+    written: str
+
+    @property
+    def made(self) -> dict[str, Any]:
+        return dict(json.loads(self.printed))
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        return list(self.made["audits"])
+
+
+@pytest.fixture(scope="module")
+def audited(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Audited:
+    folder = tmp_path_factory.mktemp("audited")
+    printed = io.StringIO()
+    progress = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed), redirect_stderr(progress):
+        patch.setattr("lexveil.auditing.keys.KEYS", 500)
+        stand_beside(_built, folder, patch)
+        code = main(["audit", *SMALL, "--strategy", "S3", "--json", "--out", "audit.json"])
+    written = (folder / "audit.json").read_text(encoding="utf-8")
+    return Audited(code, printed.getvalue(), progress.getvalue(), written)
+
+
+def test_an_audit_without_a_violation_is_exit_code_0(audited: Audited) -> None:
+    assert audited.code == 0
+    assert all(row["verdict"] in ("no violation found", "holds") for row in audited.rows)
+
+
+def test_the_json_of_an_audit_is_printed_and_written_and_progress_is_beside_it(
+    audited: Audited,
+) -> None:
+    assert audited.made == json.loads(audited.written)
+    assert "draws" in audited.progress
+
+
+def test_the_json_of_an_audit_says_what_was_audited_and_by_which_code(audited: Audited) -> None:
+    expected = {
+        "violation": False,
+        "verdict": "no violation found",
+        "mechanism": "madlib",
+        "epsilon": 10.0,
+        "strategy": "S3",
+        "mode": "release",
+        "lexveil": version(),
+        "code": code_hash(),
+    }
+    assert {name: audited.made[name] for name in expected} == expected
+    assert 1 < audited.made["factor"] <= 8
+    files = {"embeddings/gst/vectors.npy", "collocations/bigrams.parquet"}
+    assert files <= audited.made["space"].keys()
+
+
+def test_an_audit_has_every_method_and_way_of_release(audited: Audited) -> None:
+    assert Counter(row["method"] for row in audited.rows) == {
         "distribution": 12,
         "sampled": 5,
         "budget": 7,
@@ -65,15 +115,9 @@ def test_the_json_of_an_audit(root: Path, capsys: pytest.CaptureFixture[str]) ->
         "charges": 1,
         "written texts": 1,
     }
-    assert all(row["verdict"] in ("no violation found", "holds") for row in made["audits"])
-    places = {row["place"] for row in made["audits"]}
-    assert {
-        "release: S3, in memory",
-        "release: S3, file, processes",
-        "release: S3, consistent",
-    } <= places
-    assert {"embeddings/gst/vectors.npy", "collocations/bigrams.parquet"} <= made["space"].keys()
-    assert (made["lexveil"], made["code"]) == (version(), code_hash())
+    places = {row["place"] for row in audited.rows}
+    ways = ("in memory", "file, processes", "consistent")
+    assert {f"release: S3, {way}" for way in ways} <= places
 
 
 def test_an_experiment_is_repeatable(root: Path) -> None:

@@ -132,37 +132,70 @@ def test_a_name_with_a_star_inside_is_refused(service: Make) -> None:
         service(allowed_host=("a*b",))
 
 
-def test_keys_say_who_may_ask_for_what(service: Make, tmp_path: Path, ledger: Path) -> None:
-    file = tmp_path / "keys.json"
-    key = add_key(file, "billing")
-    numbers = add_key(file, "watch", "metrics")
-    assert key not in file.read_text() and file.stat().st_mode & 0o777 == 0o600
-    client = service(keys=str(file))
+class Asked:
+    """A service with a key of a client, and one for its metrics, and what it answers."""
 
-    def ask(path: str, authorization: str | None) -> int:
-        headers = (
-            {} if authorization is None else {"Authorization": authorization.encode("latin-1")}
-        )
-        method = "GET" if path in ("/metrics", "/v1/openapi.json", "/v1/health") else "POST"
-        return client.request(method, path, json={"texts": ["a fire"]}, headers=headers).status_code
+    def __init__(self, service: Make, folder: Path) -> None:
+        self.file = folder / "keys.json"
+        self.key = add_key(self.file, "billing")
+        self.metrics = add_key(self.file, "watch", "metrics")
+        self.client = service(keys=str(self.file))
 
-    for wrong in (
-        None,
-        "",
-        "Bearer",
-        f"Bearer {key}x",
-        f"Bearer {key[:-1]}",
-        f"Basic {key}",
-        "Bearer é",
-    ):
-        assert ask(PATH, wrong) == 401, wrong
-        assert ask("/metrics", wrong) == 401 and ask("/v1/openapi.json", wrong) == 401
-    assert ask("/v1/health", None) == 200
-    assert ask(PATH, f"Bearer {key}") == 200 and ask("/metrics", f"Bearer {key}") == 403
-    assert ask(PATH, f"bearer {numbers}") == 403 and ask("/metrics", f"Bearer {numbers}") == 200
-    remove_key(file, "billing")
-    assert ask(PATH, f"Bearer {key}") == 401
+    def status(self, path: str, authorization: str | None) -> int:
+        """Status of a request."""
+        headers = {}
+        if authorization is not None:
+            headers["Authorization"] = authorization.encode("latin-1")
+        method = "POST" if path == PATH else "GET"
+        answer = self.client.request(method, path, json={"texts": ["a fire"]}, headers=headers)
+        return int(answer.status_code)
+
+
+@pytest.fixture
+def asked(service: Make, tmp_path: Path) -> Asked:
+    return Asked(service, tmp_path)
+
+
+def test_keys_are_kept_private_and_not_in_clear(asked: Asked) -> None:
+    assert asked.key not in asked.file.read_text()
+    assert asked.file.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        pytest.param(None, id="no header"),
+        pytest.param("", id="an empty header"),
+        pytest.param("Bearer", id="no key"),
+        pytest.param("Bearer {key}x", id="a longer key"),
+        pytest.param("Bearer {shorter}", id="a shorter key"),
+        pytest.param("Basic {key}", id="another scheme"),
+        pytest.param("Bearer é", id="no ASCII"),
+    ],
+)
+def test_nobody_without_a_key_is_served(asked: Asked, wrong: str | None, ledger: Path) -> None:
+    if wrong is not None:
+        wrong = wrong.format(key=asked.key, shorter=asked.key[:-1])
+    paths = (PATH, "/metrics", "/v1/openapi.json")
+    assert {path: asked.status(path, wrong) for path in paths} == dict.fromkeys(paths, 401)
+    assert charges(ledger) == []
+
+
+def test_health_is_told_without_a_key(asked: Asked) -> None:
+    assert asked.status("/v1/health", None) == 200
+
+
+def test_keys_say_who_may_ask_for_what(asked: Asked, ledger: Path) -> None:
+    client = f"Bearer {asked.key}"
+    watch = f"bearer {asked.metrics}"
+    assert (asked.status(PATH, client), asked.status("/metrics", client)) == (200, 403)
+    assert (asked.status(PATH, watch), asked.status("/metrics", watch)) == (403, 200)
     assert len(charges(ledger)) == 1
+
+
+def test_a_removed_key_is_refused_at_once(asked: Asked) -> None:
+    remove_key(asked.file, "billing")
+    assert asked.status(PATH, f"Bearer {asked.key}") == 401
 
 
 @pytest.mark.parametrize(
