@@ -228,18 +228,20 @@ def _own_environment() -> Iterator[None]:
         yield
 
 
+def estimate_quickly(patch: pytest.MonkeyPatch, figures: Path) -> None:
+    """Estimate the meaning of an epsilon from few words, once for all tests that are about
+    something else.
+    """
+    patch.setattr("lexveil.recovery.public_words.WORDS_OF_A_BAND", 30)
+    patch.setattr("lexveil.recovery.estimate.DRAWS", 256)
+    patch.setattr("lexveil.artifacts.project.Project.recovery", figures)
+
+
 @pytest.fixture(autouse=True)
 def _quick_meaning(
     monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Estimate the meaning of an epsilon from few words, once for all tests that are about
-    something else.
-    """
-    monkeypatch.setattr("lexveil.recovery.public_words.WORDS_OF_A_BAND", 30)
-    monkeypatch.setattr("lexveil.recovery.estimate.DRAWS", 256)
-    monkeypatch.setattr(
-        "lexveil.artifacts.project.Project.recovery", tmp_path_factory.getbasetemp() / "figures"
-    )
+    estimate_quickly(monkeypatch, tmp_path_factory.getbasetemp() / "figures")
 
 
 @pytest.fixture
