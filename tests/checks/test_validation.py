@@ -89,35 +89,55 @@ def test_the_record_has_the_same_bytes_each_time(docs):
     assert {(one["checked"], one["unexpected"]) for one in record["expectations"]} == {(3, 0)}
 
 
-def test_pages_load_nothing_lead_everywhere_and_say_what_was_found(docs):
-    page = validate("a/b", suite(), frame(), docs).page
+@pytest.fixture
+def two_suites(docs: DataDocs) -> DataDocs:
+    """Pages of a suite that holds and of one that does not."""
+    validate("a/b", suite(), frame(), docs)
     with pytest.raises(CheckFailedError) as caught:
         validate("c", suite(0.25), frame(name=[f"<b>{SECRET}", f"<b>{SECRET}", "c"]), docs)
-    pages = sorted(docs.root.rglob("*.html"))
-    assert [str(file.relative_to(docs.root)) for file in pages] == [
-        "a/b/index.html",
-        "c/index.html",
-        "index.html",
-    ]
-    for file in pages:
-        text = file.read_text(encoding="utf-8")
-        assert not LOADS.search(text)
-        assert all(
-            (file.parent / link).is_file() for link in re.findall(r'href="([^"]+)"', text)
-        ), file
-        assert SECRET not in text
-    whole, broken, index = (file.read_text(encoding="utf-8") for file in pages)
-    assert whole == page
-    assert (
-        "5 of 5" in index
-        and "3 of 5" in index
-        and "<b>" not in index
-        and broken.count("does not hold") == 2
-    )
-    # Counts and no values: not even ids, whatever names a row stays in the frame.
-    text = (docs.root / "c/results.json").read_text(encoding="utf-8")
-    assert SECRET not in text + str(caught.value) and str(ROOT) not in text
+    assert SECRET not in str(caught.value)
+    return docs
+
+
+PAGES = ["a/b/index.html", "c/index.html", "index.html"]
+
+
+def test_each_suite_has_a_page_and_the_index_is_one(two_suites: DataDocs) -> None:
+    pages = two_suites.root.rglob("*.html")
+    assert sorted(str(page.relative_to(two_suites.root)) for page in pages) == PAGES
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_pages_load_nothing_and_show_no_value(two_suites: DataDocs, name: str) -> None:
+    text = (two_suites.root / name).read_text(encoding="utf-8")
+    assert not LOADS.search(text)
+    assert not [word for word in (SECRET, "<b>") if word in text]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_links_of_pages_lead_to_pages(two_suites: DataDocs, name: str) -> None:
+    page = two_suites.root / name
+    found = re.findall(r'href="([^"]+)"', page.read_text(encoding="utf-8"))
+    assert not [link for link in found if not (page.parent / link).is_file()]
+
+
+def test_the_page_that_is_given_is_the_one_that_is_written(docs: DataDocs) -> None:
+    page = validate("a/b", suite(), frame(), docs).page
+    assert (docs.root / "a/b/index.html").read_text(encoding="utf-8") == page
+
+
+def test_pages_say_how_much_holds(two_suites: DataDocs) -> None:
+    index = (two_suites.root / "index.html").read_text(encoding="utf-8")
+    broken = (two_suites.root / "c/index.html").read_text(encoding="utf-8")
+    assert re.findall(r"(\d) of 5", index) == ["5", "3"]
+    assert broken.count("does not hold") == 2
+
+
+def test_results_are_counts_and_no_values(two_suites: DataDocs) -> None:
+    """Not even ids: whatever names a row stays in the frame."""
+    text = (two_suites.root / "c/results.json").read_text(encoding="utf-8")
     assert json.loads(text)["success"] is False
+    assert not [word for word in (SECRET, str(ROOT)) if word in text]
 
 
 def test_what_cannot_be_evaluated_does_not_pass(docs):
