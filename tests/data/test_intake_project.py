@@ -31,44 +31,62 @@ def real(tmp_path: Path) -> Path:
     return folder
 
 
-def test_default_use_status_and_a_killed_use(real: Path, tmp_path: Path) -> None:
-    ignored = (real / ".gitignore").read_bytes()
+def test_without_data_nothing_is_tracked(real: Path) -> None:
     assert data_store.status(real) == data_store.DataStatus("no", None, [], {})
+
+
+@pytest.fixture
+def with_default(real: Path) -> Path:
+    """A project with the default data."""
     assert data_store.use_default(real) == {"unchanged": False}
-    described = data_store.status(real)
-    assert (
-        described.tracked == "yes"
-        and described.corpus is not None
-        and described.corpus.documents == 350
-    )
+    return real
+
+
+def test_the_default_data_are_tracked_and_counted(with_default: Path) -> None:
+    described = data_store.status(with_default)
+    assert described.tracked == "yes"
+    assert described.corpus.documents == 350
     assert described.documents["drug_reviews"].parts == {"test": 379, "train": 600}
 
-    # Killed between the renames and `dvc add`: the next command gives DVC what is there, then goes
-    # on.
-    (real / "data").rename(real / data_store.PREVIOUS)
-    new = write(real / "data/corpus/new.json.gz", [{"text": "a b"}])
-    digest = hashlib.md5(new.read_bytes()).hexdigest()
+
+def test_a_source_with_no_plain_name_is_refused(real: Path, tmp_path: Path) -> None:
+    file = write(tmp_path / "web.csv", [{"text": "a b"}])
+    with pytest.raises(RequestError, match=r"corpus \.\./x=…: a source's name"):
+        data_store.use(data_store.DataRequest({"../x": file}), real)
+
+
+def test_sources_that_are_used_are_tracked_and_counted(real: Path, tmp_path: Path) -> None:
+    ignored = (real / ".gitignore").read_bytes()
     web = write(tmp_path / "web.csv", [{"text": "a b"}, {"text": "c"}, {"text": ""}])
     tickets = write(tmp_path / "tickets.jsonl", [{"text": "d"}])
     summary = data_store.use(data_store.DataRequest({"web": web, "tickets": tickets}), real)
-    assert (real / ".dvc/cache/files/md5" / digest[:2] / digest[2:]).exists()
-    assert {name: facts.documents for name, facts in summary.corpus.items()} == {
-        "web": 2,
-        "tickets": 1,
-    }
+    found = {name: facts.documents for name, facts in summary.corpus.items()}
+    assert found == {"web": 2, "tickets": 1}
     assert "corpus/web: 1 rows without text were skipped" in summary.notes
     described = data_store.status(real)
-    assert described.tracked == "yes" and described.corpus.parts == {"tickets": 1, "web": 2}
-    assert (
-        list((real / ".lexveil").iterdir()) == [] and (real / ".gitignore").read_bytes() == ignored
-    )
-    with pytest.raises(RequestError, match=r"corpus \.\./x=…: a source's name"):
-        data_store.use(data_store.DataRequest({"../x": web}), real)
+    assert (described.tracked, described.corpus.parts) == ("yes", {"tickets": 1, "web": 2})
+    assert (real / ".gitignore").read_bytes() == ignored
 
-    next((real / "data/corpus/web").iterdir()).unlink()
-    assert data_store.status(real).tracked == "changed"
+
+def test_after_a_killed_use_dvc_gets_what_is_there_before_the_next(
+    with_default: Path, tmp_path: Path
+) -> None:
+    """The command was killed between the renames and `dvc add`."""
+    (with_default / "data").rename(with_default / data_store.PREVIOUS)
+    new = write(with_default / "data/corpus/new.json.gz", [{"text": "a b"}])
+    digest = hashlib.md5(new.read_bytes()).hexdigest()
+    web = write(tmp_path / "web.csv", [{"text": "a b"}])
+    data_store.use(data_store.DataRequest({"web": web}), with_default)
+    assert (with_default / ".dvc/cache/files/md5" / digest[:2] / digest[2:]).exists()
+    assert data_store.status(with_default).corpus.parts == {"web": 1}
+    assert list((with_default / ".lexveil").iterdir()) == []
+
+
+def test_data_that_somebody_changed_are_not_replaced(with_default: Path) -> None:
+    next((with_default / "data/corpus").iterdir()).unlink()
+    assert data_store.status(with_default).tracked == "changed"
     with pytest.raises(RequestError, match="dvc add data"):
-        data_store.use_default(real)
+        data_store.use_default(with_default)
 
 
 def test_documents_are_read_as_one_table(tmp_path: Path) -> None:

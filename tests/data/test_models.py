@@ -7,6 +7,7 @@ import stat
 import struct
 import zipfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -239,35 +240,62 @@ def test_a_bomb_is_refused_before_it_is_unpacked(folder: Path) -> None:
     assert sum(path.stat().st_size for path in target.rglob("*")) < 2**22
 
 
-def test_out_and_in_again(outside: Path, packaged: PackagedModel, cli: Any) -> None:
-    """export, remove, add: the same model; twice the same bytes; add takes the unpacked folder,
-    too."""
+ARCHIVE = Path("toy-1.0.lexveil.zip")
+
+
+@pytest.mark.usefixtures("outside")
+def test_export_gives_the_same_bytes_twice_and_replaces_no_file() -> None:
     assert command("model", "export", "toy") == 0
-    archive = outside / "toy-1.0.lexveil.zip"
     assert command("model", "export", "toy") == 2
     assert command("model", "export", "toy", "-o", "again.zip") == 0
-    assert archive.read_bytes() == (outside / "again.zip").read_bytes()
-    assert command("model", "verify", archive) == command("model", "remove", "toy") == 0
+    assert ARCHIVE.read_bytes() == Path("again.zip").read_bytes()
+
+
+@pytest.fixture
+def exported(outside: Path) -> Path:
+    """An archive of the model toy, which the user has no longer."""
+    assert command("model", "export", "toy") == command("model", "remove", "toy") == 0
+    return outside / ARCHIVE
+
+
+@pytest.mark.usefixtures("exported")
+def test_a_removed_model_is_gone() -> None:
     with pytest.raises(RequestError):
         find("toy")
-    said = json.loads(cli("model", "add", archive, "--json").out)
-    assert said["model"] == f"toy@{packaged.hash[:12]}" and not said["replaced"]
-    assert find("toy").hash == packaged.hash
-    assert command("model", "add", archive) == 2
-    with zipfile.ZipFile(archive) as opened:
+
+
+def test_an_exported_model_comes_in_again(
+    exported: Path, packaged: PackagedModel, cli: Any
+) -> None:
+    said = json.loads(cli("model", "add", exported, "--json").out)
+    assert (said["model"], said["replaced"]) == (f"toy@{packaged.hash[:12]}", False)
+    made = find("toy")
+    assert made.hash == packaged.hash
+    left = {path.name for path in made.folder.parents[1].iterdir() if "incoming" in path.name}
+    assert left <= {"incoming-model.lock"}
+
+
+def test_an_unpacked_model_comes_in_in_the_place_of_another_if_forced(
+    exported: Path, packaged: PackagedModel, outside: Path
+) -> None:
+    assert command("model", "add", exported) == 0
+    with zipfile.ZipFile(exported) as opened:
         opened.extractall(outside / "unpacked")
+    assert command("model", "add", outside / "unpacked") == 2
     assert command("model", "add", outside / "unpacked", "--force") == 0
     assert find("toy").hash == packaged.hash
-    assert (
-        command("model", "verify", "toy")
-        == command("model", "list")
-        == command("model", "show", "toy")
-        == 0
-    )
-    left = {
-        path.name for path in find("toy").folder.parents[1].iterdir() if "incoming" in path.name
-    }
-    assert left <= {"incoming-model.lock"}
+
+
+@pytest.mark.usefixtures("outside")
+@pytest.mark.parametrize(
+    "arguments", [("verify", "toy"), ("list",), ("show", "toy")], ids=lambda given: given[0]
+)
+def test_commands_about_a_sound_model_succeed(arguments: tuple[str, ...]) -> None:
+    assert command("model", *arguments) == 0
+
+
+def test_a_sound_archive_is_verified(exported: Path) -> None:
+    assert command("model", "verify", exported) == 0
 
 
 def test_an_unsound_model_is_not_added(outside: Path, folder: Path, cli: Any) -> None:
@@ -295,47 +323,70 @@ def vectors_of(packaged: PackagedModel, n: int) -> tuple[list[str], np.ndarray]:
 ADD = ("--license", "CC0-1.0", "--language", "en", "--collocations", "toy", "--name", "glove")
 
 
-def test_plain_vectors_become_a_whole_model(
-    packaged: PackagedModel, outside: Path, monkeypatch: Any
-) -> None:
-    """Words as in the file, collocations of the toy with composed vectors, its PMI and counts;
-    sound, and sayable."""
+@dataclass(frozen=True)
+class Glove:
+    """A model of plain vectors, with collocations of the model toy."""
+
+    model: PackagedModel
+    words: list[str]
+    vectors: np.ndarray
+    collocations: list[str]
+
+    @property
+    def rows(self) -> list[int]:
+        """Rows of the collocations in the model."""
+        return [self.model.tokens.index(token) for token in self.collocations]
+
+
+@pytest.fixture
+def glove(packaged: PackagedModel, outside: Path, monkeypatch: pytest.MonkeyPatch) -> Glove:
     monkeypatch.setattr(imported_models, "articles", lambda: articles()[:40])
-    tokens, vectors = vectors_of(packaged, 600)
-    lines = (
-        " ".join(map(str, (word, *vector)))
-        for word, vector in zip(tokens, vectors.tolist(), strict=True)
-    )
-    (outside / "glove.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    words, vectors = vectors_of(packaged, 600)
+    numbers = (" ".join(map(str, vector)) for vector in vectors.tolist())
+    lines = [f"{word} {row}\n" for word, row in zip(words, numbers, strict=True)]
+    (outside / "glove.txt").write_text("".join(lines), encoding="utf-8")
     assert command("model", "add", "glove.txt", *ADD) == 0
-    made = find("glove")
-    verify_folder(made.folder)
-    rows = {word: row for row, word in enumerate(tokens)}
-    expected = [
-        token
-        for token in packaged.tokens
-        if "_" in token and all(word in rows for word in token.split("_"))
-    ]
-    assert len(expected) > 5
-    assert sorted(made.tokens) == sorted([*tokens, *expected])
-    space = made.space("mst")
-    number = {token: row for row, token in enumerate(made.tokens)}
-    # 8 bits: an error of at most half a step, which is a 127th of the largest coordinate of the
-    # row.
-    for token, vector in zip(expected, composed(expected, rows, vectors), strict=True):
-        assert (
-            np.abs(space.vectors[number[token]] - vector).max()
-            <= 0.5001 * np.abs(vector).max() / 127
-        )
-    ours, theirs = (
-        [all_.index(token) for token in expected] for all_ in (made.tokens, packaged.tokens)
-    )
-    assert np.array_equal(made.pmi[ours], packaged.pmi[theirs])
-    assert np.array_equal(space.counts[ours], packaged.space("mst").counts[theirs])
-    assert made.structure("gst") is not None and "Lee corpus" in str(made.structure("gst"))
-    assert made.card.license == "CC0-1.0" and made.card.average_words == packaged.card.average_words
+    of_known = [token for token in packaged.tokens if "_" in token]
+    of_known = [token for token in of_known if {*token.split("_")} <= {*words}]
+    assert len(of_known) > 5
+    return Glove(find("glove"), words, vectors, of_known)
+
+
+def test_plain_vectors_become_a_sound_model_of_words_and_collocations(glove: Glove) -> None:
+    verify_folder(glove.model.folder)
+    assert sorted(glove.model.tokens) == sorted([*glove.words, *glove.collocations])
+
+
+def test_vectors_of_collocations_are_composed(glove: Glove) -> None:
+    """8 bits: an error of at most half a step, which is a 127th of the largest coordinate of the
+    row.
+    """
+    rows = {word: row for row, word in enumerate(glove.words)}
+    expected = np.array(list(composed(glove.collocations, rows, glove.vectors)))
+    error = np.abs(glove.model.space("mst").vectors[glove.rows] - expected).max(axis=1)
+    assert np.all(error <= 0.5001 * np.abs(expected).max(axis=1) / 127)
+
+
+def test_collocations_have_the_scores_and_counts_of_the_model_that_they_are_from(
+    glove: Glove, packaged: PackagedModel
+) -> None:
+    theirs = [packaged.tokens.index(token) for token in glove.collocations]
+    assert np.array_equal(glove.model.pmi[glove.rows], packaged.pmi[theirs])
+    counts = glove.model.space("mst").counts[glove.rows]
+    assert np.array_equal(counts, packaged.space("mst").counts[theirs])
+
+
+def test_the_card_of_a_model_of_plain_vectors_has_what_was_said_and_measured(
+    glove: Glove, packaged: PackagedModel
+) -> None:
+    card = glove.model.card
+    assert (card.license, card.average_words) == ("CC0-1.0", packaged.card.average_words)
+    assert "Lee corpus" in str(glove.model.structure("gst"))
+
+
+def test_a_model_is_not_replaced_by_another_of_its_name(glove: Glove) -> None:
     assert command("model", "add", "glove.txt", *ADD) == 2
-    assert find("glove").hash == made.hash
+    assert find("glove").hash == glove.model.hash
 
 
 def test_of_another_language_nothing_is_measured(packaged: PackagedModel, outside: Path) -> None:

@@ -3,6 +3,7 @@
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -84,8 +85,8 @@ def test_the_choice_goes_by_hash() -> None:
 
 
 def test_a_source_of_a_larger_weight_gives_more() -> None:
-    """Of 400 sentences of which every other weighs four times as much, 100 are drawn: about 77 of
-    these are heavy.
+    """100 of 400 sentences are drawn, of which every other weighs four times as much: about 77 of
+    those that are drawn are heavy.
     """
     rows = [row(text, weight=1.0 + 3 * (n % 2)) for n, text in enumerate(SENTENCES[:400])]
     heavy = {text for text, weight, *_ in rows if weight > 1}
@@ -93,8 +94,8 @@ def test_a_source_of_a_larger_weight_gives_more() -> None:
 
 
 def test_pieces_of_the_texts_of_the_smallest_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of each text first its first 40 words, or all of a shorter one; of longer ones whole pieces
-    alone. Neither order nor repetition changes them.
+    """Each text gives its first 40 words first, or all of a shorter one; longer texts give whole
+    pieces alone. Neither order nor repetition changes them.
     """
     monkeypatch.setattr(public_sentences, "CANDIDATES", 30)
     lexicon = Model.load(name="en").lexicon("S3")
@@ -191,23 +192,39 @@ def edit(bank: Path, **fields: object) -> None:
     (bank / "bank.json").write_text(json.dumps(card | fields))
 
 
-def test_commands(bank: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_build_says_that_a_bank_is_not_said_to_be_public_and_replaces_none(
+    tmp_path: Path, cli: Any
+) -> None:
     texts = write_texts(tmp_path / "public.csv")
-    assert command("sentences", "build", texts, "-o", tmp_path / "b", "--model", "en") == 0
-    assert "not said to be public" in capsys.readouterr().out
-    assert command("sentences", "build", texts, "-o", tmp_path / "b", "--model", "en") == 2
-    assert "exists already" in capsys.readouterr().err
+    ask = ("sentences", "build", texts, "-o", tmp_path / "bank", "--model", "en")
+    assert "not said to be public" in cli(*ask).out
+    assert "exists already" in cli(*ask, code=2).err
+
+
+def test_build_of_too_few_sentences_makes_nothing(tmp_path: Path, cli: Any) -> None:
     few = write_texts(tmp_path / "few.csv", SENTENCES[:50])
-    assert command("sentences", "build", few, "-o", tmp_path / "c", "--model", "en") == 2
-    assert "50 sentences of the sources are fit" in capsys.readouterr().err
-    assert not (tmp_path / "c").exists()
-    assert command("sentences", "build", tmp_path / "none", "-o", tmp_path / "c") == 2
-    assert command("sentences", "show", bank, "--json") == 0
-    assert json.loads(capsys.readouterr().out)["public"] is True
-    assert command("sentences", "show", bank, "The film was good today.", "--model", "en") == 0
-    assert capsys.readouterr().out.startswith("0.000  The film was good today.")
-    assert command("sentences", "show", bank, "zzxq qqzx", "--model", "en") == 2
-    assert "knows no word" in capsys.readouterr().err
+    ask = ("sentences", "build", few, "-o", tmp_path / "bank", "--model", "en")
+    said = cli(*ask, code=2, told="reading .*\n").err
+    assert "50 sentences of the sources are fit" in said
+    assert not (tmp_path / "bank").exists()
+
+
+def test_build_of_an_absent_file_is_refused(tmp_path: Path) -> None:
+    assert command("sentences", "build", tmp_path / "none", "-o", tmp_path / "bank") == 2
+
+
+def test_show_tells_of_a_bank_in_json(bank: Path, cli: Any) -> None:
+    assert json.loads(cli("sentences", "show", bank, "--json").out)["public"] is True
+
+
+def test_show_lists_the_sentences_nearest_to_a_text(bank: Path, cli: Any) -> None:
+    said = cli("sentences", "show", bank, "The film was good today.", "--model", "en").out
+    assert said.startswith("0.000  The film was good today.")
+
+
+def test_show_of_a_text_without_a_known_word_is_refused(bank: Path, cli: Any) -> None:
+    said = cli("sentences", "show", bank, "zzxq qqzx", "--model", "en", code=2).err
+    assert "knows no word" in said
 
 
 def test_sentences_of_the_fixture_are_distinct() -> None:

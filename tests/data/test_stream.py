@@ -79,37 +79,51 @@ def origin(root: Path) -> Any:
     return json.loads((root / "data/corpus/origin.json").read_text())
 
 
-def test_a_folder_of_c4_is_its_train_shards(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    paths = put("c4/en", *SHARDS)
-    Far.etags = {path: f'"{n}"' for n, path in enumerate(paths)}
-    summary = use(root)
-    assert corpus(root) == {
-        f"corpus-train.{n:05d}-of-00004.json.gz": texts for n, texts in enumerate(SHARDS)
-    }
+def test_a_folder_of_c4_is_its_train_shards(root: Path) -> None:
+    put("c4/en", *SHARDS)
+    use(root)
+    names = [f"corpus-train.{number:05d}-of-00004.json.gz" for number in range(4)]
+    assert corpus(root) == dict(zip(names, SHARDS, strict=True))
+    assert Far.read_of("validation.00000-of-00001.json.gz") == 0
+
+
+def test_documents_keep_their_address_and_time(root: Path) -> None:
+    put("c4/en", *SHARDS)
+    use(root)
     with gzip.open(root / "data/corpus/corpus-train.00000-of-00004.json.gz", "rb") as file:
         line = json.loads(file.readline())
-    assert line == {
-        "text": SHARDS[0][0],
-        "timestamp": "2019-04-25T12:57:54Z",
-        "url": "https://x.example/a",
-    }
-    found = summary.corpus
-    assert (found.files, found.shards, found.read, found.documents, found.share) == (
-        4,
-        4,
-        600,
-        600,
-        1.0,
-    )
+    said = {"timestamp": "2019-04-25T12:57:54Z", "url": "https://x.example/a"}
+    assert line == {"text": SHARDS[0][0]} | said
+
+
+def test_what_was_read_and_kept_is_counted(root: Path) -> None:
+    put("c4/en", *SHARDS)
+    expected = {"files": 4, "shards": 4, "read": 600, "documents": 600, "share": 1.0}
+    found = use(root).corpus
+    assert {name: getattr(found, name) for name in expected} == expected
+
+
+def test_the_origin_of_a_corpus_names_its_shards_and_their_versions(root: Path) -> None:
+    paths = put("c4/en", *SHARDS)
+    Far.etags = {path: f'"{number}"' for number, path in enumerate(paths)}
+    use(root)
     record = origin(root)
-    assert (record["address"], record["seed"], record["share"]) == ("far://c4/en", PARAMS.seed, 1.0)
-    assert [(one["name"], one["size"], one["etag"], one["read"]) for one in record["shards"]] == [
-        (path, len(Far.files[path]), str(n), 150) for n, path in enumerate(paths)
+    expected = {"address": "far://c4/en", "seed": PARAMS.seed, "share": 1.0}
+    assert {name: record[name] for name in expected} == expected
+    shards = [(one["name"], one["size"], one["etag"], one["read"]) for one in record["shards"]]
+    assert shards == [
+        (path, len(Far.files[path]), str(number), 150) for number, path in enumerate(paths)
     ]
     assert data_store.status(root).addresses == ["far://c4/en"]
+
+
+def test_a_use_leaves_no_parts_and_tells_no_text(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put("c4/en", *SHARDS)
+    use(root)
     assert not list((root / ".lexveil/stream").glob("*"))
     assert SECRET not in capsys.readouterr().err
-    assert Far.read_of("validation.00000-of-00001.json.gz") == 0
 
 
 def test_the_sample_of_what_is_kept_is_the_sample_of_the_whole(root: Path, tmp_path: Path) -> None:
