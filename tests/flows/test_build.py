@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from scratch_project import ORDER, ROOT, Project, RunFlow, task_runs
+from scratch_project import ORDER, ROOT, Project, Run, RunFlow, task_runs
 
 from flows.display import Plain
 from flows.planning import plan, say_done, say_stale
@@ -78,29 +78,47 @@ def test_what_runs_again_with_the_same_result_stops_there(built: Project, run: R
     assert "count@a speaks" in log and "git add" not in log and "dvc push" not in log
 
 
-def test_a_failure_is_the_stages_own_line_and_nothing_downstream_runs(
-    built: Project, run: RunFlow
-) -> None:
+@pytest.fixture
+def failed(built: Project, run: RunFlow) -> Run:
+    """A run in which one of two siblings fails."""
     built.set_params("count:\n  min_count: 2 ", "count:\n  min_count: 1 ")
     built.behave("count@b fail 1")
-    failed = run()
-    assert failed.code == 1
-    assert failed.error == "count@b: CheckFailedError: count@b does not hold; the limit is 3"
+    return run()
+
+
+FAILURE = "CheckFailedError: count@b does not hold; the limit is 3"
+
+
+def test_a_failure_is_the_stages_own_line(failed: Run) -> None:
+    assert (failed.code, failed.error) == (1, f"count@b: {FAILURE}")
+
+
+def test_nothing_downstream_of_a_failure_runs(failed: Run) -> None:
     downstream = dict.fromkeys([*PRIVATIZE, "check", "report"], "not run")
     assert failed.states == {"first": "cached", "count@a": "ran", "count@b": "failed"} | downstream
     assert failed.notes.results["report"].message == "needs count@b, which failed"
+
+
+@pytest.mark.usefixtures("failed")
+def test_a_failed_stage_leaves_no_output_and_no_entry(built: Project) -> None:
+    """The lock has of it what was made last."""
     assert not (built.root / "artifacts/counts/b.txt").exists()
-    assert built.lock().count("min_count: 2") == 1  # still what was made last
-    shown = task_runs(2)
-    assert (shown[""].state_name, shown[""].state.message) == ("Failed", failed.error)
-    assert (shown["count@b"].state_name, f"count@b: {shown['count@b'].state.message}") == (
-        "Failed",
-        failed.error,
-    )
+    assert built.lock().count("min_count: 2") == 1
+
+
+@pytest.mark.usefixtures("failed")
+def test_a_failure_is_that_of_its_task_run_and_of_the_flow_run() -> None:
+    shown = {name: (one.state_name, one.state.message) for name, one in task_runs(2).items()}
+    assert shown[""] == ("Failed", f"count@b: {FAILURE}")
+    assert shown["count@b"] == ("Failed", FAILURE)
+
+
+@pytest.mark.usefixtures("failed")
+def test_after_a_failure_only_the_failed_stage_runs(built: Project, run: RunFlow) -> None:
+    """The new counts are the old in this toy, so what reads them finds nothing changed."""
     built.behave()
     built.ran()
     assert run().code == 0
-    # The new counts are the old in this toy, so what reads them finds nothing changed.
     assert built.ran() == ["count@b"]
 
 
@@ -131,14 +149,33 @@ def test_after_a_failure_nothing_new_starts_unless_told_to_keep_going(
     assert both.code == 2 and both.error.endswith("(and 1 more stage failed)")
 
 
-def test_the_grid_grows_and_shrinks_and_no_orphan_stays(built: Project, run: RunFlow) -> None:
-    before = built.lock()
-    artifacts = built.artifacts()
+@pytest.fixture
+def grown(built: Project, run: RunFlow) -> Run:
+    """A run after one more strategy was added."""
     built.set_params("[S1, S2]", "[S1, S2, S3]")
-    grown = run()
+    return run()
+
+
+def test_a_grid_that_grows_runs_what_is_new(built: Project, grown: Run) -> None:
     assert built.ran() == ["privatize@S3-1.0", "check", "report"]
     assert {grown.notes.results[name].state for name in ORDER[:5]} == {"cached"}
     assert "privatize@S3-1.0" in built.lock()
+
+
+ORPHANS = {
+    "artifacts/private/S3",
+    "artifacts/private/mine.txt",
+    "artifacts/counts/.a.txt.partial",
+}
+
+
+@pytest.mark.usefixtures("grown")
+def test_a_grid_that_shrinks_keeps_no_orphan(
+    built: Project, built_template: Path, run: RunFlow
+) -> None:
+    """Files that a run leaves go; a user's file where a stage reads is set aside; files that no
+    stage reads stay.
+    """
     root = built.root / "artifacts"
     (root / "data_docs").mkdir()
     (root / "data_docs/index.html").write_text("made by no stage, wanted")
@@ -146,18 +183,14 @@ def test_the_grid_grows_and_shrinks_and_no_orphan_stays(built: Project, run: Run
     (root / "counts/.a.txt.partial").write_text("left by a killed stage")
     built.set_params("[S1, S2, S3]", "[S1, S2]")
     said = " ".join(run().notes.said)
-    assert built.lock() == before
-    left = built.artifacts()
-    assert left.pop("artifacts/data_docs/index.html") and left == artifacts
+    assert {path for path in ORPHANS if path in said} == ORPHANS
+    before = Project(built_template)
+    assert built.lock() == before.lock()
+    wanted = {"artifacts/data_docs/index.html": b"made by no stage, wanted"}
+    assert built.artifacts() == before.artifacts() | wanted
+    assert not (root / "private/S3").exists()
     (aside,) = built.root.glob(".lexveil/set-aside/*/artifacts/private/mine.txt")
     assert aside.read_text() == "a user's, where a stage reads"
-    for path in (
-        "artifacts/private/S3",
-        "artifacts/private/mine.txt",
-        "artifacts/counts/.a.txt.partial",
-    ):
-        assert path in said
-    assert not (root / "private/S3").exists()
 
 
 def test_what_is_missing_or_changed_comes_back_without_running_anything(

@@ -35,39 +35,52 @@ def md5(content: bytes) -> str:
     return hashlib.md5(content).hexdigest()
 
 
-def test_at_a_revision_it_tells_of_that_time_and_leaves_the_work_tree(built: Project) -> None:
-    project = built
-    first = built.commit()
-    project.set_params("seed: 20261", "seed: 7")
-    (project.root / "src.txt").write_text("another source\n")
-    project.dvc("repro")
-    before = (project.artifacts(), project.lock(), project.git("status", "--porcelain"))
+@pytest.fixture
+def first(built: Project) -> str:
+    """The commit of a project that was made anew since, of another source and seed."""
+    commit = built.commit()
+    built.set_params("seed: 20261", "seed: 7")
+    (built.root / "src.txt").write_text("another source\n")
+    built.dvc("repro")
+    return commit
+
+
+def test_lineage_leaves_the_work_tree(built: Project, first: str) -> None:
+    before = (built.artifacts(), built.lock(), built.git("status", "--porcelain"))
+    lineage(PRIVATE, first)
+    assert before == (built.artifacts(), built.lock(), built.git("status", "--porcelain"))
+
+
+def commits(found: dict) -> tuple[str, bool]:
+    return found["commit"], found["committed"]
+
+
+def test_at_a_revision_it_tells_of_that_time(built: Project, first: str) -> None:
     then = lineage(PRIVATE, first)
-    now = lineage(PRIVATE)
-    assert before == (project.artifacts(), project.lock(), project.git("status", "--porcelain"))
-    assert (then["commit"], then["committed"], now["commit"], now["committed"]) == (
-        first,
-        True,
-        first,
-        False,
-    )
-    assert [entry["stage"] for entry in then["chain"]] == [entry["stage"] for entry in now["chain"]]
-    assert then["chain"][0]["params"] == {"seed": 20261} and now["chain"][0]["params"] == {
-        "seed": 7
-    }
-    assert now["md5"] == md5((project.root / PRIVATE).read_bytes()) != then["md5"]
-    assert (
-        now["chain"][0]["outputs"][0]["unchanged"]
-        and not then["chain"][0]["outputs"][0]["unchanged"]
-    )
+    made = then["chain"][0]
+    assert commits(then) == (first, True)
+    assert made["params"] == {"seed": 20261}
+    assert not made["outputs"][0]["unchanged"]
     (source,) = (item for item in then["chain"][-1]["inputs"] if item["path"] == "src.txt")
     assert source["md5"] == md5(b"source\n")
-    project.git("tag", "v1")
-    assert lineage(PRIVATE, "v1") == then | {"at": "v1"}
+
+
+def test_without_a_revision_it_tells_of_now(built: Project, first: str) -> None:
+    now = lineage(PRIVATE)
+    made = now["chain"][0]
+    assert commits(now) == (first, False)
+    assert made["params"] == {"seed": 7}
+    assert made["outputs"][0]["unchanged"]
+    assert now["md5"] == md5((built.root / PRIVATE).read_bytes())
+
+
+def test_a_revision_may_be_a_tag(built: Project, first: str) -> None:
+    built.git("tag", "v1")
+    assert lineage(PRIVATE, "v1") == lineage(PRIVATE, first) | {"at": "v1"}
 
 
 def test_a_run_that_was_skipped_is_in_no_chain(built: Project) -> None:
-    """Its folder holds the reason alone; the other run is in the chain of the report."""
+    """The folder of the run holds the reason alone; the other run is in the chain of the report."""
     file = built.root / "dvc.yaml"
     text = file.read_text()
     folder = "artifacts/private/${item.strategy}/${item.epsilon}"
@@ -336,47 +349,76 @@ def make_stale(project: Project, to: float) -> None:
     params.write_text(re.sub(r"min_coverage: 0\.\d", f"min_coverage: {to}", params.read_text()))
 
 
-def test_every_stage_tells_of_the_run_that_made_it_or_of_none(
+@pytest.fixture
+def origins(project: Project, run: RunFlow) -> dict[str, dict]:
+    """The runs of stages of a project that was committed and made, and then committed again."""
+    project.commit()
+    run()
+    found = made()
+    project.commit()
+    return found
+
+
+def test_every_stage_tells_of_the_run_and_commit_that_made_it(
     project: Project, run: RunFlow
 ) -> None:
     first = project.commit()
     run()
-    traced = lineage(CHECKED)
-    origins = {entry["stage"]: entry["made"] for entry in traced["chain"]}
-    assert len(origins) == 6 and len({origin["flow_run"] for origin in origins.values()}) == 1
-    assert len({uuid.UUID(origin["task_run"]) for origin in origins.values()}) == 6
-    assert {(origin["commit"], origin["committed"]) for origin in origins.values()} == {
-        (first, True)
-    }
-    (environment,) = traced["environments"].values()
+    origins = made()
+    assert len(origins) == 6
+    assert {(one["commit"], one["committed"]) for one in origins.values()} == {(first, True)}
+    assert len({one["flow_run"] for one in origins.values()}) == 1
+    assert len({uuid.UUID(one["task_run"]) for one in origins.values()}) == 6
+    (environment,) = lineage(CHECKED)["environments"].values()
     assert environment["packages"]["numpy"] == np.__version__
-    # It says nothing to DVC: nothing is stale.
+
+
+@pytest.mark.usefixtures("origins")
+def test_a_note_of_runs_makes_nothing_stale(project: Project, run: RunFlow) -> None:
     before = noted(project)
     run()
     assert noted(project) == before
 
-    second = project.commit()
-    make_stale(project, 0.6)  # changed parameters are no changed code
+
+def test_a_stage_that_ran_again_tells_of_that_run_alone(
+    project: Project, run: RunFlow, origins: dict[str, dict]
+) -> None:
+    """Changed parameters are no changed code."""
+    make_stale(project, 0.6)
     run()
-    again = noted(project)
-    assert (made()["check"]["commit"], made()["check"]["committed"]) == (second, True)
-    assert made()["check"]["flow_run"] != origins["check"]["flow_run"]
+    check = made()["check"]
+    head = project.git("rev-parse", "HEAD").strip()
+    assert (check["commit"], check["committed"]) == (head, True)
+    assert check["flow_run"] != origins["check"]["flow_run"]
     assert made() | {"check": origins["check"]} == origins == made(at="HEAD")
 
+
+@pytest.mark.usefixtures("origins")
+def test_a_run_with_changes_that_are_not_committed_says_so(project: Project, run: RunFlow) -> None:
     make_stale(project, 0.7)
     project.behave("first wait 0")  # any file that is committed
     run()
     assert [name for name, origin in made().items() if not origin["committed"]] == ["check"]
     assert any("with changes not committed" in line for line in as_text(lineage(CHECKED)))
 
-    # What DVC alone made is given to no run, and what it brings back to the run that made it.
+
+@pytest.mark.usefixtures("origins")
+def test_what_dvc_alone_made_is_of_no_run(project: Project, run: RunFlow) -> None:
     make_stale(project, 0.8)
     project.dvc("repro")
-    assert made()["check"] is None and made()["first"] is not None
+    assert [name for name, origin in made().items() if origin is None] == ["check"]
     assert any("not recorded" in line for line in as_text(lineage(CHECKED)))
     run()
     assert "check" not in noted(project)["stages"]
+
+
+def test_what_dvc_brings_back_is_of_the_run_that_made_it(
+    project: Project, run: RunFlow, origins: dict[str, dict]
+) -> None:
     make_stale(project, 0.6)
+    run()
+    make_stale(project, 0.5)
     project.ran()
     run()
-    assert project.ran() == [] and noted(project)["stages"]["check"] == again["stages"]["check"]
+    assert project.ran() == []
+    assert made() == origins

@@ -7,6 +7,7 @@ import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from uuid import uuid4
@@ -52,39 +53,80 @@ def told(events: list[dict]) -> list[tuple[str, str]]:
     return [(event["job"]["name"], event["eventType"]) for event in events]
 
 
-def test_a_run_and_a_failure_in_a_file(built: Project, run: RunFlow) -> None:
+RUNS = ["privatize@S1-1.0", "privatize@S2-1.0"]
+
+
+@dataclass(frozen=True)
+class Noted:
+    """The OpenLineage events of a run that failed at its check."""
+
+    project: Project
+    text: str
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.text.splitlines()]
+
+    def end(self, job: str) -> dict[str, Any]:
+        """The last event of a job."""
+        return [event for event in self.events if event["job"]["name"] == job][-1]
+
+
+@pytest.fixture
+def noted(built: Project, run: RunFlow) -> Noted:
     built.configure(operation={"openlineage": "events.jsonl"})
     built.set_params("seed: 20261", "seed: 7")
     built.behave("check fail 1")
     built.set_params("min_coverage: 0.5", "min_coverage: 0.6")
     assert run().code == 1
-    text = (built.root / "events.jsonl").read_text()
-    first, *events, last = (json.loads(line) for line in text.splitlines())
-    assert told([first, last]) == [("build", "START"), ("build", "FAIL")]
-    private = ["privatize@S1-1.0", "privatize@S2-1.0"]
-    kinds = [(stage, kind) for stage in private for kind in ("START", "COMPLETE")]
-    assert sorted(told(events)) == sorted([*kinds, ("check", "START"), ("check", "FAIL")])
-    flow = first["run"]["runId"]
-    assert {event["run"]["facets"]["parent"]["run"]["runId"] for event in events} == {flow}
-    ends = {event["job"]["name"]: event for event in events if event["eventType"] != "START"}
-    noted = json.loads((built.root / ".provenance.json").read_text())["stages"][private[0]]
-    assert (noted["flow_run"], noted["task_run"]) == (flow, ends[private[0]]["run"]["runId"])
+    return Noted(built, (built.root / "events.jsonl").read_text())
 
-    lock = yaml.safe_load(built.lock())["stages"]
-    (out,) = ends[private[0]]["outputs"]
+
+def names(datasets: list[dict[str, Any]]) -> list[str]:
+    return [dataset["name"] for dataset in datasets]
+
+
+def test_a_run_and_its_stages_begin_and_end_in_a_file(noted: Noted) -> None:
+    first, *events, last = noted.events
+    assert told([first, last]) == [("build", "START"), ("build", "FAIL")]
+    kinds = [(stage, kind) for stage in RUNS for kind in ("START", "COMPLETE")]
+    assert sorted(told(events)) == sorted([*kinds, ("check", "START"), ("check", "FAIL")])
+
+
+def test_events_of_stages_name_their_run_as_its_notes_do(noted: Noted) -> None:
+    build, *stages, _ = noted.events
+    flow = build["run"]["runId"]
+    parents = {event["run"]["facets"]["parent"]["run"]["runId"] for event in stages}
+    assert parents == {flow}
+    notes = json.loads((noted.project.root / ".provenance.json").read_text())["stages"][RUNS[0]]
+    task = noted.end(RUNS[0])["run"]["runId"]
+    assert (notes["flow_run"], notes["task_run"]) == (flow, task)
+
+
+def test_an_output_has_the_version_that_dvc_recorded(noted: Noted) -> None:
+    (out,) = noted.end(RUNS[0])["outputs"]
     assert out["name"] == "artifacts/private/S1/1.0"
-    assert out["facets"]["version"]["datasetVersion"] == lock[private[0]]["outs"][0]["md5"]
-    # A folder that is read is the datasets that its makers name; code is none.
+    (recorded,) = yaml.safe_load(noted.project.lock())["stages"][RUNS[0]]["outs"]
+    assert out["facets"]["version"]["datasetVersion"] == recorded["md5"]
+
+
+def test_a_folder_that_is_read_is_the_datasets_that_its_makers_name(noted: Noted) -> None:
+    """Code is no dataset."""
     counts = ["artifacts/counts/a.txt", "artifacts/counts/b.txt"]
-    assert [dataset["name"] for dataset in ends[private[0]]["inputs"]] == counts
-    outputs = {dataset["name"] for stage in private for dataset in ends[stage]["outputs"]}
-    assert {dataset["name"] for dataset in ends["check"]["inputs"]} == outputs
-    message = ends["check"]["run"]["facets"]["errorMessage"]["message"]
-    assert (
-        message == "CheckFailedError: check does not hold; the limit is 3"
-        and ends["check"]["outputs"] == []
-    )
-    assert str(built.root) not in text and "20261" not in text
+    assert names(noted.end(RUNS[0])["inputs"]) == counts
+    outputs = [dataset for stage in RUNS for dataset in noted.end(stage)["outputs"]]
+    assert sorted(names(noted.end("check")["inputs"])) == sorted(names(outputs))
+
+
+def test_a_failure_is_told_with_its_message_and_no_output(noted: Noted) -> None:
+    check = noted.end("check")
+    message = check["run"]["facets"]["errorMessage"]["message"]
+    assert message == "CheckFailedError: check does not hold; the limit is 3"
+    assert check["outputs"] == []
+
+
+def test_events_have_no_path_of_the_machine_and_no_seed(noted: Noted) -> None:
+    assert not [word for word in (str(noted.project.root), "20261") if word in noted.text]
 
 
 @pytest.mark.parametrize(("answer", "n_requests"), [(201, 2), (500, 1), (None, 0)])

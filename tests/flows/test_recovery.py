@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import psutil
 import pytest
@@ -73,34 +74,45 @@ def make_stale(project: Project, *behaviour: str) -> None:
     project.behave(*behaviour)
 
 
-def test_sigkill_leaves_nothing_running_and_the_last_run_gives_the_same_bytes(
-    project: Project, lexveil: Start, built: Project
-) -> None:
-    """A run is killed while sibling stages are working. Meanwhile other runs are refused, or wait
-    and then continue.
-    """
-    undisturbed = built.artifacts(), built.entries()
-    project.set_params("count:\n  min_count: 2 ", "count:\n  min_count: 1 ")
-    project.behave("count@a wait 600", "count@b wait 600")
+@pytest.fixture
+def working(built: Project, lexveil: Start) -> subprocess.Popen[str]:
+    """A run in which two sibling stages are in the middle of their work."""
+    built.set_params("count:\n  min_count: 2 ", "count:\n  min_count: 1 ")
+    built.behave("count@a wait 600", "count@b wait 600")
     run = lexveil("run")
-    until_waiting(project, 2, run)
-    for refused in (lexveil("run"), lexveil("data", "default")):
-        code, out, err = finished(refused)
-        assert (code, out) == (2, "")
-        assert err.count("\n") == 1 and f"process {run.pid}" in err and "--wait" in err
-    children = psutil.Process(run.pid).children(recursive=True)
-    assert len(children) >= 6  # guard, DVC, stage
-    assert list(project.root.rglob(".*.partial"))  # it was in the middle
+    until_waiting(built, 2, run)
+    assert list(built.root.rglob(".*.partial"))
+    return run
+
+
+@pytest.mark.parametrize("command", [("run",), ("data", "default")], ids=" ".join)
+def test_commands_beside_a_run_are_refused(
+    working: subprocess.Popen[str], lexveil: Start, command: tuple[str, ...]
+) -> None:
+    code, out, err = finished(lexveil(*command))
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert f"process {working.pid}" in err
+    assert "--wait" in err
+
+
+def test_a_run_that_waits_goes_on_where_one_was_killed(
+    working: subprocess.Popen[str], lexveil: Start, built: Project, built_template: Path
+) -> None:
+    """Nothing of the killed run stays at work, and the bytes are those of an undisturbed run."""
+    family = psutil.Process(working.pid).children(recursive=True)
+    assert len(family) >= 6  # guard, DVC, stage
     patient = lexveil("run", "--wait")
-    assert patient.stdout is not None and "waiting for another run" in patient.stdout.readline()
-    project.set_params("count:\n  min_count: 1 ", "count:\n  min_count: 2 ")
-    project.behave()
-    run.kill()
-    assert psutil.wait_procs(children, timeout=PATIENCE)[1] == []
+    assert patient.stdout is not None
+    assert "waiting for another run" in patient.stdout.readline()
+    built.set_params("count:\n  min_count: 1 ", "count:\n  min_count: 2 ")
+    built.behave()
+    working.kill()
+    assert psutil.wait_procs(family, timeout=PATIENCE)[1] == []
     code, out, err = finished(patient)
     assert (code, err) == (0, "")
     assert "was killed; this one continues there" in out
-    assert (project.artifacts(), project.entries()) == undisturbed
+    undisturbed = Project(built_template)
+    assert (built.artifacts(), built.entries()) == (undisturbed.artifacts(), undisturbed.entries())
 
 
 @pytest.mark.parametrize(
@@ -125,34 +137,37 @@ def test_a_stopped_run_ends_its_stages_and_says_so(
     assert psutil.wait_procs(children, timeout=PATIENCE)[1] == []
 
 
-def test_a_run_refuses_wrong_params_takes_right_ones_and_prints_plain_lines(
-    built: Project, lexveil: Start
-) -> None:
+def test_a_run_refuses_wrong_params_and_keeps_its_own(built: Project, lexveil: Start) -> None:
     before = (built.root / "params.yaml").read_text()
-    other = built.root / "other.yaml"
-    other.write_text(before.replace("min_pmi: 2.0", "min_pmy: 2.0"))
+    (built.root / "other.yaml").write_text(before.replace("min_pmi: 2.0", "min_pmy: 2.0"))
     code, out, err = finished(lexveil("run", "--params", "other.yaml"))
-    assert (code, out) == (2, "")
-    assert err.count("\n") == 1 and "collocations.min_pmi" in err
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "collocations.min_pmi" in err
     assert (built.root / "params.yaml").read_text() == before
-    assert finished(lexveil("run", "chekc"))[::2] == (
-        2,
-        "lexveil run: dvc.yaml has no stage chekc (nearest: check)\n",
-    )
-    assert finished(lexveil("run", "privatize@S1-1.0"))[1].startswith("4 stages are up to date\n")
 
-    other.write_text(before.replace("[S1, S2]", "[S2]"))
+
+@pytest.mark.usefixtures("built")
+def test_a_run_until_an_unknown_stage_is_refused(lexveil: Start) -> None:
+    refused = "lexveil run: dvc.yaml has no stage chekc (nearest: check)\n"
+    assert finished(lexveil("run", "chekc")) == (2, "", refused)
+
+
+@pytest.mark.usefixtures("built")
+def test_a_run_until_a_stage_asks_for_no_other(lexveil: Start) -> None:
+    _, out, _ = finished(lexveil("run", "privatize@S1-1.0"))
+    assert out.startswith("4 stages are up to date\n")
+
+
+def test_a_run_takes_right_params_and_prints_plain_lines(built: Project, lexveil: Start) -> None:
+    params = (built.root / "params.yaml").read_text().replace("[S1, S2]", "[S2]")
+    (built.root / "other.yaml").write_text(params)
     code, out, err = finished(lexveil("run", "-v", "--params", "other.yaml"))
     assert (code, err) == (0, "")
-    assert (built.root / "params.yaml").read_text() == other.read_text()
-    assert (
-        "check | check speaks" in out.splitlines() and "4 stages are up to date" in out.splitlines()
-    )
-    *_, done, report = out.splitlines()
-    assert (
-        re.fullmatch("done in .* s: 2 ran, 4 cached", done)
-        and report == "report: artifacts/report/index.html"
-    )
+    assert (built.root / "params.yaml").read_text() == params
+    *lines, done, report = out.splitlines()
+    assert {"check | check speaks", "4 stages are up to date"} <= {*lines}
+    assert re.fullmatch("done in .* s: 2 ran, 4 cached", done)
+    assert report == "report: artifacts/report/index.html"
 
 
 def test_an_unreachable_prefect_server_is_said_before_anything_runs(

@@ -133,9 +133,7 @@ def served(project: Project) -> Iterator[Served]:
         served.kill()
 
 
-def test_schedules_start_runs_on_this_machine_only_until_sigterm(served: Served) -> None:
-    """An interval has started one; a cron line will at its times. A stop ends the run that is under
-    way, too."""
+def test_a_schedule_listens_on_this_machine_only(served: Served) -> None:
     assert served.said[0] == f"http://127.0.0.1:{served.port}/deployments"
     listening: set[str] = set()
     for process in served.family():
@@ -148,24 +146,31 @@ def test_schedules_start_runs_on_this_machine_only_until_sigterm(served: Served)
             }
     assert listening == {"127.0.0.1"}
 
-    (first,) = served.runs("build", "Completed")
-    assert first["auto_scheduled"] and first["state"]["message"] == "7 ran"
-    for run in until(lambda: served.runs("audit", "Scheduled")):
-        when = datetime.datetime.fromisoformat(run["expected_start_time"]).utctimetuple()
-        assert run["auto_scheduled"] and (when.tm_wday, when[3:6]) == (6, (4, 0, 0))
 
+def test_an_interval_and_a_cron_line_start_runs(served: Served) -> None:
+    """The interval has started one; the cron line will at its times."""
+    (first,) = served.runs("build", "Completed")
+    assert first["auto_scheduled"]
+    assert first["state"]["message"] == "7 ran"
+    audits = until(lambda: served.runs("audit", "Scheduled"))
+    assert all(run["auto_scheduled"] for run in audits)
+    times = [datetime.datetime.fromisoformat(run["expected_start_time"]) for run in audits]
+    assert {time.utctimetuple()[3:7] for time in times} == {(4, 0, 0, 6)}
+
+
+def test_sigterm_ends_the_run_that_is_under_way_and_pauses_schedules(served: Served) -> None:
     running = served.start_waiting()
     family = served.family()
     served.process.send_signal(signal.SIGTERM)
     assert served.process.wait(PATIENCE) == 0
     assert psutil.wait_procs(family, timeout=PATIENCE)[1] == []
-    with contextlib.closing(
-        sqlite3.connect(served.project.root / ".lexveil/prefect/prefect.db")
-    ) as database:
+    file = served.project.root / ".lexveil/prefect/prefect.db"
+    with contextlib.closing(sqlite3.connect(file)) as database:
         states = dict(database.execute("select id, state_type from flow_run").fetchall())
         paused = database.execute("select paused from deployment").fetchall()
-    assert not {"RUNNING", "PENDING", "CANCELLING"} & set(states.values())
-    assert states[running] == "CANCELLED" and paused == [(1,)] * 4
+    assert states[running] == "CANCELLED"
+    assert not {"RUNNING", "PENDING", "CANCELLING"} & {*states.values()}
+    assert paused == [(1,)] * 4
 
 
 def test_a_run_holds_others_up_and_a_power_cut_leaves_none_behind(served: Served) -> None:
