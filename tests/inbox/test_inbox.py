@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -23,25 +25,37 @@ from lexveil.runtime.hashes import sha256
 pytestmark = pytest.mark.slow
 
 
-def test_new_documents_are_released_once(inbox: Inbox) -> None:
+@pytest.fixture
+def two(inbox: Inbox) -> Inbox:
+    """An inbox of two documents."""
     inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS))
-    report = inbox.run()
+    return inbox
+
+
+def test_new_documents_are_released_and_paid_for(two: Inbox) -> None:
+    report = two.run()
     assert (report.rows, report.new, report.released, report.current) == (2, 2, 2, 2)
-    (release,) = inbox.releases()
+    assert two.ids() == ["1", "2"]
+    assert report.epsilon == pytest.approx(two.spent())
+    assert 0 < report.epsilon <= 2 * 40.0 + 1e-6
+
+
+def test_all_that_is_not_published_is_for_the_operator_alone(two: Inbox) -> None:
+    two.run()
+    (release,) = two.releases()
     published = {"documents.parquet", "checks.json", "checks.html"}
     published |= {f"documents.parquet.{ending}" for ending in ("record.json", "statement.txt")}
-    assert {file.name for file in release.iterdir()} == published  # all else is the operator's
-    memory = inbox.memory / release.name
-    assert all(file.stat().st_mode & 0o077 == 0 for file in memory.iterdir())
-    assert (inbox.root / ".lexveil/operator").stat().st_mode & 0o077 == 0
-    assert inbox.ids() == ["1", "2"]
-    assert report.epsilon == pytest.approx(inbox.spent()) and 0 < report.epsilon <= 2 * 40.0 + 1e-6
-    before = inbox.tree()
-    spent = inbox.spent()
-    again = inbox.run()
+    assert {file.name for file in release.iterdir()} == published
+    private = [two.root / ".lexveil/operator", *(two.memory / release.name).iterdir()]
+    assert not [path for path in private if path.stat().st_mode & 0o077]
+
+
+def test_documents_are_released_once(two: Inbox) -> None:
+    two.run()
+    before = two.tree(), two.spent()
+    again = two.run()
     assert (again.new, again.duplicate, again.released, again.release) == (0, 2, 0, None)
-    assert (inbox.spent(), len(inbox.releases())) == (spent, 1)
-    assert inbox.tree() == before
+    assert (two.tree(), two.spent()) == before
 
 
 def test_a_changed_document_is_a_new_version_and_pays_again(inbox: Inbox) -> None:
@@ -81,43 +95,84 @@ def test_ids_that_collide_are_an_error_that_names_both_rows(inbox: Inbox) -> Non
     assert inbox.releases() == [] and inbox.spent() == 0.0
 
 
-@pytest.mark.parametrize("how", ["file", "column"])
-def test_withdrawn_documents_are_taken_out_and_never_come_back(inbox: Inbox, how: str) -> None:
+def by_file(inbox: Inbox) -> None:
+    """Withdraw document 2 by a list, which has an unknown document, too."""
+    (inbox.folder / "withdrawn.txt").write_text("2\n\nunheard-of \n")
+
+
+def by_column(inbox: Inbox) -> None:
+    """Withdraw document 2 by a column."""
+    gone = {"id": "2", "withdrawn": True, "text": None}
+    inbox.put("a.jsonl", ("1", WORDS), gone, ("3", WORDS))
+
+
+@dataclass(frozen=True)
+class Withdrawal:
+    """An inbox of which document 2 of three was released, and then withdrawn."""
+
+    inbox: Inbox
+    spent: float
+
+    @property
+    def release(self) -> Path:
+        (release,) = self.inbox.releases()
+        return release
+
+    @property
+    def tokens(self) -> Path:
+        return self.inbox.memory / self.release.name / "documents.parquet.tokens.parquet"
+
+
+@pytest.fixture(params=[by_file, by_column], ids=["file", "column"])
+def withdrawn(inbox: Inbox, request: pytest.FixtureRequest) -> Withdrawal:
     inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS), ("3", WORDS))
     inbox.run()
-    spent = inbox.spent()
-    tokens = inbox.memory / inbox.releases()[0].name / "documents.parquet.tokens.parquet"
-    assert set(pq.read_table(tokens).column("row").to_pylist()) == {1, 2, 3}
-    if how == "file":
-        (inbox.folder / "withdrawn.txt").write_text("2\n\nunheard-of \n")
-    else:
-        inbox.put(
-            "a.jsonl", ("1", WORDS), {"id": "2", "withdrawn": True, "text": None}, ("3", WORDS)
-        )
-    assert (inbox.run(dry_run=True).taken_out, inbox.ids()) == (1, ["1", "2", "3"])
-    report = inbox.run()
+    request.param(inbox)
+    return Withdrawal(inbox, inbox.spent())
+
+
+def test_a_dry_run_takes_nothing_out(withdrawn: Withdrawal) -> None:
+    assert withdrawn.inbox.run(dry_run=True).taken_out == 1
+    assert withdrawn.inbox.ids() == ["1", "2", "3"]
+
+
+def test_withdrawn_documents_are_taken_out_and_stay_paid(withdrawn: Withdrawal) -> None:
+    report = withdrawn.inbox.run()
     assert (report.withdrawn, report.taken_out, report.current) == (1, 1, 2)
-    assert inbox.ids() == ["1", "3"] == inbox.ids(inbox.releases()[0] / "documents.parquet")
-    assert set(pq.read_table(tokens).column("row").to_pylist()) == {1, 3}
-    record = inbox.record()
-    assert record["withdrawn"] == 1
-    assert record["output"]["sha256"] == sha256(inbox.releases()[0] / "documents.parquet")
-    assert verify(".lexveil/ledger", [inbox.releases()[0] / "record.as_released.json"]).holds
-    assert (
-        tokens.stat().st_mode & 0o077
-        == 0
-        == (inbox.memory / "withdrawn.parquet").stat().st_mode & 0o077
-    )
-    assert inbox.spent() == spent  # it was seen
-    # Neither forgetting to name it nor changing it brings it back.
+    assert withdrawn.inbox.ids() == ["1", "3"]
+    assert withdrawn.inbox.ids(withdrawn.release / "documents.parquet") == ["1", "3"]
+    assert withdrawn.inbox.spent() == withdrawn.spent  # it was seen
+
+
+def test_the_operator_forgets_the_tokens_of_withdrawn_documents(withdrawn: Withdrawal) -> None:
+    withdrawn.inbox.run()
+    assert {*pq.read_table(withdrawn.tokens).column("row").to_pylist()} == {1, 3}
+    private = [withdrawn.tokens, withdrawn.inbox.memory / "withdrawn.parquet"]
+    assert not [path for path in private if path.stat().st_mode & 0o077]
+
+
+def test_the_record_is_of_what_is_left_and_the_ledger_of_what_was_released(
+    withdrawn: Withdrawal,
+) -> None:
+    withdrawn.inbox.run()
+    record = withdrawn.inbox.record()
+    left = sha256(withdrawn.release / "documents.parquet")
+    assert (record["withdrawn"], record["output"]["sha256"]) == (1, left)
+    assert verify(".lexveil/ledger", [withdrawn.release / "record.as_released.json"]).holds
+
+
+def test_withdrawn_documents_never_come_back(withdrawn: Withdrawal) -> None:
+    """Neither forgetting to name one nor changing it brings it back; one that was withdrawn before
+    it came stays out.
+    """
+    inbox = withdrawn.inbox
+    inbox.run()
+    is_by_file = (inbox.folder / "withdrawn.txt").exists()
     (inbox.folder / "withdrawn.txt").unlink(missing_ok=True)
-    inbox.put(
-        "a.jsonl", ("1", WORDS), ("2", "quite another text"), ("3", WORDS), ("unheard-of", WORDS)
-    )
-    report = inbox.run()
-    if how == "file":
-        assert (report.new, report.changed, report.withdrawn) == (0, 0, 2)
-    assert "2" not in inbox.ids()
+    late = [("2", "quite another text"), ("unheard-of", WORDS)]
+    inbox.put("a.jsonl", ("1", WORDS), ("3", WORDS), *late)
+    inbox.run()
+    assert inbox.ids() == (["1", "3"] if is_by_file else ["1", "3", "unheard-of"])
 
 
 def test_without_a_subject_column_texts_are_the_subjects(inbox: Inbox) -> None:
@@ -348,45 +403,65 @@ SPANNED = f"{WORDS} {SECRET}"
 SPAN = {"start": len(WORDS) + 1, "end": len(SPANNED), "type": "person"}
 
 
-def test_what_a_column_of_spans_says_is_found_and_the_column_comes_out_empty(inbox: Inbox) -> None:
+SPANNED_ROWS: list[dict[str, Any]] = [
+    {"id": "1", "text": SPANNED, "found": [SPAN]},
+    {"id": "2", "text": SPANNED, "found": json.dumps([SPAN])},
+    {"id": "3", "text": SPANNED, "found": []},
+    {"id": "4", "text": None, "found": None},
+]
+
+
+@pytest.fixture
+def spanned(inbox: Inbox) -> Inbox:
+    """Documents with spans in every form: of 1, 2 and 5 a name is found."""
     inbox.configure(spans_column="found")
-    rows = [
-        {"id": "1", "found": [SPAN]},
-        {"id": "2", "found": json.dumps([SPAN])},
-        {"id": "3", "found": []},
-    ]
-    inbox.put(
-        "a.jsonl",
-        *(row | {"text": SPANNED} for row in rows),
-        {"id": "4", "found": None, "text": None},
-    )
+    inbox.put("a.jsonl", *SPANNED_ROWS)
     kind = pa.list_(pa.struct({"start": pa.int16(), "end": pa.int64(), "type": pa.string()}))
     table = {"id": ["5", "6"], "text": [SPANNED] * 2, "found": pa.array([[SPAN], None], kind)}
     pq.write_table(pa.table(table), inbox.folder / "b.parquet")
-    # What is found costs nothing, and both passes find it: else the charge would not be what is
-    # spent.
-    estimate = inbox.run(dry_run=True)
-    report = inbox.run()
-    assert report.released == 6 and report.epsilon == pytest.approx(
-        estimate.epsilon
-    ) == pytest.approx(inbox.spent())
-    released = pq.read_table(inbox.releases()[0] / "documents.parquet")
+    return inbox
+
+
+def test_what_is_found_costs_nothing_in_either_pass(spanned: Inbox) -> None:
+    """Otherwise the charge would not be what is spent."""
+    estimate = spanned.run(dry_run=True)
+    report = spanned.run()
+    assert report.released == 6
+    assert [estimate.epsilon, spanned.spent()] == pytest.approx([report.epsilon] * 2)
+
+
+def test_what_a_column_of_spans_says_is_replaced_and_the_column_comes_out_empty(
+    spanned: Inbox,
+) -> None:
+    spanned.run()
+    released = pq.read_table(spanned.releases()[0] / "documents.parquet")
     texts = {row["id"]: row["text"] or "" for row in released.to_pylist()}
     assert {number for number, text in texts.items() if text.endswith("[PERSON]")} == set("125")
-    assert texts["4"] == "" and SECRET not in "".join(texts.values())
+    assert texts["4"] == ""
+    assert SECRET not in "".join(texts.values())
     assert released.column("found").null_count == 6
-    # Files that say of a column that it has no null would show it of rows that are withheld or
-    # withdrawn.
-    assert all(field.nullable for field in released.schema)
-    assert inbox.record()["counts"]["found"] == {"PERSON": {"placeholder": 3}}
-    tokens = pq.read_table(
-        inbox.memory / inbox.releases()[0].name / "documents.parquet.tokens.parquet"
-    ).to_pylist()
-    assert [token["row"] for token in tokens if token["type"] == "PERSON"] == [1, 2, 5]
-    # Other spans are no other version, as other values beside the texts: it would cost epsilon for
-    # the same text.
-    inbox.put("a.jsonl", rows[0] | {"found": [], "text": SPANNED})
-    report = inbox.run()
+
+
+def test_no_column_of_a_release_says_that_it_has_no_null(spanned: Inbox) -> None:
+    """It would show it of rows that are withheld or withdrawn."""
+    spanned.run()
+    schema = pq.read_schema(spanned.releases()[0] / "documents.parquet")
+    assert all(field.nullable for field in schema)
+
+
+def test_record_and_log_count_what_the_spans_say(spanned: Inbox) -> None:
+    spanned.run()
+    assert spanned.record()["counts"]["found"] == {"PERSON": {"placeholder": 3}}
+    log = spanned.memory / spanned.releases()[0].name / "documents.parquet.tokens.parquet"
+    rows = pq.read_table(log, filters=[("type", "=", "PERSON")]).column("row")
+    assert rows.to_pylist() == [1, 2, 5]
+
+
+def test_other_spans_are_no_other_version(spanned: Inbox) -> None:
+    """Otherwise a text would cost epsilon again for values that stand beside it."""
+    spanned.run()
+    spanned.put("a.jsonl", SPANNED_ROWS[0] | {"found": []})
+    report = spanned.run()
     assert (report.changed, report.duplicate) == (0, 3)
 
 

@@ -41,35 +41,67 @@ def dvc(inbox: Inbox, *arguments: str) -> str:
     return subprocess.run(argv, cwd=inbox.root, check=True, capture_output=True, text=True).stdout
 
 
-def test_what_is_published_is_tracked(tracked: Inbox, capsys) -> None:
+def is_clean(inbox: Inbox) -> bool:
+    """Whether DVC has everything that it tracks."""
+    return json.loads(dvc(inbox, "status", "--json")) == {}
+
+
+@pytest.fixture
+def published_once(tracked: Inbox) -> Inbox:
+    """A release of two documents."""
     tracked.put("a.jsonl", ("1", WORDS), ("2", WORDS))
-    assert main.main(["release", "--dry-run"]) == 0 and not tracked.archive.exists()
-    capsys.readouterr()
+    assert main.main(["release"]) == 0
+    return tracked
+
+
+def test_a_dry_run_publishes_nothing(tracked: Inbox) -> None:
+    tracked.put("a.jsonl", ("1", WORDS))
+    assert main.main(["release", "--dry-run"]) == 0
+    assert not tracked.archive.exists()
+
+
+def test_the_report_of_a_release_is_json_on_request(tracked: Inbox, capsys) -> None:
+    tracked.put("a.jsonl", ("1", WORDS), ("2", WORDS))
     assert main.main(["release", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["released"] == 2
-    (release,) = tracked.releases()
-    pointers = sorted(path.name for path in tracked.archive.glob("*.dvc"))
-    assert pointers == sorted([f"{release.name}.dvc", "current.parquet.dvc", "index.parquet.dvc"])
-    assert not (tracked.archive / ".gitignore").exists()
-    assert json.loads(dvc(tracked, "status", "--json")) == {}
 
-    # A withdrawal changes the release's own pointer; DVC is told, and told by the next run if this
-    # one is killed.
-    before = (tracked.archive / f"{release.name}.dvc").read_text()
-    (tracked.folder / "withdrawn.txt").write_text("2\n")
-    tracked.run()
-    assert dvc(tracked, "status", "--json").strip() != "{}"
+
+def test_what_is_published_is_tracked(published_once: Inbox) -> None:
+    (release,) = published_once.releases()
+    pointers = {path.name for path in published_once.archive.glob("*.dvc")}
+    assert pointers == {f"{release.name}.dvc", "current.parquet.dvc", "index.parquet.dvc"}
+    assert not (published_once.archive / ".gitignore").exists()
+    assert is_clean(published_once)
+
+
+def test_a_withdrawal_changes_the_pointer_of_the_release_and_no_other(
+    published_once: Inbox,
+) -> None:
+    """DVC is told by the next run if the one that took a document out was killed before."""
+    (release,) = published_once.releases()
+    pointer = published_once.archive / f"{release.name}.dvc"
+    before = pointer.read_text()
+    (published_once.folder / "withdrawn.txt").write_text("2\n")
+    published_once.run()
+    assert not is_clean(published_once)
     assert main.main(["release"]) == 0
-    assert json.loads(dvc(tracked, "status", "--json")) == {}
-    assert (tracked.archive / f"{release.name}.dvc").read_text() != before
-    assert not (tracked.archive / "withdrawn.parquet.dvc").exists()  # the operator remembers it
+    assert is_clean(published_once)
+    assert pointer.read_text() != before
+    # the operator remembers it
+    assert not (published_once.archive / "withdrawn.parquet.dvc").exists()
 
-    # What is lost comes back, and nothing is paid for again meanwhile.
+
+def test_a_release_that_is_lost_comes_back_and_is_not_paid_for_again(
+    published_once: Inbox, capsys
+) -> None:
+    (release,) = published_once.releases()
     shutil.rmtree(release)
     assert main.main(["release"]) == 2
-    assert f"dvc checkout releases/{release.name}.dvc" in capsys.readouterr().err
-    dvc(tracked, "checkout", f"releases/{release.name}.dvc")
-    assert main.main(["release"]) == 0 and tracked.states() == ["committed"]
+    checkout = ("checkout", f"releases/{release.name}.dvc")
+    assert " ".join(("dvc", *checkout)) in capsys.readouterr().err
+    dvc(published_once, *checkout)
+    assert main.main(["release"]) == 0
+    assert published_once.states() == ["committed"]
 
 
 def test_words_and_names_of_a_source_are_nowhere_else(tracked: Inbox, capsys, caplog) -> None:
