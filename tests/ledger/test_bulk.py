@@ -8,6 +8,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -87,39 +88,78 @@ def inspected(folder: Path, address: str | None, n_drawn: int) -> tuple[int, Cou
     return spent, Counter(one.was for one in ledger.recovered)
 
 
-def test_drivers_at_once_never_overspend(forks: Forks, folder: Path, address: str | None) -> None:
-    """Two want 4 epsilon each of every subject, which has 3; the server's are on machines with a
-    salt in common."""
+@dataclass(frozen=True)
+class Raced:
+    """A ledger after two drivers, each of which wanted 4 epsilon of every subject, which has 3; the
+    server's are on machines with a salt in common.
+
+    Attributes:
+        said: lines of each driver.
+        anchor: what is known of the ledger from before them.
+    """
+
+    folder: Path
+    address: str | None
+    anchor: Path
+    said: list[list[str]]
+
+    @property
+    def n_drawn(self) -> int:
+        return sum(int(number) for lines in self.said for number in lines[:-1])
+
+
+@pytest.fixture
+def raced(forks: Forks, folder: Path, address: str | None) -> Raced:
+    """Before them, a driver was killed that had reserved, and subject 0 spent 1 epsilon, as did
+    another.
+    """
     anchor = folder.with_name("anchor.json")
     folders = [folder, folder.with_name("other") if address else folder]
     with Ledger.open(folder, address=address, anchor=anchor) as ledger, ledger.begin({}) as release:
-        with pytest.raises(RequestError, match="document 2 has no subject"):
-            release.request(["0", ""], np.ones(2))
-        assert asked(release, "0", "elsewhere").n_documents == 2  # nothing of what was refused
+        asked(release, "0", "elsewhere")
         release.spend()
         release.commit()
     if address:
         (folders[1] / "locks").mkdir(parents=True)
         shutil.copy(folder / "salt", folders[1])
-    # what it reserved is given back
     assert forks.run(DRIVER, folder, address or "", N, 1, "dies").returncode == -9
     out = together(forks, DRIVER, *([one, address or "", N, 4] for one in folders))
-    assert sorted(text.splitlines()[-1] for text in out) == ["put right: 0", "put right: 1"]
-    drawn = sum(int(n) for text in out for n in text.splitlines()[:-1])
-    assert drawn == 3 * N - 1  # of 0 only two fit
-    assert inspected(folder, address, drawn)[0] == drawn + 2
+    return Raced(folder, address, anchor, [text.splitlines() for text in out])
 
-    checked = verify(folder, address=address, since=anchor)
+
+def test_drivers_at_once_never_overspend(raced: Raced) -> None:
+    """Subject 0 has room for two documents only. The reservation of the killed driver is given back
+    once.
+    """
+    assert sorted(lines[-1] for lines in raced.said) == ["put right: 0", "put right: 1"]
+    assert raced.n_drawn == 3 * N - 1
+    assert inspected(raced.folder, raced.address, raced.n_drawn)[0] == raced.n_drawn + 2
+
+
+def test_a_ledger_of_drivers_at_once_is_verified_from_an_anchor(raced: Raced) -> None:
+    checked = verify(raced.folder, address=raced.address, since=raced.anchor)
     assert (checked.problems, checked.since, checked.subjects) == ([], 5, N)
     assert checked.releases == {"aborted": 1, "committed": 8}
-    with Ledger.open(folder, address=address) as ledger:
-        # who paid nothing since, and who did
-        for key, is_found in (("elsewhere", False), ("0", True)):
+
+
+def test_a_changed_balance_is_found_from_an_anchor_if_the_subject_paid_since(raced: Raced) -> None:
+    """Without the anchor every change is found."""
+    with Ledger.open(raced.folder, address=raced.address) as ledger:
+        for subject, is_found in (("elsewhere", False), ("0", True)):
             ledger.database.rows(
-                "update balances set nano = nano - 1 where subject = ?", (ledger.hasher.one(key),)
+                "update balances set nano = nano - 1 where subject = ?",
+                (ledger.hasher.one(subject),),
             )
-            assert verify(folder, address=address, since=anchor).holds is not is_found
-            assert not verify(folder, address=address).holds
+            since = verify(raced.folder, address=raced.address, since=raced.anchor)
+            assert since.holds is not is_found
+            assert not verify(raced.folder, address=raced.address).holds
+
+
+def test_a_request_that_is_refused_leaves_nothing(folder: Path, address: str | None) -> None:
+    with Ledger.open(folder, address=address) as ledger, ledger.begin({}) as release:
+        with pytest.raises(RequestError, match="document 2 has no subject"):
+            release.request(["0", ""], np.ones(2))
+        assert asked(release, "0", "elsewhere").n_documents == 2
 
 
 @pytest.mark.nightly

@@ -66,40 +66,50 @@ def forks() -> Iterator[Forks]:
         yield made
 
 
-@pytest.mark.parametrize(
-    ("dies", "was", "becomes"),
-    [
-        ("renamed ledger.sqlite", None, None),  # while it is made
-        ("opened", "open", "aborted"),
-        ("in reserved", "open", "aborted"),
-        ("reserved", "reserved", "aborted"),
-        ("in spent", "reserved", "aborted"),
-        ("spent", "spent", "failed"),
-        ("in written", "spent", "failed"),
-        ("written", "written", "committed"),
-        ("renamed p", "written", "committed"),
-        ("published", None, "committed"),
-    ],
-)
-def test_killed_at(
+KILLED = [
+    # reached, state that it leaves, and what it becomes
+    pytest.param("renamed ledger.sqlite", None, None, id="while the ledger is made"),
+    pytest.param("opened", "open", "aborted", id="opened"),
+    pytest.param("in reserved", "open", "aborted", id="while it reserves"),
+    pytest.param("reserved", "reserved", "aborted", id="reserved"),
+    pytest.param("in spent", "reserved", "aborted", id="while it spends"),
+    pytest.param("spent", "spent", "failed", id="spent"),
+    pytest.param("in written", "spent", "failed", id="while it notes what is written"),
+    pytest.param("written", "written", "committed", id="written"),
+    pytest.param("renamed p", "written", "committed", id="while it publishes"),
+    pytest.param("published", None, "committed", id="published"),
+]
+
+
+@pytest.mark.parametrize(("dies", "was", "becomes"), KILLED)
+def test_a_killed_release_is_put_right(
     forks: Forks, folder: Path, tmp_path: Path, dies: str, was: str | None, becomes: str | None
 ) -> None:
-    done = forks.run(DIES, folder, dies)
-    assert done.returncode == -9, done.stderr
+    """The next process that opens the ledger finishes the release or takes it back, and leaves no
+    trace of it.
+    """
+    assert forks.run(DIES, folder, dies).returncode == -9
     with Ledger.open(folder) as ledger:
-        assert [(one.was, one.now, one.notes) for one in ledger.recovered] == (
-            [(was, becomes, [])] if was else []
-        )
+        recovered = [(one.was, one.now, one.notes) for one in ledger.recovered]
+        assert recovered == ([(was, becomes, [])] if was else [])
         assert states(ledger) == ([becomes] if becomes else [])
-        published = becomes == "committed"
-        paid = becomes in ("committed", "failed")
-        assert [(tmp_path / name).exists() for name in "pq"] == [published] * 2
-        assert balance(ledger, "ana") == balance(ledger, "ben") == (NANO if paid else 0)
-        assert spend(ledger, "ana", cap=1.0).n_withheld == paid
-    assert not (tmp_path / ".p").exists() and not (tmp_path / ".q").exists()
+    published = {"p", "q"} if becomes == "committed" else set()
+    assert {path.name for path in tmp_path.iterdir() if path.is_file()} == published
     assert [path.name for path in (folder / "locks").iterdir()] == ["making"]
     assert not list(folder.glob(".*.partial"))
     assert verify(folder).problems == []
+
+
+@pytest.mark.parametrize(("dies", "_", "becomes"), KILLED)
+def test_a_killed_release_is_paid_for_once_noise_may_be_drawn(
+    forks: Forks, folder: Path, dies: str, _: str | None, becomes: str | None
+) -> None:
+    assert forks.run(DIES, folder, dies).returncode == -9
+    paid = becomes in ("committed", "failed")
+    with Ledger.open(folder) as ledger:
+        balances = [balance(ledger, subject) for subject in ("ana", "ben")]
+        assert balances == [NANO * paid] * 2
+        assert spend(ledger, "ana", cap=1.0).n_withheld == paid
 
 
 @pytest.mark.parametrize(
