@@ -5,6 +5,7 @@ import pytest
 
 from lexveil.auditing.toys import public_counts
 from lexveil.errors import ParameterError
+from lexveil.mechanisms.base import Mechanism
 from lexveil.mechanisms.noise.streams import release_generator, stream
 from lexveil.mechanisms.registry import MECHANISMS, ClosedForm, Space, build_mechanism
 from tests.mechanisms.toys import draw, fits, largest_loss, vectors
@@ -40,37 +41,54 @@ def test_draws_follow_the_closed_form(name: str, budget_error: float, follows: b
     assert fits(draw(mechanism, 2, epsilon), law) == follows
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
-def test_the_protocol(name: str) -> None:
-    """One row of noise a token, of a fixed width; batches change nothing; both kinds of generator
-    serve."""
-    mechanism = build_mechanism(
-        name, Space(vectors(), ORDERS), {"truncated_gumbel": {"calibration": "paper"}}
-    )
-    assert mechanism.name == name and mechanism.size == 12 and "exp(" in mechanism.guarantee
-    assert isinstance(mechanism, ClosedForm) == (name in CLOSED)
-    ids = np.arange(36) % 12
-    budgets = np.geomspace(0.1, 90, 36)
-    noise = mechanism.noise(budgets, stream(5, name))
-    assert (
-        len(noise) == 36
-        and noise.shape[1] == mechanism.noise(budgets[:1], stream(5, name)).shape[1]
-    )
-    out = mechanism.replace(ids, budgets, noise)
-    assert out.dtype == np.int64 and ((out >= 0) & (out < 12)).all()
-    for size in (1, 5):
-        parts = [slice(start, start + size) for start in range(0, 36, size)]
-        again = np.concatenate([mechanism.replace(ids[p], budgets[p], noise[p]) for p in parts])
-        assert (again == out).all()
-    assert mechanism.replace(ids[:0], budgets[:0], noise[:0]).shape == (0,)
-    assert (mechanism.distance(ids, ids) == 0).all()
-    assert (mechanism.distance(ids, ids[::-1]) == mechanism.distance(ids[::-1], ids)).all()
+IDS = np.arange(36) % 12
+BUDGETS = np.geomspace(0.1, 90, 36)
+
+
+@pytest.fixture(params=MECHANISMS)
+def mechanism(request: pytest.FixtureRequest) -> Mechanism:
+    """Each registered mechanism, of 12 words."""
+    paper = {"truncated_gumbel": {"calibration": "paper"}}
+    return build_mechanism(request.param, Space(vectors(), ORDERS), paper)
+
+
+def test_a_mechanism_says_what_it_is(mechanism: Mechanism) -> None:
+    assert mechanism.size == 12
+    assert "exp(" in mechanism.guarantee
+    assert isinstance(mechanism, ClosedForm) == (mechanism.name in CLOSED)
+
+
+def test_noise_is_a_row_of_a_fixed_width_for_each_token(mechanism: Mechanism) -> None:
+    noise = mechanism.noise(BUDGETS, stream(5, mechanism.name))
+    _, width = mechanism.noise(BUDGETS[:1], stream(5, mechanism.name)).shape
+    assert noise.shape == (36, width)
+
+
+@pytest.mark.parametrize("size", [0, 1, 5, 36])
+def test_batches_change_nothing(mechanism: Mechanism, size: int) -> None:
+    """Also a batch without a token. Replacements are ids of words."""
+    noise = mechanism.noise(BUDGETS, stream(5, mechanism.name))
+    cuts = np.arange(0, 36, size) if size else [0, 0]
+    parts = [np.split(values, cuts) for values in (IDS, BUDGETS, noise)]
+    out = np.concatenate([mechanism.replace(*part) for part in zip(*parts, strict=True)])
+    assert out.dtype == np.int64
+    assert set(out) <= set(range(12))
+    assert np.array_equal(out, mechanism.replace(IDS, BUDGETS, noise))
+
+
+def test_the_distance_is_symmetric_and_zero_of_a_word_to_itself(mechanism: Mechanism) -> None:
+    assert not mechanism.distance(IDS, IDS).any()
+    there = mechanism.distance(IDS, IDS[::-1])
+    assert np.array_equal(there, mechanism.distance(IDS[::-1], IDS))
+
+
+def test_a_release_draws_other_noise_each_time(mechanism: Mechanism) -> None:
     low = np.full(400, 0.5)
-    draws = [
-        mechanism.replace(np.arange(400) % 12, low, mechanism.noise(low, release_generator()))
-        for _ in range(2)
-    ]
-    assert (draws[0] != draws[1]).any()
+    ids = np.arange(400) % 12
+    first, second = (
+        mechanism.replace(ids, low, mechanism.noise(low, release_generator())) for _ in range(2)
+    )
+    assert (first != second).any()
 
 
 NAN = float("nan")
