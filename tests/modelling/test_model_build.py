@@ -2,11 +2,16 @@
 languages has it."""
 
 import gzip
+import io
 import json
+import os
 import re
 import shlex
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 import yaml
@@ -16,7 +21,7 @@ from lexveil.artifacts.base_model import require_language
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.cli import main, project
 from lexveil.modelling.build import load_recipe, params_of, split_by_source
-from tests.conftest import ROOT, run_stage
+from tests.conftest import ROOT, estimate_quickly, run_stage
 from tests.german_texts import german_texts
 
 PAGE = ROOT / "docs/how-to/languages.md"
@@ -24,11 +29,8 @@ STAGES = [f"{name} gst" for name in ("segment_corpus", "train_embeddings", "coun
 STAGES = ["sample_corpus", "count_ngrams", "build_collocations", *STAGES, "package_model"]
 
 
-def commands() -> list[list[str]]:
-    return [
-        shlex.split(line)[1:]
-        for line in re.findall(r"^    (lexveil .+)$", PAGE.read_text("utf-8"), re.MULTILINE)
-    ]
+COMMANDS = re.findall(r"^    lexveil (.+)$", PAGE.read_text("utf-8"), re.MULTILINE)
+OF_THE_MODEL = [shlex.split(line) for line in COMMANDS if "deutsch" in line]
 
 
 def in_this_process(*_: Any, **__: Any) -> int:
@@ -45,16 +47,6 @@ def write(file: Path, texts: list[str]) -> None:
     )
 
 
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "here"
-    folder.mkdir()
-    monkeypatch.setenv("LEXVEIL_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(project, "bring_up_to_date", in_this_process)
-    monkeypatch.chdir(folder)
-    return folder
-
-
 def test_a_base_must_be_of_the_same_language(packaged: PackagedModel) -> None:
     require_language(packaged, "en-GB")
     require_language(None, "de")
@@ -65,40 +57,68 @@ def test_a_base_must_be_of_the_same_language(packaged: PackagedModel) -> None:
             require_language(packaged, language)
 
 
-def test_the_commands_of_the_page(
-    here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
-    write(here / "texte.jsonl", german_texts(300))
-    write(here / "briefe.jsonl", german_texts(5, seed=2))
-    asked = [command for command in commands() if "deutsch" in command]
-    assert [command[:2] for command in asked[:2]] == [
-        ["model", "build"],
-        ["model", "show"],
-    ] and len(asked) == 4
+@dataclass(frozen=True)
+class Built:
+    """Output of the commands of the page about the model deutsch, and the model that they made."""
+
+    said: list[Any]
+    folder: Path
+    model: PackagedModel
+
+
+@pytest.fixture(scope="module")
+def built_by_the_page(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    folder = tmp_path_factory.mktemp("here")
+    home = tmp_path_factory.mktemp("home")
+    write(folder / "texte.jsonl", german_texts(300))
+    write(folder / "briefe.jsonl", german_texts(5, seed=2))
     said = []
-    for command in asked:
-        assert main.main(command) == 0
-        monkeypatch.chdir(here)  # a build changes into its work folder
-        said.append(capsys.readouterr())
-    model = PackagedModel(tmp_path / "home/models/deutsch")
-    assert model.card.language == "de" and "language: de" in said[1].out
-    # Fixed expressions are collocations, words of closed classes are in none, and ordinals end no
-    # sentence.
-    collocations = {token for token in model.tokens if "_" in token}
-    assert "vereinigten_republik" in collocations and "geht's" in model.tokens
-    assert not [
-        token
-        for token in collocations
-        if set(token.split("_")) & {"in", "der", "bei", "und", "mit"}
-    ]
-    assert model.lexicon("gst").language == "de"
-    assert not [one.err for one in said if "looks like" in one.err]
-    texts = [
-        json.loads(line)["text"] for line in (here / "out.jsonl").read_text("utf-8").splitlines()
-    ]
-    assert len(texts) == 5 and all(texts) and texts != german_texts(5, seed=2)
-    record = json.loads((here / "out.jsonl.record.json").read_text("utf-8"))
-    assert record["model"]["name"] == "deutsch" and "without_guarantee" not in record
+    with pytest.MonkeyPatch.context() as patch, mock.patch.dict(os.environ):
+        estimate_quickly(patch, home)
+        patch.setenv("LEXVEIL_HOME", str(home))
+        patch.setattr(project, "bring_up_to_date", in_this_process)
+        for asked in OF_THE_MODEL:
+            patch.chdir(folder)  # a build changes into its work folder
+            out = io.StringIO()
+            with redirect_stdout(out), redirect_stderr(out):
+                assert main.main(asked) == 0
+            said.append(out.getvalue())
+    return Built(said, folder, PackagedModel(home / "models/deutsch"))
+
+
+def test_the_page_builds_shows_and_uses_a_model() -> None:
+    assert [asked[:2] for asked in OF_THE_MODEL[:2]] == [["model", "build"], ["model", "show"]]
+    assert len(OF_THE_MODEL) == 4
+
+
+def test_the_model_of_the_page_has_its_language(built_by_the_page: Built) -> None:
+    assert built_by_the_page.model.card.language == "de"
+    assert built_by_the_page.model.lexicon("gst").language == "de"
+    assert "language: de" in built_by_the_page.said[1]
+    assert not [said for said in built_by_the_page.said if "looks like" in said]
+
+
+def test_the_model_of_the_page_cuts_texts_by_the_rules_of_its_language(
+    built_by_the_page: Built,
+) -> None:
+    """Fixed expressions are collocations, words of closed classes are in none, and ordinals end no
+    sentence.
+    """
+    tokens = {*built_by_the_page.model.tokens}
+    assert {"vereinigten_republik", "geht's"} <= tokens
+    in_collocations = {word for token in tokens if "_" in token for word in token.split("_")}
+    assert not in_collocations & {"in", "der", "bei", "und", "mit"}
+
+
+def test_the_page_rewrites_texts_with_a_guarantee(built_by_the_page: Built) -> None:
+    lines = (built_by_the_page.folder / "out.jsonl").read_text("utf-8").splitlines()
+    texts = [json.loads(line)["text"] for line in lines]
+    assert len(texts) == 5
+    assert all(texts)
+    assert texts != german_texts(5, seed=2)
+    record = json.loads((built_by_the_page.folder / "out.jsonl.record.json").read_text("utf-8"))
+    assert record["model"]["name"] == "deutsch"
+    assert "without_guarantee" not in record
 
 
 TEMPLATE = yaml.safe_load((paths.TEMPLATE / paths.PARAMS).read_text(encoding="utf-8"))
