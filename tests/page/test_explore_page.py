@@ -94,54 +94,61 @@ def focus(page: Chromium, selector: str) -> None:
     raise AssertionError(f"Tab does not reach {selector}")
 
 
-def test_keys_alone_lead_to_what_a_token_becomes_and_nothing_leaves_the_loopback(
-    page: Chromium, address: str, home: Path
-) -> None:
-    write(page, PRIVATE, "zanzibarsecret")
+def test_keys_alone_move_the_slider_of_epsilon(page: Chromium) -> None:
     page.fill("#strategy", "S3")
     focus(page, ".slider[data-for=epsilon]")
     page.press("ArrowRight")
     until(lambda: "--strategy S3 --epsilon 5.66" in page.text("#command"))
     assert page.ask("document.querySelector('#epsilon').value") == "5.66"
-    assert page.text(".figures dd").startswith("11.3") and "rows.csv" in page.text("#command")
+    assert page.text(".figures dd").startswith("11.3")
+    assert "rows.csv" in page.text("#command")
+
+
+@pytest.fixture
+def token(page: Chromium) -> Chromium:
+    """The page of a private text, with what one of its tokens becomes, opened by keys alone."""
+    write(page, PRIVATE, "zanzibarsecret")
     focus(page, "#tokens button")
     page.press("ArrowRight")
     page.press("ArrowRight")
-    assert page.ask("document.activeElement.textContent").startswith("burned")
     page.press("Enter")
-    until(
-        lambda: (
-            "burned" in page.text("#token h3")
-            and "What a reader would guess" in page.text("#token")
-        )
-    )
-    until(
-        lambda: (
-            {"/api/expected", "/api/guesses"} <= {urlsplit(url).path for url in page.requested()}
-        )
-    )
-    assert page.ask("document.activeElement.getAttribute('aria-pressed')") == "true"
+    until(lambda: "What a reader would guess" in page.text("#token"))
+    asked = {"/api/expected", "/api/guesses"}
+    until(lambda: asked <= {urlsplit(url).path for url in page.requested()})
+    return page
 
+
+def test_keys_alone_lead_to_what_a_token_becomes(token: Chromium) -> None:
+    assert "burned" in token.text("#token h3")
+    assert token.ask("document.activeElement.textContent").startswith("burned")
+    assert token.ask("document.activeElement.getAttribute('aria-pressed')") == "true"
+
+
+def test_nothing_leaves_the_loopback(token: Chromium, address: str) -> None:
     here = urlsplit(address).netloc
-    assert here.startswith("127.0.0.1:") and {urlsplit(url).netloc for url in page.requested()} == {
-        here
-    }
-    assert not [
-        event
-        for event in page.events
-        if event["method"] in ("Log.entryAdded", "Runtime.exceptionThrown")
-    ]
-    kept = [file for file in home.rglob("*") if file.is_file() and file.name != "rows.csv"]
-    assert not [
-        file
-        for file in kept
-        if b"zanzibarsecret" in file.read_bytes() or "ledger" in str(file.relative_to(home))
-    ]
-    stored = page.ask(
+    assert here.startswith("127.0.0.1:")
+    assert {urlsplit(url).netloc for url in token.requested()} == {here}
+
+
+def test_the_page_has_no_fault(token: Chromium) -> None:
+    faults = {"Log.entryAdded", "Runtime.exceptionThrown"}
+    assert not [event for event in token.events if event["method"] in faults]
+
+
+@pytest.mark.usefixtures("token")
+def test_no_text_and_no_ledger_is_kept(home: Path) -> None:
+    files = [file for file in home.rglob("*") if file.is_file() and file.name != "rows.csv"]
+    assert not [file for file in files if b"zanzibarsecret" in file.read_bytes()]
+    assert not list(home.rglob("*ledger*"))
+
+
+def test_the_browser_stores_no_text(token: Chromium) -> None:
+    """htmx keeps the address of the page, for the tab."""
+    stored = token.ask(
         "document.cookie + JSON.stringify(localStorage) + JSON.stringify(sessionStorage)"
     )
-    # htmx keeps the address of the page, for the tab
-    assert stored.startswith("{}{") and "zanzibar" not in stored
+    assert stored.startswith("{}{")
+    assert "zanzibar" not in stored
 
 
 def test_the_accessibility_tree_names_controls_tokens_status_and_headings(page: Chromium) -> None:
