@@ -15,6 +15,7 @@ from rich.console import Console
 
 from lexveil.api import inspect
 from lexveil.cli.preview import show_preview
+from lexveil.privatization.adapters.files import PrivatizedFiles
 from lexveil.privatization.looking.inspect import as_text
 from lexveil.privatization.looking.preview import Preview
 from lexveil.runtime.stage import Progress
@@ -38,61 +39,106 @@ def source(project: Path, tmp_path: Path) -> Path:
     return file
 
 
-def test_it_foretells_what_a_release_counts(source: Path, tmp_path: Path) -> None:
+def test_looking_leaves_nothing(source: Path, tmp_path: Path) -> None:
     shutil.rmtree(".lexveil", ignore_errors=True)
-    found = inspect(source, subject_column="who", **HOW).to_dict()
+    inspect(source, subject_column="who", **HOW)
     assert {file.name for file in tmp_path.iterdir()} == {"in.jsonl", "project"}
     assert not Path(".lexveil").exists()
-    done = privatize_file(source, tmp_path / "out.jsonl", **HOW)
-    record = done.record.to_dict()
-    operator = done.operator.to_dict()
-    assert found["by_class"] == operator["counts"]["by_class"]
-    assert (found["rows"], found["subjects"], found["tokens"]) == (
-        3,
-        2,
-        operator["counts"]["n_tokens_in"],
-    )
-    assert found["budget"]["document_budget"] == record["document_budget"]["input"]
-    assert found["tried"]["tokens"] == operator["counts"]["n_tokens_in"]
-    unknown = operator["counts"]["by_class"]["oov"]["sampled"]
-    words = sum(
-        sum(operator["counts"]["by_class"][kind].values()) for kind in ("word", "stopword", "oov")
-    )
-    assert found["coverage"] == pytest.approx(1 - unknown / words)
-    per = found["budget"]["epsilon_per_token"]
-    spent = pq.read_table(tmp_path / "out.jsonl.tokens.parquet")["epsilon"]
-    spent = spent.to_numpy()[spent.to_numpy() > 0]
-    assert (per["least"], per["most"], per["mean"]) == pytest.approx(
-        (spent.min(), spent.max(), spent.mean())
-    )
 
 
-def test_each_text_counts_as_one(built: Path, tmp_path: Path) -> None:
-    """One long text among short ones does not hide what becomes of these: what is foretold is what
-    comes out."""
+@pytest.fixture
+def foretold(source: Path) -> dict[str, Any]:
+    """The numbers that are foretold of a release."""
+    return dict(inspect(source, subject_column="who", **HOW).to_dict())
+
+
+@pytest.fixture
+def released(source: Path, tmp_path: Path) -> PrivatizedFiles:
+    """The release."""
+    return privatize_file(source, tmp_path / "out.jsonl", **HOW)
+
+
+def test_it_foretells_what_a_release_counts(
+    foretold: dict[str, Any], released: PrivatizedFiles
+) -> None:
+    counts = released.operator.to_dict()["counts"]
+    n_tokens = counts["n_tokens_in"]
+    assert foretold["by_class"] == counts["by_class"]
+    assert foretold["tried"]["tokens"] == n_tokens
+    expected = {"rows": 3, "subjects": 2, "tokens": n_tokens}
+    assert {name: foretold[name] for name in expected} == expected
+
+
+def test_coverage_is_the_share_of_words_that_a_release_knows(
+    foretold: dict[str, Any], released: PrivatizedFiles
+) -> None:
+    by_class = released.operator.to_dict()["counts"]["by_class"]
+    words = sum(sum(by_class[kind].values()) for kind in ("word", "stopword", "oov"))
+    assert foretold["coverage"] == pytest.approx(1 - by_class["oov"]["sampled"] / words)
+
+
+def test_it_foretells_the_epsilon_that_a_release_spends(
+    foretold: dict[str, Any], released: PrivatizedFiles, tmp_path: Path
+) -> None:
+    budget = foretold["budget"]
+    assert budget["document_budget"] == released.record.to_dict()["document_budget"]["input"]
+    epsilons = pq.read_table(tmp_path / "out.jsonl.tokens.parquet")["epsilon"].to_numpy()
+    spent = epsilons[epsilons > 0]
+    expected = {"least": spent.min(), "most": spent.max(), "mean": spent.mean()}
+    per_token = budget["epsilon_per_token"]
+    assert {name: per_token[name] for name in expected} == pytest.approx(expected)
+
+
+UNEVEN: dict[str, Any] = {
+    "mechanism": "tem",
+    "strategy": "S1",
+    "epsilon": 40.0,
+    "average_words": 100.0,
+    "seed": 1,
+}
+
+
+@pytest.fixture
+def uneven(built: Path, tmp_path: Path) -> Path:
+    """A file of 30 short texts and a long one."""
     short = "The government said no to fire services."
     long = "The police said that the government was there. " * 300
     file = tmp_path / "in.jsonl"
     file.write_text("".join(json.dumps({"text": text}) + "\n" for text in [short] * 30 + [long]))
-    how = {"mechanism": "tem", "strategy": "S1", "epsilon": 40.0, "average_words": 100.0, "seed": 1}
-    found = inspect(file, **how)
-    documents = found.tried.documents
-    tried = found.tried
-    assert documents is not None and tried.share_changed is not None and documents.documents == 31
-    # of all tokens, and of a text
-    assert tried.share_changed > 0.5 and documents.worst_tenth_unchanged > 0.9
-    assert documents.nearly_verbatim >= 20 and documents.median_unchanged > 0.9
-    assert found.budget.capped_documents == 30 and found.budget.median_words == 7
+    return file
+
+
+def test_one_long_text_hides_no_short_ones(uneven: Path) -> None:
+    """Most tokens are changed, and yet most texts stay as they are."""
+    tried = inspect(uneven, **UNEVEN).tried
+    assert tried.share_changed > 0.5
+    assert tried.documents.documents == 31
+    assert tried.documents.nearly_verbatim >= 20
+    assert tried.documents.median_unchanged > 0.9
+    assert tried.documents.worst_tenth_unchanged > 0.9
+
+
+def test_the_budget_of_texts_tells_which_are_capped(uneven: Path) -> None:
+    budget = inspect(uneven, **UNEVEN).budget
+    assert (budget.capped_documents, budget.median_words) == (30, 7)
+
+
+def test_texts_that_stay_as_they_are_cause_an_advice(uneven: Path) -> None:
+    found = inspect(uneven, **UNEVEN)
     lines = as_text(found)
     assert str(found) == "\n".join(lines)
-    assert any(
-        "a tenth of the texts keep" in line and "a stronger protection, or a smaller" in line
-        for line in lines
-    )
+    (advice,) = (line for line in lines if "a tenth of the texts keep" in line)
+    assert "a stronger protection, or a smaller" in advice
     assert not any("the middle text has" in line for line in lines)  # its length was given
-    done = privatize_file(file, tmp_path / "out.jsonl", **how)
-    assert done.operator.documents == documents
-    assert inspect(file, **HOW | {"epsilon": 0.01}).tried.documents.caution() is None
+
+
+def test_texts_that_change_cause_no_advice(uneven: Path) -> None:
+    assert inspect(uneven, **HOW | {"epsilon": 0.01}).tried.documents.caution() is None
+
+
+def test_what_becomes_of_texts_is_foretold_as_it_comes_out(uneven: Path, tmp_path: Path) -> None:
+    done = privatize_file(uneven, tmp_path / "out.jsonl", **UNEVEN)
+    assert done.operator.documents == inspect(uneven, **UNEVEN).tried.documents
 
 
 def test_words_are_shown_only_on_request(source: Path) -> None:

@@ -85,36 +85,59 @@ def test_a_file_in_no_project(outside: Path, home: Path, cli: Any) -> None:
         assert private or path.name == ".gitignore", path
 
 
-def test_a_project_that_has_run_has_its_own(
-    built: Path,
-    packaged: PackagedModel,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: Any,
-) -> None:
-    """In a project the model is its own, or one that is named, with the project's ledger and
-    parameters."""
+@pytest.fixture
+def beside_own(
+    built: Path, packaged: PackagedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """A project that has run, with toy as the model that ships; the user has no ledger yet."""
     # other tests write into the one that all share
     monkeypatch.setenv("LEXVEIL_HOME", str(tmp_path / "home"))
-    assert Model.load().name == "own"
-    said = capsys.readouterr().err
-    assert said.startswith("using the model own, made of ") and "a run of this project" in said
-    assert re.search(r"[1-9][\d,]* documents of this project's corpus", said)
     monkeypatch.setattr(paths, "MODELS", packaged.folder.parent)
     monkeypatch.setattr(models, "DEFAULT", "toy")
-    done = lexveil.privatize([TEXT], **HOW, model="toy")
-    assert done.record.model is not None and done.record.model.name == "toy"
-    assert (built / ".lexveil/ledger").is_dir() and not (paths.user_data() / "ledger").exists()
-    (built / "below").mkdir()
-    monkeypatch.chdir(built / "below")
-    assert Model.load().project.folder == built and Model.load().name == "own"
+    return built
+
+
+def test_a_project_that_has_run_has_its_own_model(
+    beside_own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Folders below the project are in it."""
+    (beside_own / "below").mkdir()
+    monkeypatch.chdir(beside_own / "below")
+    model = Model.load()
+    assert (model.name, model.project.folder) == ("own", beside_own)
+
+
+@pytest.mark.usefixtures("beside_own")
+def test_a_projects_own_model_says_what_it_was_made_of(capsys: pytest.CaptureFixture[str]) -> None:
     own = Model.load().reference("S1")
-    assert own.made_of and own.made_of in said
-    assert (own.name, own.version) == ("own", None) and own.sha256 != Model.load().reference(
-        "S3"
-    ).sha256
-    (built / "artifacts" / "embeddings").rename(built / "artifacts" / "elsewhere")
-    assert Model.load().name == "toy" and "no run of this project" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert said.startswith("using the model own, made of ")
+    assert "a run of this project" in said
+    assert re.search(r"[1-9][\d,]* documents of this project's corpus", said)
+    assert own.made_of
+    assert own.made_of in said
+
+
+@pytest.mark.usefixtures("beside_own")
+def test_a_projects_own_model_has_a_hash_by_strategy_and_no_version() -> None:
+    first, second = (Model.load().reference(strategy) for strategy in ("S1", "S3"))
+    assert (first.name, first.version) == ("own", None)
+    assert first.sha256 != second.sha256
+
+
+def test_another_model_in_a_project_pays_from_the_projects_ledger(beside_own: Path) -> None:
+    record = lexveil.privatize([TEXT], **HOW, model="toy").record
+    assert record.model.name == "toy"
+    assert (beside_own / ".lexveil/ledger").is_dir()
+    assert not (paths.user_data() / "ledger").exists()
+
+
+def test_a_project_that_has_not_run_has_the_model_that_ships(
+    beside_own: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (beside_own / "artifacts/embeddings").rename(beside_own / "artifacts/elsewhere")
+    assert Model.load().name == "toy"
+    assert "no run of this project" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("outside")

@@ -1,10 +1,9 @@
 """Levels of protection with the model that ships, and one command without a number."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from asking import privatize_file
@@ -17,7 +16,7 @@ from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.ledger.caps import TIMES
 from lexveil.privatization.engine.engine import WordEngine
 from lexveil.privatization.settings import BY_WORD, resolve_settings
-from lexveil.protection import DEFAULT, LEVELS
+from lexveil.protection import DEFAULT, LEVELS, MeasuredLevel
 from lexveil.recovery import public_words as public_recovery
 from lexveil.recovery.calibration import recovered
 from lexveil.recovery.public_words import PublicWords
@@ -51,38 +50,72 @@ def test_the_levels_that_ship_are_of_the_model_that_ships_and_keep_what_they_say
     assert not measured_levels("0" * 64)
 
 
-def test_a_file_is_released_without_a_number(outside: Path, cli: Any) -> None:
-    (outside / "in.csv").write_text(
-        f"id,topic_id,body\n1,On soup,{SHORT}\n2,On soup,{LONG}\n", encoding="utf-8"
-    )
-    out, err = cli("privatize", "in.csv", "-o", "out.csv")
+@dataclass(frozen=True)
+class Released:
+    """Output of a release, and its file."""
+
+    out: str
+    err: str
+    file: Path
+
+    def epsilons(self, row: int) -> list[float]:
+        """The different ε of the tokens of a row."""
+        log = pq.read_table(f"{self.file}.tokens.parquet", filters=[("row", "=", row)])
+        return sorted({*log.column("epsilon").to_pylist()})
+
+
+@pytest.fixture
+def released(outside: Path, cli: Any) -> Released:
+    """A release without any option, of a short text and of a long one."""
+    rows = f"id,topic_id,body\n1,On soup,{SHORT}\n2,On soup,{LONG}\n"
+    (outside / "in.csv").write_text(rows, encoding="utf-8")
+    said = cli("privatize", "in.csv", "-o", "out.csv")
+    return Released(said.out, said.err, outside / "out.csv")
+
+
+@pytest.fixture
+def default_level() -> MeasuredLevel:
+    """The level that ships for a request without options."""
     level = level_of(measured_levels(PackagedModel(EN).hash), Request().mechanism, "S1", DEFAULT)
     assert level is not None
-    first = out.splitlines()[0]
-    assert first.startswith(
-        f"protection {DEFAULT}: a reader who knows the method is expected to name "
-    )
-    assert f"{100 * level.content:.0f} of 100 content words" in first
-    assert "whoever has the original text among 1,000" in out.splitlines()[1]
-    assert "out.csv.record.json" in out.splitlines()[2]
-    assert (
-        "the texts are those of column `body`, by its name;" in err
-        and "unchanged, with any names in them: `id`, `topic_id`;" in err
-    )
-    # The same epsilon for every token, of the short text and of the long one.
-    log = pq.read_table("out.csv.tokens.parquet")
-    epsilon = log.column("epsilon").to_numpy()
-    assert set(np.unique(epsilon)) == {0.0, epsilon.max()} and epsilon.max() == pytest.approx(
-        level.epsilon, rel=1e-9
-    )
-    assert set(log.column("row").to_pylist()) == {1, 2}
-    rows = (outside / "out.csv").read_text(encoding="utf-8").splitlines()
-    assert rows[1].startswith("1,On soup,") and SHORT not in rows[1]
-    # The ledger's own cap is that of ten texts of ordinary length, not of the longest.
+    return level
+
+
+def test_a_release_without_a_number_says_what_its_level_means(
+    released: Released, default_level: MeasuredLevel
+) -> None:
+    level, linkage, files, *_ = released.out.splitlines()
+    words = "a reader who knows the method is expected to name "
+    assert level.startswith(f"protection {DEFAULT}: {words}")
+    assert f"{100 * default_level.content:.0f} of 100 content words" in level
+    assert "whoever has the original text among 1,000" in linkage
+    assert "out.csv.record.json" in files
+
+
+def test_a_release_says_which_columns_are_texts_and_which_stay(released: Released) -> None:
+    assert "the texts are those of column `body`, by its name;" in released.err
+    assert "unchanged, with any names in them: `id`, `topic_id`;" in released.err
+    rows = released.file.read_text(encoding="utf-8").splitlines()
+    assert rows[1].startswith("1,On soup,")
+    assert SHORT not in rows[1]
+
+
+def test_a_level_is_the_same_epsilon_for_tokens_of_short_and_long_texts(
+    released: Released, default_level: MeasuredLevel
+) -> None:
+    short = released.epsilons(1)
+    assert short == [0.0, pytest.approx(default_level.epsilon, rel=1e-9)]
+    assert released.epsilons(2) == short
+
+
+def test_the_cap_of_a_new_ledger_is_that_of_ten_texts_of_ordinary_length(
+    released: Released, default_level: MeasuredLevel
+) -> None:
+    """The longest text of the release does not raise the cap."""
     words = PackagedModel(EN).card.average_words
-    cap = f"{TIMES * words * level.epsilon:g}"
-    assert f"{cap} epsilon of one subject over all releases, enough for {TIMES} of a text of" in err
-    assert f"a text of {words:.0f} words" in err
+    cap = f"{TIMES * words * default_level.epsilon:g} epsilon of one subject over all releases"
+    assert f"{cap}, enough for {TIMES} of a text of" in released.err
+    assert f"a text of {words:.0f} words" in released.err
 
 
 def test_a_limit_of_the_operator_and_another_policy_hold(outside: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from asking import privatize_file
@@ -15,6 +16,7 @@ from lexveil import Model, RequestError, privatize
 from lexveil.accounting.operator_report import operator_schema
 from lexveil.accounting.record import record_schema
 from lexveil.accounting.statement import statement
+from lexveil.privatization.adapters.files import PrivatizedFiles
 from lexveil.recovery.calibrate import calibrate
 from lexveil.runtime.hashes import sha256
 from tests.conftest import ROOT
@@ -64,31 +66,55 @@ def test_a_folder_has_one_record_with_the_hash_of_each_file(project: Path, tmp_p
     assert (tmp_path / "out/below/in.jsonl").is_file() and (tmp_path / "out.record.json").is_file()
 
 
-def test_what_is_withheld_and_what_it_cost_is_said(project: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def capped(project: Path, tmp_path: Path) -> PrivatizedFiles:
+    """A release of three texts of one subject, of which two fit below the cap of the ledger."""
     change_params(ledger={"cap": 11.0})
     (tmp_path / "in.csv").write_text("who,text\n" + f"anna,the government said {SECRET}\n" * 3)
     how = HOW | {"epsilon": None, "document_budget": 5.0, "max_token_epsilon": 5.0}
-    done = privatize_file(tmp_path / "in.csv", tmp_path / "out.csv", subject_column="who", **how)
-    valid(done.record.to_dict())
-    assert done.record.release.to_dict() == {"id": done.operator.ledger.id, "cap": 11.0}
-    assert done.record.counts.n_rows == 2  # not even how many are withheld is published
-    assert len((tmp_path / "out.csv").read_text().splitlines()) == 3  # with the header
-    costs = done.operator.ledger
-    assert (costs.documents_requested, costs.documents_charged, costs.documents_withheld) == (
-        3,
-        2,
-        1,
-    )
-    assert (costs.subjects_exhausted, costs.epsilon_charged) == (1, 10.0)
-    assert (tmp_path / "out.csv.withheld.csv").read_text() == "row,subject\n3,anna\n"
-    assert (tmp_path / "out.csv.withheld.csv").stat().st_mode & 0o077 == 0
-    public, private = (statement(done.record, operator) for operator in (None, done.operator))
-    assert private[: len(public)] == public and "private to the operator" in private[len(public)]
-    said = "\n".join(private[len(public) :])
-    assert (
-        "1 of 3 rows are withheld and not charged" in said
-        and "10 epsilon charged, of 1 subjects" in said
-    )
+    return privatize_file(tmp_path / "in.csv", tmp_path / "out.csv", subject_column="who", **how)
+
+
+def test_not_even_the_number_of_withheld_texts_is_published(
+    capped: PrivatizedFiles, tmp_path: Path
+) -> None:
+    valid(capped.record.to_dict())
+    assert capped.record.release.to_dict() == {"id": capped.operator.ledger.id, "cap": 11.0}
+    assert capped.record.counts.n_rows == 2
+    _, *rows = (tmp_path / "out.csv").read_text().splitlines()
+    assert len(rows) == 2
+
+
+def test_the_operator_learns_what_was_charged_and_withheld(capped: PrivatizedFiles) -> None:
+    expected = {
+        "documents_requested": 3,
+        "documents_charged": 2,
+        "documents_withheld": 1,
+        "subjects_exhausted": 1,
+        "epsilon_charged": 10.0,
+    }
+    costs = capped.operator.ledger.to_dict()
+    assert {name: costs[name] for name in expected} == expected
+
+
+def test_the_list_of_withheld_texts_is_the_operators(
+    capped: PrivatizedFiles, tmp_path: Path
+) -> None:
+    file = tmp_path / "out.csv.withheld.csv"
+    assert file.read_text() == "row,subject\n3,anna\n"
+    assert file.stat().st_mode & 0o077 == 0
+
+
+def test_the_statement_for_the_operator_adds_what_was_withheld_and_names_nobody(
+    capped: PrivatizedFiles,
+) -> None:
+    public = statement(capped.record, None)
+    whole = statement(capped.record, capped.operator)
+    assert whole[: len(public)] == public
+    said = "\n".join(whole[len(public) :])
+    assert said.startswith("private to the operator")
+    assert "1 of 3 rows are withheld and not charged" in said
+    assert "10 epsilon charged, of 1 subjects" in said
     assert "anna" not in said
 
 
@@ -168,32 +194,54 @@ def named(built: Path, tmp_path: Path) -> str:
     return f"{file}@{sha256(file)[:12]}"
 
 
-def test_record_log_and_ledger_have_the_shares(named: str, tmp_path: Path) -> None:
+@pytest.fixture
+def shared_budget(named: str, tmp_path: Path) -> PrivatizedFiles:
+    """A release in which function words and words of a list have smaller shares."""
     how = SHARED | {"shares": {"stopwords": 0.5, "listed": 0.2}, "share_list": named}
     (tmp_path / "in.jsonl").write_bytes(lines(*({"text": text} for text in TEXTS)))
-    done = privatize_file(tmp_path / "in.jsonl", tmp_path / "out.jsonl", **how)
-    shares = done.record.to_dict()["shares"]
-    assert shares == {
-        "stopwords": 0.5,
-        "numbers": 1.0,
-        "listed": 0.2,
-        "list_sha256": sha256(tmp_path / "names.txt"),
-    }
-    assert any(line.startswith("shares of the budget") for line in done.record.guarantee.because)
+    return privatize_file(tmp_path / "in.jsonl", tmp_path / "out.jsonl", **how)
+
+
+@pytest.fixture
+def perturbed(shared_budget: PrivatizedFiles, tmp_path: Path) -> pd.DataFrame:
+    """The perturbed tokens of its log."""
     log = pq.read_table(tmp_path / "out.jsonl.tokens.parquet").to_pandas()
-    log = log[log["action"] == "perturbed"]
-    first = log[log["row"] == 1]
+    return log[log["action"] == "perturbed"]
+
+
+def test_the_record_has_the_shares_and_the_hash_of_their_list(
+    shared_budget: PrivatizedFiles, tmp_path: Path
+) -> None:
+    record = shared_budget.record
+    shares = {"stopwords": 0.5, "numbers": 1.0, "listed": 0.2}
+    assert record.to_dict()["shares"] == shares | {"list_sha256": sha256(tmp_path / "names.txt")}
+    assert any(line.startswith("shares of the budget") for line in record.guarantee.because)
+    assert "police" not in json.dumps(record.to_dict()).lower()
+
+
+def test_tokens_have_the_epsilon_of_their_share(perturbed: pd.DataFrame) -> None:
+    first = perturbed[perturbed["row"] == 1]
     whole = first[first["share"] == "other"]["epsilon"].max()
-    assert {
+    found = {
         name: set(some["epsilon"] / whole) for name, some in first.groupby("share", observed=True)
-    } == {"other": {1.0}, "stopwords": {0.5}, "numbers": {1.0}, "listed": {0.2}}
-    (share_of_the_largest,) = log[log["row"] == 3]["epsilon"]
-    assert share_of_the_largest == pytest.approx(2.5, rel=1e-9)
-    spent = log.groupby("row")["epsilon"].sum()
-    assert done.record.spent is not None and done.record.spent.most == spent.max() <= 30.0
-    assert done.operator is not None and done.operator.ledger is not None
-    assert done.operator.ledger.epsilon_charged == pytest.approx(spent.sum(), abs=1e-8)
-    assert "police" not in json.dumps(done.record.to_dict()).lower()
+    }
+    assert found == {"other": {1.0}, "stopwords": {0.5}, "numbers": {1.0}, "listed": {0.2}}
+
+
+def test_a_share_is_of_the_largest_epsilon_where_that_caps_the_budget(
+    perturbed: pd.DataFrame,
+) -> None:
+    (epsilon,) = perturbed[perturbed["row"] == 3]["epsilon"]
+    assert epsilon == pytest.approx(2.5, rel=1e-9)
+
+
+def test_record_and_ledger_have_what_the_shares_spent(
+    shared_budget: PrivatizedFiles, perturbed: pd.DataFrame
+) -> None:
+    spent = perturbed.groupby("row")["epsilon"].sum()
+    assert shared_budget.record.spent.most == spent.max() <= 30.0
+    charged = shared_budget.operator.ledger.epsilon_charged
+    assert charged == pytest.approx(spent.sum(), abs=1e-8)
 
 
 @pytest.mark.parametrize(

@@ -131,30 +131,40 @@ def test_the_token_log_has_a_row_for_each_sentence(bank: Path) -> None:
     assert {*log["epsilon"]} == {10.0}
 
 
-def test_the_record_states_both_bounds(bank: Path) -> None:
+def test_the_record_states_both_bounds_of_a_text(bank: Path) -> None:
     """The record states two bounds with the text as unit: 2·ε·d for any two texts, and 2·ε·D with
     D = 2·√(1 + 9).
     """
+    guarantee = privatize(TEXTS, bank, model="en+sentiment=3", sentences=2).record.guarantee
+    assert guarantee.formula == "Pr[M(D)=y] <= exp(2·ε·d(D,D'))·Pr[M(D')=y]"
+    assert guarantee.statement.startswith("Any two texts are indistinguishable up to exp(2·")
+    assert "local differential privacy of 2·ε·D = 126.491 nats" in guarantee.statement
+    assert guarantee.not_covered is None
+
+
+def test_the_record_states_the_bound_of_as_many_sentences(bank: Path) -> None:
+    record = privatize(TEXTS, bank, unit="sentence").record
+    guarantee = record.guarantee
+    assert guarantee.formula == "Pr[M(D)=y] <= exp(Σ ε·d(s_i,s'_i))·Pr[M(D')=y]"
+    assert "any two texts with the same number of sentences" in guarantee.statement.lower()
+    assert guarantee.not_covered == "Not covered: texts with another number of sentences."
+    assert "number of sentences" in guarantee.because[0]
+    assert record.sentences.longest == WORDS_OF_A_SENTENCE
+
+
+def test_the_record_names_the_bank_and_its_diameter(bank: Path) -> None:
     record = privatize(TEXTS, bank, model="en+sentiment=3", sentences=2).record
-    assert record.guarantee.formula == "Pr[M(D)=y] <= exp(2·ε·d(D,D'))·Pr[M(D')=y]"
-    assert record.guarantee.statement.startswith("Any two texts are indistinguishable up to exp(2·")
-    assert "local differential privacy of 2·ε·D = 126.491 nats" in record.guarantee.statement
-    assert record.guarantee.not_covered is None
     assert record.metric == "Euclidean distance of sentence vectors"
-    said = record.sentences
-    assert (said.unit, said.per_text, said.longest) == ("text", 2, None)
-    assert said.bank_sentences == len(SENTENCES)
-    assert said.diameter == pytest.approx(2 * np.sqrt(10))
-    assert said.local_epsilon == pytest.approx(10 * said.diameter)
-    assert record.made_with["bank/bank.json"] == said.bank
-    one = privatize(TEXTS, bank, unit="sentence").record
-    assert one.guarantee.formula == "Pr[M(D)=y] <= exp(Σ ε·d(s_i,s'_i))·Pr[M(D')=y]"
-    assert "any two texts with the same number of sentences" in one.guarantee.statement.lower()
-    assert one.guarantee.not_covered == "Not covered: texts with another number of sentences."
-    assert (
-        one.sentences.longest == WORDS_OF_A_SENTENCE
-        and "number of sentences" in one.guarantee.because[0]
-    )
+    diameter = 2 * np.sqrt(10)
+    assert record.sentences.model_dump() == {
+        "unit": "text",
+        "per_text": 2,
+        "longest": None,
+        "bank": record.made_with["bank/bank.json"],
+        "bank_sentences": len(SENTENCES),
+        "diameter": pytest.approx(diameter),
+        "local_epsilon": pytest.approx(10 * diameter),
+    }
 
 
 def test_an_experiment_claims_nothing_but_what_a_release_would(bank: Path) -> None:
@@ -251,23 +261,39 @@ def command(*arguments: object, epsilon: float = 10, code: int = 0) -> None:
     assert run("privatize", *arguments, *options) == code
 
 
-def test_a_file_is_released_with_its_statement(
-    bank: Path, here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def out(bank: Path, here: Path) -> Path:
+    """A file that was released, two texts of it."""
     pd.DataFrame({"text": TEXTS[:2]}).to_json(here / "in.jsonl", orient="records", lines=True)
     command("in.jsonl", "-o", "out.jsonl", "--bank", bank)
+    return here / "out.jsonl"
+
+
+def test_a_release_says_how_many_sentences_it_wrote(
+    capsys: pytest.CaptureFixture[str], out: Path
+) -> None:
+    assert out.exists()
     said = capsys.readouterr().out
     assert "2 texts, 8 sentences written (4 for each text" in said
     assert "mechanism tem, strategy S5, mode release" in said
-    rows = pd.read_json(here / "out.jsonl", lines=True)
+
+
+def test_a_released_file_has_sentences_of_the_bank(out: Path) -> None:
+    rows = pd.read_json(out, lines=True)
     assert [len(each) for each in written(rows["text"].tolist())] == [PER_TEXT] * 2
-    page = (here / "out.jsonl.statement.txt").read_text()
+
+
+def test_the_statement_of_a_release_tells_of_sentences_and_of_no_words(out: Path) -> None:
+    page = out.with_name("out.jsonl.statement.txt").read_text()
     assert "were replaced by sentences of a public bank by Lexveil" in page
     assert "In the place of 2 texts stand 8 sentences, 4 for each text." in page
-    assert "word by word" not in page and "stop words" not in page
-    log = pq.read_table(here / "out.jsonl.tokens.parquet")
-    assert log.num_rows == 8 and {*log["class"].to_pylist()} == {"sentence"}
-    operator = json.loads((here / "out.jsonl.operator.json").read_text())
+    assert not [word for word in ("word by word", "stop words") if word in page]
+
+
+def test_log_and_report_of_a_release_count_its_sentences(out: Path) -> None:
+    log = pq.read_table(out.with_name("out.jsonl.tokens.parquet"))
+    assert log.column("class").to_pylist() == ["sentence"] * 8
+    operator = json.loads(out.with_name("out.jsonl.operator.json").read_text())
     assert operator["counts"]["by_class"]["sentence"]["perturbed"] == 8
 
 
@@ -413,35 +439,69 @@ def test_banks_that_cannot_be_used_are_refused_before_anything_is_charged(
     command("in.txt", "-o", "out.txt", "--bank", private, "--seed", 1)
 
 
-def test_levels_of_protection_are_those_of_the_bank(
-    here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A level is the epsilon of each sentence, from the card; with a purpose, or for another number
-    of sentences, it is worked out once and kept. Where nothing is said the level is balanced.
-    """
+@pytest.fixture(scope="module")
+def calibrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bank whose levels of protection are measured on few texts."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (bank_levels, public_sentences):
+            patch.setattr(module, "CANDIDATES", 80)
+        return build_bank(tmp_path_factory.mktemp("calibrated"))
+
+
+@pytest.fixture
+def few_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work out levels on as few texts as those of the calibrated bank."""
     for module in (bank_levels, public_sentences):
         monkeypatch.setattr(module, "CANDIDATES", 80)
-    folder = build_bank(here)
-    card = read_card(folder)
-    levels = {level.level: level for level in card.levels}
+
+
+def at_level(bank: Path, **how: Any) -> Any:
+    """The record of a release at a level of protection."""
+    return privatize(TEXTS, bank, **{"epsilon": None} | how).record
+
+
+def test_a_bank_has_levels_that_hold_what_they_promise(calibrated: Path) -> None:
+    levels = {level.level: level for level in read_card(calibrated).levels}
     assert [*levels] == ["strong", "balanced", "light"]
-    assert levels["strong"].linkage <= 0.05 and levels["balanced"].linkage <= 0.2
-    assert levels["strong"].epsilon <= levels["balanced"].epsilon <= levels["light"].epsilon
+    assert levels["strong"].linkage <= 0.05
+    assert levels["balanced"].linkage <= 0.2
+    epsilons = [level.epsilon for level in levels.values()]
+    assert epsilons == sorted(epsilons)
 
-    def epsilon_of(**how: Any) -> float | None:
-        done = privatize(TEXTS, folder, **{"epsilon": None} | how)
-        said = done.record.protection
-        assert said is not None and said.linkage is not None
-        assert done.record.linkage.at[0].found == said.linkage
-        return done.record.base_epsilon
 
-    assert epsilon_of() == levels["balanced"].epsilon
-    assert epsilon_of(protection="strong") == levels["strong"].epsilon
-    more = epsilon_of(protection="strong", sentences=8)
-    assert more is not None and more < levels["strong"].epsilon
-    assert epsilon_of(protection="strong", model="en+sentiment=3") != levels["strong"].epsilon
+@pytest.mark.usefixtures("few_candidates")
+@pytest.mark.parametrize(
+    ("how", "level"),
+    [
+        pytest.param({}, "balanced", id="nothing said"),
+        pytest.param({"protection": "strong"}, "strong", id="strong"),
+    ],
+)
+def test_a_level_is_the_epsilon_of_the_card(
+    calibrated: Path, how: dict[str, Any], level: str
+) -> None:
+    record = at_level(calibrated, **how)
+    epsilons = {level.level: level.epsilon for level in read_card(calibrated).levels}
+    assert record.base_epsilon == epsilons[level]
+    assert record.linkage.at[0].found == record.protection.linkage
+
+
+@pytest.mark.usefixtures("few_candidates")
+def test_a_level_for_more_sentences_is_worked_out_once_and_kept(
+    calibrated: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = at_level(calibrated, protection="strong").base_epsilon
+    more = at_level(calibrated, protection="strong", sentences=8).base_epsilon
+    assert more < usual
     monkeypatch.setattr(bank_levels, "found_level", None)
-    assert epsilon_of(protection="strong", sentences=8) == more
+    assert at_level(calibrated, protection="strong", sentences=8).base_epsilon == more
+
+
+@pytest.mark.usefixtures("few_candidates")
+def test_a_level_with_a_purpose_is_worked_out(calibrated: Path) -> None:
+    usual = at_level(calibrated, protection="strong").base_epsilon
+    purpose = at_level(calibrated, protection="strong", model="en+sentiment=3").base_epsilon
+    assert purpose != usual
 
 
 def test_a_script_without_spaces_is_refused_or_emptied(bank: Path) -> None:
