@@ -250,31 +250,50 @@ def test_a_run_is_the_answer_to_one_level_only(page: Page) -> None:
     assert "the same run: of those between, none keeps more" in answer
 
 
-def test_a_run_that_was_skipped_stands_in_its_place_and_in_no_comparison(changed: Path) -> None:
+SKIPPED = ["madlib", "S1", "5%"]
+
+
+@pytest.fixture
+def page_with_skipped(changed: Path) -> Page:
+    """The page of a grid of epsilons and levels, of which a run at a level was skipped."""
     artifacts.put_levels([1.0, 10.0])
     artifacts.put_skipped([1.0, 10.0, "r0.2"])
-    page = reported()
-    assert "Skipped, because no ε gives the wanted recovery: madlib S1 r0.05." in page.text
-    assert "madlib S1 r0.05 was skipped: out of reach: as was found; ask for more." in page.text
-    places = [row[:3] for row in page.tables["results"]]
-    skipped = ["madlib", "S1", "5%"]
-    at = places.index(skipped)
-    assert places[at - 1][2] == "10" and places[at + 1][2] == "20%, ε 7.75"
-    assert page.tables["results"][at][-1] == "out of reach; the nearest is 6.2%"
-    assert set(page.tables["results"][at][3:-1]) == {"–"}
-    elsewhere = [name for name, rows in page.tables.items() if skipped in [r[:3] for r in rows]]
-    assert elsewhere == ["results"]
-    assert ["madlib S1", "5%"] not in [row[:2] for row in page.tables["at-levels-1"]]
-    for name in ("runs.csv", "recovery.csv"):
-        text = Path("artifacts/report", name).read_text(encoding="utf-8")
-        rows = csv.DictReader(text.splitlines())
-        assert {row["level"] for row in rows} == {"", "0.2"}
-    assert sorted(file.stem for file in Path("artifacts/runs").iterdir()) == [
-        "madlib-S1-1.0",
-        "madlib-S1-10.0",
-        "madlib-S1-r0.2",
-        "none-none-0.0",
-    ]
+    return reported()
+
+
+def test_a_run_that_was_skipped_is_said_with_the_reason(page_with_skipped: Page) -> None:
+    text = page_with_skipped.text
+    assert "Skipped, because no ε gives the wanted recovery: madlib S1 r0.05." in text
+    assert "madlib S1 r0.05 was skipped: out of reach: as was found; ask for more." in text
+
+
+def test_a_run_that_was_skipped_stands_in_its_place(page_with_skipped: Page) -> None:
+    rows = page_with_skipped.tables["results"]
+    at = [row[:3] for row in rows].index(SKIPPED)
+    assert [rows[at - 1][2], rows[at + 1][2]] == ["10", "20%, ε 7.75"]
+    *figures, reason = rows[at][3:]
+    assert set(figures) == {"–"}
+    assert reason == "out of reach; the nearest is 6.2%"
+
+
+def test_a_run_that_was_skipped_is_in_no_comparison(page_with_skipped: Page) -> None:
+    tables = page_with_skipped.tables
+    assert [name for name in tables if SKIPPED in [row[:3] for row in tables[name]]] == ["results"]
+    assert ["madlib S1", "5%"] not in [row[:2] for row in tables["at-levels-1"]]
+
+
+@pytest.mark.usefixtures("page_with_skipped")
+@pytest.mark.parametrize("name", ["runs.csv", "recovery.csv"])
+def test_a_run_that_was_skipped_is_in_no_table_for_other_tools(name: str) -> None:
+    text = Path("artifacts/report", name).read_text(encoding="utf-8")
+    assert {row["level"] for row in csv.DictReader(text.splitlines())} == {"", "0.2"}
+
+
+@pytest.mark.usefixtures("page_with_skipped")
+def test_a_run_that_was_skipped_has_no_figures() -> None:
+    names = {file.stem for file in Path("artifacts/runs").iterdir()}
+    made = {f"madlib-S1-{epsilon}" for epsilon in ("1.0", "10.0", "r0.2")}
+    assert names == made | {"none-none-0.0"}
 
 
 def test_a_grid_of_which_every_run_was_skipped_has_a_report(changed: Path) -> None:
