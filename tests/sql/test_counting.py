@@ -116,13 +116,20 @@ def measured(
     return found
 
 
-def test_by_hand(tmp_path: Path) -> None:
-    """new york is big / new york is old: N = 8; new, york, is occur twice, big and old once."""
-    lines = ["new york is big".split(), "new york is old".split()]
-    grams, totals = counted(lines, tmp_path)
-    assert grams[("new", "york")] == 2
-    assert grams[("york", "is", "old")] == 1
-    assert ("big", "new") not in grams  # it would cross a sentence
+BY_HAND = ["new york is big".split(), "new york is old".split()]
+
+
+def test_ngrams_by_hand(tmp_path: Path) -> None:
+    """No n-gram crosses a sentence."""
+    grams, _ = counted(BY_HAND, tmp_path)
+    words = {("new",): 2, ("york",): 2, ("is",): 2, ("big",): 1, ("old",): 1}
+    pairs = {("new", "york"): 2, ("york", "is"): 2, ("is", "big"): 1, ("is", "old"): 1}
+    triples = {("new", "york", "is"): 2, ("york", "is", "big"): 1, ("york", "is", "old"): 1}
+    assert grams == words | pairs | triples
+
+
+def test_totals_by_hand(tmp_path: Path) -> None:
+    _, totals = counted(BY_HAND, tmp_path)
     assert totals == {
         "n_documents": 1,
         "n_sentences": 2,
@@ -133,14 +140,28 @@ def test_by_hand(tmp_path: Path) -> None:
         "n_trigrams": 3,
         "n_words": 5,
     }
-    found = measured(tmp_path, 8, min_pmi=2.0)
-    assert found[("new", "york")] == {"count": 2, "pmi_bits": 2.0}  # log2(8 * 2 / (2 * 2))
-    # log2(64 * 2 / (2 * 2 * 2))
-    assert found[("new", "york", "is")] == {"count": 2, "pmi_bits": 4.0}
-    # log2(8 * 1 / (2 * 1)), at the threshold
-    assert found[("is", "old")] == {"count": 1, "pmi_bits": 2.0}
-    assert ("is", "old") not in measured(tmp_path, 8, min_count=2, min_pmi=2.0)
-    assert ("new", "york") not in measured(tmp_path, 8, min_pmi=2.0000001)
+
+
+def test_collocations_by_hand(tmp_path: Path) -> None:
+    """N = 8; new, york, is occur twice, big and old once. A PMI at the threshold is taken."""
+    counted(BY_HAND, tmp_path)
+    assert measured(tmp_path, 8, min_pmi=2.0) == {
+        ("new", "york"): {"count": 2, "pmi_bits": 2.0},  # log2(8 * 2 / (2 * 2))
+        ("york", "is"): {"count": 2, "pmi_bits": 2.0},
+        ("is", "big"): {"count": 1, "pmi_bits": 2.0},  # log2(8 * 1 / (2 * 1))
+        ("is", "old"): {"count": 1, "pmi_bits": 2.0},
+        ("new", "york", "is"): {"count": 2, "pmi_bits": 4.0},  # log2(64 * 2 / (2 * 2 * 2))
+        ("york", "is", "big"): {"count": 1, "pmi_bits": 4.0},
+        ("york", "is", "old"): {"count": 1, "pmi_bits": 4.0},
+    }
+
+
+def test_collocations_below_a_threshold_are_left_out(tmp_path: Path) -> None:
+    counted(BY_HAND, tmp_path)
+    twice = {("new", "york"), ("york", "is"), ("new", "york", "is")}
+    assert measured(tmp_path, 8, min_count=2, min_pmi=2.0).keys() == twice
+    above = measured(tmp_path, 8, min_pmi=2.0000001).keys()
+    assert {len(gram) for gram in above} == {3}
 
 
 WORDS = st.sampled_from(["x", "y", "z", "the", "of", ",", ".", "é", "😀", "10"])
@@ -225,36 +246,61 @@ def test_an_interrupted_count_goes_on_where_it_was(
     assert counted(LINES, tmp_path)[1] == totals
 
 
-def test_measures_by_hand(tmp_path: Path) -> None:
-    """N = 10, c(new) = 3, c(york) = 2, c(city) = 2, c(new york) = 2, c(new york city) = 2."""
+@pytest.fixture
+def city(tmp_path: Path) -> Path:
+    """Counts of N = 10 words: c(new) = 3, c(york) = 2, c(city) = 2, c(new york) = 2, c(new york
+    city) = 2.
+    """
     counted(["new york city hall".split(), "new york city".split(), "new car q".split()], tmp_path)
-    found = measured(tmp_path, measures=ALL)
-    pair = found["new", "york"]
-    assert pair["pmi_bits"] == pytest.approx(math.log2(10 / 3), abs=1e-9)
-    assert pair["npmi"] == pytest.approx(math.log2(10 / 3) / math.log2(5), abs=1e-9)
-    # The table 2 1 / 0 7 with margins 3 7 / 2 8: the cell of 0 adds nothing.
-    llr = 2 * (2 * math.log(2 / 0.6) + 1 * math.log(1 / 2.4) + 7 * math.log(7 / 5.6))
-    assert pair["llr"] == pytest.approx(llr, abs=1e-9)
-    assert pair["t_score"] == pytest.approx((2 - 0.6) / math.sqrt(2), abs=1e-9)
-    triple = found["new", "york", "city"]
-    expected = 3 * 2 * 2 / 100
-    assert triple["pmi_bits"] == pytest.approx(math.log2(2 / expected), abs=1e-9)
-    assert triple["npmi"] == pytest.approx(math.log2(2 / expected) / (2 * math.log2(5)), abs=1e-9)
-    llr = 2 * (2 * math.log(2 / expected) + 8 * math.log(8 / (10 - expected)))
-    assert triple["llr"] == pytest.approx(llr, abs=1e-9)
-    assert triple["t_score"] == pytest.approx((2 - expected) / math.sqrt(2), abs=1e-9)
+    return tmp_path
 
-    for measure in ("npmi", "llr", "t_score"):
-        edge = pair[measure]
-        kept = measured(tmp_path, **{f"min_{measure}": edge})
-        assert set(kept) == {gram for gram, row in found.items() if row[measure] >= edge}
-        assert ("new", "york") in kept and len(kept) < len(found)
-        assert list(kept["new", "york"]) == ["count", "pmi_bits"]
-    whole = list(measured(tmp_path).items())
-    for name in ("bigrams", "trigrams"):  # scoring in pieces changes nothing
-        file = tmp_path / "ngrams" / f"{name}.parquet"
+
+def test_measures_of_a_pair_by_hand(city: Path) -> None:
+    """The table is 2 1 / 0 7 with margins 3 7 / 2 8: the cell of 0 adds nothing to llr."""
+    assert measured(city, measures=ALL)["new", "york"] == {
+        "count": 2,
+        "pmi_bits": pytest.approx(math.log2(10 / 3), abs=1e-9),
+        "npmi": pytest.approx(math.log2(10 / 3) / math.log2(5), abs=1e-9),
+        "llr": pytest.approx(
+            2 * (2 * math.log(2 / 0.6) + math.log(1 / 2.4) + 7 * math.log(7 / 5.6)), abs=1e-9
+        ),
+        "t_score": pytest.approx((2 - 0.6) / math.sqrt(2), abs=1e-9),
+    }
+
+
+def test_measures_of_a_triple_by_hand(city: Path) -> None:
+    expected = 3 * 2 * 2 / 100
+    bits = math.log2(2 / expected)
+    rest = 8 * math.log(8 / (10 - expected))
+    assert measured(city, measures=ALL)["new", "york", "city"] == {
+        "count": 2,
+        "pmi_bits": pytest.approx(bits, abs=1e-9),
+        "npmi": pytest.approx(bits / (2 * math.log2(5)), abs=1e-9),
+        "llr": pytest.approx(2 * (2 * math.log(2 / expected) + rest), abs=1e-9),
+        "t_score": pytest.approx((2 - expected) / math.sqrt(2), abs=1e-9),
+    }
+
+
+@pytest.mark.parametrize("measure", ["npmi", "llr", "t_score"])
+def test_a_threshold_of_a_measure_is_included(city: Path, measure: str) -> None:
+    found = measured(city, measures=ALL)
+    edge = found["new", "york"][measure]
+    kept = measured(city, **{f"min_{measure}": edge})
+    assert kept.keys() == {gram for gram, row in found.items() if row[measure] >= edge}
+    assert ("new", "york") in kept
+    assert len(kept) < len(found)
+
+
+def test_a_measure_is_written_only_if_it_is_asked_for(city: Path) -> None:
+    assert [*measured(city)["new", "york"]] == ["count", "pmi_bits"]
+
+
+def test_scoring_in_pieces_changes_nothing(city: Path) -> None:
+    whole = [*measured(city).items()]
+    for name in ("bigrams", "trigrams"):
+        file = city / "ngrams" / f"{name}.parquet"
         pq.write_table(pq.read_table(file), file, row_group_size=1)
-    assert list(measured(tmp_path).items()) == whole
+    assert [*measured(city).items()] == whole
 
 
 def test_corpora_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
