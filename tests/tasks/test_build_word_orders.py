@@ -38,27 +38,49 @@ def add_mine(tokens: list[str], vectors: np.ndarray) -> str:
     return find(lexveil.add_model(keyed, name="mine", force=True, **said)).pinned
 
 
-def test_lists_of_one_model(project: Path) -> None:
-    """Every word once; L2 is L0, and the first list of L1; the same bytes twice."""
-    run_stage("build_word_orders")
-    first = files(Path("artifacts/word_orders/gst"))
-    run_stage("build_word_orders")
-    assert files(Path("artifacts/word_orders/gst")) == first
-    one, two, alone = (load_word_orders("gst", name) for name in ("L0", "L1", "L2"))
-    assert list(one.words) == load_words("gst")  # collocations too
-    assert [len(lists.orders) for lists in (one, two, alone)] == [1, 2, 1]
-    assert np.array_equal(one.orders, alone.orders) and np.array_equal(one.orders[0], two.orders[0])
-    for order in two.orders:
-        assert np.sort(order).tolist() == list(range(len(two.words)))
-    assert np.array_equal(
-        two.orders[1], greedy_orders(load_embedding("gst").vectors, [two.orders[1][0]])[0]
-    )
-    meta = json.loads(first["L1/meta.json"])
-    assert meta["n_words"] == len(two.words) and meta["models"] == {
-        "own": {"words": len(two.words)}
-    }
+ORDERS = Path("artifacts/word_orders/gst")
+
+
+@pytest.mark.usefixtures("listed")
+def test_lists_have_every_word_once_collocations_too() -> None:
+    lists = load_word_orders("gst", "L1")
+    assert [*lists.words] == load_words("gst")
+    rows = np.arange(len(lists.words))
+    assert np.array_equal(np.sort(lists.orders), [rows, rows])
+
+
+@pytest.mark.usefixtures("listed")
+def test_the_lists_of_one_model_are_the_same_in_every_variant() -> None:
+    """L2 is L0, and the first list of L1."""
+    one, two, alone = (load_word_orders("gst", name).orders for name in ("L0", "L1", "L2"))
+    assert [len(one), len(two), len(alone)] == [1, 2, 1]
+    assert np.array_equal(one, alone)
+    assert np.array_equal(one[0], two[0])
+
+
+@pytest.mark.usefixtures("listed")
+def test_a_list_goes_on_to_the_nearest_word() -> None:
+    order = load_word_orders("gst", "L1").orders[1]
+    (expected,) = greedy_orders(load_embedding("gst").vectors, [order[0]])
+    assert np.array_equal(order, expected)
+
+
+@pytest.mark.usefixtures("listed")
+def test_lists_say_which_model_they_are_of_and_how_near_their_words_are() -> None:
+    meta = json.loads((ORDERS / "L1/meta.json").read_text(encoding="utf-8"))
+    n_words = len(load_words("gst"))
+    assert (meta["n_words"], meta["models"]) == (n_words, {"own": {"words": n_words}})
     assert [one["model"] for one in meta["lists"]] == ["own", "own"]
-    assert all(0 < one["share_within_100"] <= 1 and one["mean_step"] > 0 for one in meta["lists"])
+    assert all(0 < one["share_within_100"] <= 1 for one in meta["lists"])
+    assert all(one["mean_step"] > 0 for one in meta["lists"])
+
+
+@pytest.mark.usefixtures("project")
+def test_lists_have_the_same_bytes_again() -> None:
+    run_stage("build_word_orders")
+    first = files(ORDERS)
+    run_stage("build_word_orders")
+    assert files(ORDERS) == first
 
 
 def test_lists_of_several_models_are_over_the_words_that_all_know(project: Path) -> None:

@@ -75,16 +75,21 @@ def put_models() -> None:
     write_language_model(model, WORDS, {}, paths.LANGUAGE_MODEL)
 
 
-@pytest.fixture(autouse=True)
-def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def stand_in(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    """Make a folder a project of the clean texts, and the current folder."""
+    patch.chdir(folder)
     # Recovery reads a whole project: tests/privatization/test_run_recovery.py.
-    monkeypatch.setattr("tasks.evaluate.measure_recovery", lambda *_: {"all": {}})
+    patch.setattr("tasks.evaluate.measure_recovery", lambda *_: {"all": {}})
     Path("params.yaml").write_text(
         (ROOT / "params.yaml").read_text(encoding="utf-8"), encoding="utf-8"
     )
     put_run(documents())
     put_models()
+
+
+@pytest.fixture(autouse=True)
+def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in(tmp_path, monkeypatch)
 
 
 def made(mechanism: str = "none", strategy: str = "none", epsilon: str = "0.0") -> dict[str, Any]:
@@ -101,34 +106,57 @@ def macro(entry: dict[str, Any]) -> dict[str, float]:
     return {setting: one["macro_f1"]["mean"] for setting, one in entry["scores"].items()}
 
 
-def test_clean_texts_that_tell_everything() -> None:
-    record = made()
-    assert (record["mechanism"], record["strategy"], record["epsilon"]) == ("none", "none", 0.0)
-    assert (record["classifier"], record["shuffles"]) == ("linear", 3)
-    letters, duets, notes = (record["datasets"][name] for name in ("letters", "duets", "notes"))
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The scores of clean texts that tell everything."""
+    with pytest.MonkeyPatch.context() as patch:
+        stand_in(tmp_path_factory.mktemp("clean"), patch)
+        return made()
+
+
+def test_scores_name_the_run_and_how_they_are_made(clean: dict[str, Any]) -> None:
+    expected = {"mechanism": "none", "strategy": "none", "epsilon": 0.0}
+    expected |= {"classifier": "linear", "shuffles": 3}
+    assert {name: clean[name] for name in expected} == expected
+
+
+def test_clean_texts_tell_label_and_author(clean: dict[str, Any]) -> None:
+    letters = clean["datasets"]["letters"]
     assert macro(letters["utility"]) == {"private": 1.0, "clean": 1.0}
     assert macro(letters["attack"]) == {"static": 1.0, "adaptive": 1.0}
-    assert macro(duets["utility"]) == {"private": 1.0, "clean": 1.0}  # by the second text
-    assert duets["attack"] == {"left_out": "no document has a value in column attribute"}
-    assert notes["membership"]["left_out"] == "no document has a value in column label"
+
+
+def test_clean_pairs_tell_the_label_by_the_second_text(clean: dict[str, Any]) -> None:
+    utility = clean["datasets"]["duets"]["utility"]
+    assert macro(utility) == {"private": 1.0, "clean": 1.0}
+    assert utility["held_out"] == "dev"
+
+
+def test_membership_is_guessed_of_as_many_documents_of_both_kinds(clean: dict[str, Any]) -> None:
+    membership = clean["datasets"]["letters"]["membership"]
+    assert (membership["n_in"], membership["n_out"]) == (9, 9)
+    assert len(membership["auc"]["each"]) == 3
+
+
+def test_what_cannot_be_scored_says_why(clean: dict[str, Any]) -> None:
+    duets = clean["datasets"]["duets"]
+    notes = clean["datasets"]["notes"]
+    no_value = "no document has a value in column"
+    assert duets["attack"] == {"left_out": f"{no_value} attribute"}
     assert "20 documents" in duets["membership"]["left_out"]
-    assert (letters["membership"]["n_in"], letters["membership"]["n_out"]) == (9, 9)
-    assert len(letters["membership"]["auc"]["each"]) == 3
-    left_out = [f"no document has a value in column {column}" for column in ("label", "attribute")]
-    assert [notes[name]["left_out"] for name in ("utility", "attack")] == left_out
-    counts = {
-        name: letters["attack"][name]
-        for name in ("n_train", "n_test", "n_classes", "n_left_out", "held_out")
+    assert {name: notes[name]["left_out"] for name in ("utility", "attack", "membership")} == {
+        "utility": f"{no_value} label",
+        "attack": f"{no_value} attribute",
+        "membership": f"{no_value} label",
     }
-    assert counts == {
-        "n_train": 24,
-        "n_test": 12,
-        "n_classes": 3,
-        "n_left_out": 0,
-        "held_out": "validation",
-    }
-    assert letters["attack"]["majority"]["accuracy"] == pytest.approx(1 / 3)
-    assert duets["utility"]["held_out"] == "dev"
+
+
+def test_scores_have_the_numbers_that_they_rest_on(clean: dict[str, Any]) -> None:
+    attack = clean["datasets"]["letters"]["attack"]
+    expected = {"n_train": 24, "n_test": 12, "n_classes": 3, "n_left_out": 0}
+    expected |= {"held_out": "validation"}
+    assert {name: attack[name] for name in expected} == expected
+    assert attack["majority"]["accuracy"] == pytest.approx(1 / 3)
 
 
 def test_a_rewriting_that_hides_the_author_and_keeps_the_label_and_one_that_does_the_opposite() -> (

@@ -2,17 +2,21 @@
 cut."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
 from lexveil import LexveilError, RequestError, paths
 from lexveil.artifacts.document_sets import load_documents
-from lexveil.levels import BaseEpsilon, NoiseSetting
+from lexveil.levels import BaseEpsilon
+from lexveil.privatization.adapters.stage import RunCounts
 from lexveil.privatization.adapters.stage import privatize_documents as privatize
-from tests.conftest import run_stage
+from tests.conftest import estimate_quickly, run_stage
+from tests.shared_trees import stand_beside
 from tests.tasks.changing import change_params
 
 CELLS = [
@@ -23,40 +27,71 @@ CELLS = [
 ]
 
 
-@pytest.mark.parametrize(("mechanism", "strategy", "noise"), CELLS)
-def test_a_run_adds_up(
-    built: Path, tmp_path: Path, mechanism: str, strategy: str, noise: NoiseSetting
-) -> None:
-    metrics = privatize(mechanism, strategy, noise, tmp_path / "run")
-    documents = pq.read_table(tmp_path / "run" / "documents.parquet").to_pandas()
-    ledger = pq.read_table(tmp_path / "run" / "tokens.parquet").to_pandas()
-    plan = pq.read_table(paths.plan("madlib", strategy, noise)).to_pandas()
+@dataclass(frozen=True)
+class Cell:
+    """A run of the grid, as its files have it."""
 
-    assert len(documents) == metrics.n_documents == 440
-    assert len(ledger) == metrics.n_tokens_in == plan["n_tokens"].sum()
-    perturbed = ledger["action"] == "perturbed"
-    assert ((ledger["epsilon"] > 0) == perturbed).all()
-    assert (ledger["action"] == "perturbed").sum() == plan["n_perturbed"].sum()
-    spent = ledger.groupby("doc_id")["epsilon"].sum()
-    budget = plan.set_index("doc_id")["budget"]
-    assert (spent <= budget * (1 + 1e-9)).all()
-    full = plan[plan["n_perturbed"] > 0].set_index("doc_id")
-    # S1 and S2 leave what falls to words that are not perturbed, or are in a collocation.
-    by_words = strategy in ("S1", "S2")
+    strategy: str
+    metrics: RunCounts
+    documents: pd.DataFrame
+    log: pd.DataFrame
+    plan: pd.DataFrame
+
+    @property
+    def spent(self) -> pd.Series:
+        return self.log.groupby("doc_id")["epsilon"].sum()
+
+
+@pytest.fixture(scope="module", params=CELLS, ids=lambda cell: cell[1])
+def cell(
+    request: pytest.FixtureRequest, _built: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Cell:
+    mechanism, strategy, noise = request.param
+    out = tmp_path_factory.mktemp("run") / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        estimate_quickly(patch, out.with_name("figures"))
+        stand_beside(_built, tmp_path_factory.mktemp("beside"), patch)
+        metrics = privatize(mechanism, strategy, noise, out)
+        plan = pd.read_parquet(paths.plan(mechanism, strategy, noise))
+    documents = pd.read_parquet(out / "documents.parquet")
+    return Cell(strategy, metrics, documents, pd.read_parquet(out / "tokens.parquet"), plan)
+
+
+def test_a_run_has_the_documents_and_tokens_of_its_plan(cell: Cell) -> None:
+    perturbed = cell.log["action"] == "perturbed"
+    assert len(cell.documents) == cell.metrics.n_documents == 440
+    assert len(cell.log) == cell.metrics.n_tokens_in == cell.plan["n_tokens"].sum()
+    assert perturbed.sum() == cell.plan["n_perturbed"].sum()
+    assert ((cell.log["epsilon"] > 0) == perturbed).all()
+
+
+def test_a_run_spends_the_budget_of_its_plan_and_no_more(cell: Cell) -> None:
+    """S1 and S2 leave what falls to words that are not perturbed, or are in a collocation."""
+    spent = cell.spent
+    plan = cell.plan.set_index("doc_id")
+    assert (spent <= plan["budget"] * (1 + 1e-9)).all()
+    full = plan[plan["n_perturbed"] > 0]
+    by_words = cell.strategy in ("S1", "S2")
     part = full["n_perturbed"] / full["n_words"] if by_words else 1.0
     assert np.allclose(spent[full.index], part * full["budget"])
-    assert np.allclose(documents.set_index("doc_id")["epsilon_spent"], spent)
-    # The default policy: unknown words are drawn anew, punctuation is kept and counted as
-    # unprotected.
-    assert set(ledger[ledger["class"] == "oov"]["action"]) == {"sampled"}
-    assert set(ledger[ledger["class"] == "punctuation"]["action"]) == {"kept"}
-    assert documents["n_unprotected"].sum() == (ledger["action"] == "kept").sum() == metrics.n_kept
-    words = paths.embedding({"S1": "word", "S4": "mst"}.get(strategy, "gst")) / "words.txt"
+    assert np.allclose(cell.documents.set_index("doc_id")["epsilon_spent"], spent)
+
+
+def test_unknown_words_are_drawn_anew_and_punctuation_is_unprotected(cell: Cell) -> None:
+    actions = cell.log.groupby("class", observed=True)["action"].agg(set)
+    assert (actions["oov"], actions["punctuation"]) == ({"sampled"}, {"kept"})
+    n_kept = (cell.log["action"] == "kept").sum()
+    assert cell.documents["n_unprotected"].sum() == n_kept == cell.metrics.n_kept
+
+
+@pytest.mark.usefixtures("built")
+def test_known_tokens_have_the_row_of_their_words(cell: Cell) -> None:
+    words = paths.embedding({"S1": "word", "S4": "mst"}.get(cell.strategy, "gst")) / "words.txt"
     tokens = words.read_text(encoding="utf-8").splitlines()
-    known = ledger["word_id"] >= 0
-    assert (known == ledger["action"].isin(["perturbed", "sampled"])).all()
-    counted = ledger[known]["word_id"].map(lambda row: tokens[row].count("_") + 1)
-    assert (counted == ledger[known]["n_words"]).all()
+    known = cell.log[cell.log["word_id"] >= 0]
+    assert {*known.index} == {*cell.log.index[cell.log["action"].isin(["perturbed", "sampled"])]}
+    n_words = known["word_id"].map(lambda row: tokens[row].count("_") + 1)
+    assert (n_words == known["n_words"]).all()
 
 
 def test_each_token_gets_the_epsilon_of_the_grid(built: Path, tmp_path: Path) -> None:

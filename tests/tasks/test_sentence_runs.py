@@ -1,6 +1,7 @@
 """Runs of sentences in the grid: what is written and measured, and what is skipped."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -9,7 +10,7 @@ import pytest
 from lexveil import RequestError, paths
 from lexveil.artifacts import sentence_banks
 from lexveil.artifacts.calibrations import SKIPPED
-from lexveil.artifacts.sentence_banks import read_card
+from lexveil.artifacts.sentence_banks import BankLevel, read_card
 from lexveil.artifacts.sentence_runs import epsilon_of_sentences, made_sentence_runs
 from lexveil.config import load_params
 from lexveil.data import public_sentences
@@ -17,61 +18,105 @@ from lexveil.levels import RecoveryTarget, stage_name
 from lexveil.recovery import bank_levels
 from lexveil.runtime.tables import read_json
 from tasks import embed_sentences
-from tests.conftest import run_stage
+from tests.conftest import estimate_quickly, made_of, run_stage
 from tests.tasks.changing import change_params
 
 pytestmark = pytest.mark.slow
 RUN = ("tem", "S5", "r0.2")
 FILES = ("tem", "S5", RecoveryTarget(0.2))
+WRITTEN = paths.private(*FILES) / "documents.parquet"
+
+
+def calibrate_on_few_texts(patch: pytest.MonkeyPatch) -> None:
+    """Make banks of few sentences, whose levels are calibrated on few texts."""
+    for module in (embed_sentences, sentence_banks):
+        patch.setattr(module, "FEWEST", 20)
+    for module in (bank_levels, public_sentences, embed_sentences):
+        patch.setattr(module, "CANDIDATES", 60)
+
+
+@pytest.fixture(scope="module")
+def evaluated(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with a small bank, in which a run of sentences was written and evaluated."""
+
+    def make() -> None:
+        change_params(evaluation={"shuffles": 1, "max_texts": 30})
+        run_stage("collect_sentences")
+        run_stage("embed_sentences")
+        run_stage("privatize", "none", "none", "0.0")
+        run_stage("privatize", *RUN)
+        run_stage("train_language_model")
+        run_stage("train_attackers")
+        run_stage("evaluate", *RUN)
+
+    with pytest.MonkeyPatch.context() as patch:
+        estimate_quickly(patch, tmp_path_factory.mktemp("figures"))
+        calibrate_on_few_texts(patch)
+        return made_of(_built, tmp_path_factory, make)
 
 
 @pytest.fixture
-def with_levels(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project with a small bank whose levels are calibrated on few texts."""
-    for module in (embed_sentences, sentence_banks):
-        monkeypatch.setattr(module, "FEWEST", 20)
-    for module in (bank_levels, public_sentences, embed_sentences):
-        monkeypatch.setattr(module, "CANDIDATES", 60)
-    change_params(evaluation={"shuffles": 1, "max_texts": 30})
-    run_stage("collect_sentences")
-    run_stage("embed_sentences")
-    run_stage("privatize", "none", "none", "0.0")
-    return project
+def with_run(evaluated: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The project as current folder; only for reading."""
+    calibrate_on_few_texts(monkeypatch)
+    monkeypatch.chdir(evaluated)
+    return evaluated
 
 
-def test_texts_become_sentences_of_the_bank_at_its_level(with_levels: Path) -> None:
-    run_stage("privatize", *RUN)
-    folder = paths.private(*FILES)
-    record = read_json(folder / "record.json", "privatize")
-    level = {one.level: one for one in read_card(paths.BANK).levels}["balanced"]
-    assert (record["strategy"], record["mode"], record["base_epsilon"]) == (
-        *("S5", "experiment", level.epsilon),
-    )
-    assert record["protection"]["level"] == "balanced"
-    assert record["protection"]["linkage"] == level.linkage
-    log = pq.read_table(folder / "tokens.parquet")
-    documents = pq.read_table(folder / "documents.parquet")
-    assert log.num_rows == 4 * documents.num_rows  # these documents have one text each
+@pytest.fixture
+def balanced(with_run: Path) -> BankLevel:
+    """The level of the bank at which the run was written."""
+    levels = {one.level: one for one in read_card(paths.BANK).levels}
+    return levels["balanced"]
+
+
+@pytest.fixture
+def texts(with_run: Path) -> list[str]:
+    """The texts of the run."""
+    return list(pq.read_table(WRITTEN).column("text").to_pylist())
+
+
+def test_the_record_of_a_run_has_the_level_of_the_bank(balanced: BankLevel) -> None:
+    record = read_json(WRITTEN.with_name("record.json"), "privatize")
+    expected = {"strategy": "S5", "mode": "experiment", "base_epsilon": balanced.epsilon}
+    assert {name: record[name] for name in expected} == expected
+    protection = record["protection"]
+    assert (protection["level"], protection["linkage"]) == ("balanced", balanced.linkage)
+
+
+def test_texts_become_four_sentences_of_the_bank_each(texts: list[str]) -> None:
+    """These documents have one text each."""
+    rows = pq.read_table(WRITTEN.with_name("tokens.parquet")).column("word_id").to_pylist()
+    assert len(rows) == 4 * len(texts)
     sentences = pq.read_table(paths.BANK / "sentences.parquet").column("text").to_pylist()
-    rows = log.column("word_id").to_pylist()
-    texts = documents.column("text").to_pylist()
     assert texts[1] == " ".join(sentences[row] for row in rows[4:8])
-    before = (folder / "documents.parquet").read_bytes()
+
+
+def test_a_run_gives_the_same_bytes_again(
+    evaluated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(evaluated, tmp_path / "again")
+    monkeypatch.chdir(tmp_path / "again")
+    calibrate_on_few_texts(monkeypatch)
     run_stage("privatize", *RUN)
-    assert (folder / "documents.parquet").read_bytes() == before
-    run_stage("train_language_model")
-    run_stage("train_attackers")
-    run_stage("evaluate", *RUN)
+    assert WRITTEN.read_bytes() == (evaluated / WRITTEN).read_bytes()
+
+
+def test_the_scores_of_a_run_name_its_level(balanced: BankLevel) -> None:
     scores = read_json(paths.evaluation(*FILES), "evaluate")
-    assert (scores["level"], scores["epsilon"]) == (0.2, level.epsilon)
+    assert (scores["level"], scores["epsilon"]) == (0.2, balanced.epsilon)
+
+
+@pytest.mark.usefixtures("with_run")
+def test_what_a_reader_links_and_names_is_measured(texts: list[str]) -> None:
     found = read_json(paths.recovery(*FILES), "evaluate")
     for name, by_size in found["linkage"].items():
-        largest = by_size[max(by_size, key=int)]
-        assert 0 <= largest["likelihood"] <= 1 and largest["structure"] == pytest.approx(
-            1 / int(max(by_size, key=int)), abs=1e-6
-        )
+        size = max(by_size, key=int)
+        assert 0 <= by_size[size]["likelihood"] <= 1
+        assert by_size[size]["structure"] == pytest.approx(1 / int(size), abs=1e-6)
         assert 0 <= found["named"][name]["content"] <= 1
-    assert not {*texts} & {json.dumps(found)}
+    written = json.dumps(found)
+    assert not [text for text in texts if text in written]
 
 
 def test_a_level_that_the_bank_does_not_have_is_skipped(project: Path) -> None:
