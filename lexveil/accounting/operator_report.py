@@ -99,6 +99,8 @@ class RunCounts(Result):
             the sum of its texts, whose mean the record has (`spent.mean`).
         found: Tokens that detectors found, by type and action; they are in no class. Null without a
             detector.
+        n_in_bank: Sentences of the texts that stand in the bank, which is harmless: the bank is the
+            same for all texts. Left out where words are replaced.
     """
 
     n_texts: NonNegativeInt
@@ -117,6 +119,7 @@ class RunCounts(Result):
     unprotected_share: float
     epsilon_spent_mean: float | None
     found: dict[str, dict[str, NonNegativeInt]] | None = None
+    n_in_bank: NonNegativeInt | None = None
 
     def public(self, **further: int | None) -> Counts:
         """Return the counts that a record publishes; ``further`` are counts of rows and of formula

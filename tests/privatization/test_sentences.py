@@ -104,6 +104,31 @@ def test_what_was_measured_with_tem_is_not_said_of_noise(here: Path) -> None:
     assert " of 100 cases" not in other
 
 
+IN_BANK = "The meal was terrible today."
+
+
+@pytest.mark.parametrize("unit", ["text", "sentence"])
+def test_sentences_of_texts_that_stand_in_the_bank_are_counted(bank: Path, unit: str) -> None:
+    texts = [f"{IN_BANK} Nobody came!", IN_BANK, IN_BANK.lower(), "", None]
+    assert privatize(texts, bank, unit=unit).operator.counts.n_in_bank == 2
+
+
+def test_words_are_not_looked_for_in_a_bank() -> None:
+    done = lexveil.privatize([IN_BANK], model="en", seed=1, quiet=True)
+    assert "n_in_bank" not in done.operator.counts.to_dict()
+
+
+def test_the_operator_is_told_why_they_are_harmless(
+    bank: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pd.DataFrame({"text": [IN_BANK]}).to_csv("in.csv", index=False)
+    command("in.csv", "-o", "out.csv", "--bank", bank)
+    said = capsys.readouterr().out
+    assert "1 sentence of the texts stands in the bank, too: harmless" in said
+    for published_file in ("out.csv.record.json", "out.csv.statement.txt"):
+        assert "n_in_bank" not in Path(published_file).read_text()
+
+
 def test_the_local_bound_of_mahalanobis_is_of_its_metric(bank: Path) -> None:
     """With λ = 0.2 no distance is longer than the Euclidean one by more than 1/√0.8."""
     said = privatize(TEXTS, bank, mechanism="mahalanobis").record.sentences

@@ -218,6 +218,7 @@ class Rewritten:
         out_words: (n,) words in the output token; 0 where dropped.
         written: what stands in the place of tokens that a detector found, by the number of the
             token.
+        n_in_bank: sentences of the source that stand in the bank; None where words are replaced.
     """
 
     encoded: Encoded
@@ -227,6 +228,7 @@ class Rewritten:
     rows: ModelRows
     out_words: npt.NDArray[np.int8]
     written: Mapping[int, str] = field(default_factory=dict)
+    n_in_bank: int | None = None
 
     @property
     def action(self) -> Codes:

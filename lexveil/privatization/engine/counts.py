@@ -136,6 +136,7 @@ class Tally:
         self.actions = np.zeros((len(TokenClass), len(Action)), dtype=np.int64)
         self.found = FoundCounts()
         self.has_detector = False
+        self.has_bank = False
         self.numbers = Counter[str]()
         self.epsilon, self.cosine = ExactSum(), ExactSum()
         self.by_percent = np.zeros(101, dtype=np.int64)
@@ -161,12 +162,14 @@ class Tally:
         self.actions += count_actions(encoded.classes, done.action)
         self.found += count_found(encoded, done.action)
         self.has_detector |= encoded.found is not None
+        self.has_bank |= done.n_in_bank is not None
         self.numbers += Counter(
             n_documents=len(np.unique(document)),
             n_texts=encoded.n_texts,
             n_words_in=int(encoded.n_words.sum()),
             n_words_out=int(done.out_words.sum()),
             n_changed=int(changed.sum()),
+            n_in_bank=done.n_in_bank or 0,
         )
         self.epsilon.add(done.per_text(done.token_epsilon))
         is_same = is_perturbed & ~changed | (done.action == Action.KEPT.value)
@@ -184,6 +187,7 @@ class Tally:
         self.actions += other.actions
         self.found += other.found
         self.has_detector |= other.has_detector
+        self.has_bank |= other.has_bank
         self.numbers += other.numbers
         self.epsilon += other.epsilon
         self.cosine += other.cosine
@@ -218,6 +222,7 @@ class Tally:
             unprotected_share=share(int(by_action[Action.KEPT]), n) or 0.0,
             epsilon_spent_mean=share(float(self.epsilon), numbers["n_texts"]),
             **({"found": found_counts(self.found)} if self.has_detector else {}),
+            **({"n_in_bank": numbers["n_in_bank"]} if self.has_bank else {}),
         )
 
     def document_shares(self) -> DocumentShares | None:

@@ -14,6 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lexveil.accounting import measurements
 from lexveil.accounting.budgets import Action, DocumentBudget
@@ -269,6 +270,7 @@ class SentenceWorker(BatchWorker):
             source=source,
             units=units,
             drawn=drawn,
+            n_in_bank=count_in_bank(source, batch.texts, self.sentences.texts),
         )
 
     def _noise(
@@ -349,6 +351,21 @@ def cut(source: Encoded, per_text: int | None) -> tuple[Units, Ids, Ids]:
     starts = np.append(np.flatnonzero(is_first), len(sentence)).astype(np.int64)
     units = Units(source.rows, starts)
     return units, source.text_of[starts[:-1]].astype(np.int64), np.arange(len(units))
+
+
+def count_in_bank(source: Encoded, texts: Sequence[str], bank: Strings) -> int:
+    """Return the number of sentences of texts that stand in a bank as they are."""
+    sentence = source.sentence_of
+    starts = np.flatnonzero(np.diff(sentence, prepend=-1))
+    ends = np.append(starts[1:], len(sentence))[: len(starts)] - 1
+    last_word = source.first_word[ends] + source.n_words[ends] - 1
+    first = source.spans[source.first_word[starts], 0].tolist()
+    after = source.spans[last_word, 1].tolist()
+    whole = list(texts)
+    places = zip(source.text_of[starts].tolist(), first, after, strict=True)
+    found = [whole[text][begin:end] for text, begin, end in places]
+    is_there = pc.is_in(pa.array(found, bank.array.type), value_set=bank.array)
+    return int(pc.sum(is_there).as_py() or 0)
 
 
 def _totals(values: Ids, starts: Int64) -> Int64:
