@@ -280,3 +280,14 @@ def test_a_cluster_needs_the_folder_of_a_bank(outside: Path) -> None:
     given.engine.settings = replace(given.engine.settings, sentences=replace(wanted, bank=None))
     with pytest.raises(RequestError, match="name the folder of the bank"):
         Rewriter.of(given, TABLE.schema, ["body"], "who")
+
+
+def test_a_cluster_takes_the_bank_that_ships_by_its_name(outside: Path) -> None:
+    """It is installed on every worker, wherever that is."""
+    given = sentences(outside)
+    wanted = given.engine.settings.sentences
+    assert wanted is not None
+    shipped = replace(wanted, bank="shipped")
+    given.engine.settings = replace(given.engine.settings, sentences=shipped)
+    made = Rewriter.of(given, TABLE.schema, ["body"], "who")
+    assert made.settings.sentences == shipped

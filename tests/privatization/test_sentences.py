@@ -2,6 +2,7 @@
 refused.
 """
 
+import io
 import json
 import re
 from collections.abc import Sequence
@@ -12,12 +13,15 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from asking import preview
+from rich.console import Console
 
 import lexveil
 from lexveil import paths
 from lexveil.accounting.measurements import NoBoundError
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.sentence_banks import open_bank, read_card
+from lexveil.cli.preview import show_preview
 from lexveil.data import public_sentences
 from lexveil.data.sentence_banks import BankOptions, build
 from lexveil.embeddings.sentences import SentenceSpace
@@ -646,3 +650,11 @@ def test_an_inspection_speaks_of_sentences(bank: Path, here: Path) -> None:
     found = lexveil.inspect("in.txt", model="en", bank=str(bank), **HOW)
     assert "2 texts, 8 sentences to be written in their place" in str(found)
     assert "token" not in str(found) and "vocabulary" not in str(found)
+
+
+def test_a_preview_counts_sentences(bank: Path, here: Path) -> None:
+    Path("in.txt").write_text("The food was cold.\n")
+    told = io.StringIO()
+    found = preview(Path("in.txt"), 1, model="en", bank=str(bank), seed=1, **HOW)
+    show_preview(found, Console(file=told, width=200))
+    assert "sentences: " in told.getvalue() and "tokens: " not in told.getvalue()
