@@ -59,27 +59,29 @@ def _table(name: str, section: Section, comments: Comments) -> Iterator[str]:
             inner.append((path, value))
             continue
         yield from comments.get(path) or _commented(field.description or "")
-        yield _assignment(key, value, field)
+        yield assignment(path, value, field)
     for path, value in inner:
         yield from _table(path, value, comments)
 
 
-def _assignment(key: str, value: object, field: FieldInfo) -> str:
+def assignment(name: str, value: object, field: FieldInfo) -> str:
+    """Return the line of a key with its value; of a key without a value, an example."""
+    key = name.rpartition(".")[2]
     if value is not None:
-        return f"{key} = {_written(value)}"
+        return f"{key} = {written(value)}"
     if can_be_lifted(field):
-        return f"{key} = {_written(NONE)}"
+        return f"{key} = {written(NONE)}"
     examples = field.examples or [""]
-    return f"#{key} = {_written(examples[0])}"
+    return f"#{key} = {written(examples[0])}"
 
 
-def _written(value: object) -> str:
+def written(value: object) -> str:
     """Return a value in TOML."""
     if isinstance(value, Mapping):
-        items = ", ".join(f"{json.dumps(key)} = {_written(one)}" for key, one in value.items())
+        items = ", ".join(f"{json.dumps(key)} = {written(one)}" for key, one in value.items())
         return f"{{ {items} }}" if items else "{}"
     if isinstance(value, list):
-        return f"[{', '.join(map(_written, value))}]"
+        return f"[{', '.join(map(written, value))}]"
     # A JSON text is one of TOML but for the character DEL, which TOML wants escaped.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from pydantic.fields import FieldInfo
 
 from lexveil import paths
 from lexveil.config import (
@@ -20,11 +21,12 @@ from lexveil.config import (
     parse_configuration,
     parse_params,
 )
+from lexveil.config.experiment import parse_yaml
 from lexveil.config.moved import DETECTION, DETECTION_KEYS, POLICY, SECTIONS, moved_keys, split
 from lexveil.config.operation import NONE
-from lexveil.config.toml_text import as_toml, can_be_lifted
+from lexveil.config.toml_text import Comments, as_toml, assignment, can_be_lifted, written
 from lexveil.errors import ParameterError, RequestError
-from lexveil.parameters import fields_of, section_of
+from lexveil.parameters import Section, fields_of, section_of
 from lexveil.runtime.new_project import FOLDERS
 from lexveil.runtime.tables import atomic_file
 
@@ -38,13 +40,13 @@ def upgrade(folder: Path) -> list[str]:
 
     Raises:
         ParameterError: if params.yaml or lexveil.toml cannot be read, or a value is not valid.
-        RequestError: if there is a lexveil.toml with other values.
+        RequestError: if there is a lexveil.toml that says something else.
     """
     file = folder / paths.PARAMS
     target = folder / paths.CONFIGURATION
     try:
         text = file.read_text(encoding="utf-8")
-        raw = yaml.load(text, Loader=LOADER)
+        raw = parse_yaml(text, str(file))
         moved = moved_keys(raw)
     except FileNotFoundError:
         raise RequestError(f"{file}: there is no such file; name the folder of a project") from None
@@ -52,13 +54,15 @@ def upgrade(folder: Path) -> list[str]:
         raise ParameterError(f"{file}: not valid YAML in UTF-8") from None
     if not moved:
         return []
+    assert isinstance(raw, dict)
     remains, sections = split(raw)
     parse_params(remains, str(file))
     configuration = parse_configuration(sections, str(file))
-    if target.exists():
-        _require_same(load_configuration(target), configuration, target)
-    else:
-        _write(target, _checked(as_toml(configuration, _comments_of(text)), configuration), file)
+    comments = _comments_of(text)
+    if not target.exists():
+        _write(target, _checked(as_toml(configuration, comments), configuration), file)
+    elif (merged := _merged(target, configuration, text, comments)) is not None:
+        _write(target, merged, target)
     _write(file, _without_moved(text, remains), file)
     return moved
 
@@ -74,18 +78,125 @@ def _differs(file: Path, ours: Path) -> bool:
     return not file.is_file() or file.read_bytes() != ours.read_bytes()
 
 
-def _require_same(there: Configuration, moved: Configuration, target: Path) -> None:
-    differing = [
-        f"{name}.{key}"
-        for name in fields_of(Configuration)
-        for key in fields_of(type(getattr(moved, name)))
-        if getattr(getattr(there, name), key) != getattr(getattr(moved, name), key)
-    ]
-    if differing:
-        raise RequestError(
-            f"{target} has other values than {paths.PARAMS} (of {', '.join(differing)}), so "
-            f"nothing was changed; make them equal, or take these sections out of {paths.PARAMS}"
+def _merged(target: Path, moved: Configuration, params: str, comments: Comments) -> str | None:
+    """Return the text of a lexveil.toml with the values that a params.yaml has for it; None if it
+    has them. A value that is the default gives way to one that is not.
+
+    Args:
+        params: the text of params.yaml.
+        comments: its comments on keys that move, by their names.
+
+    Raises:
+        RequestError: if both have values for a key that are neither the default nor the same.
+    """
+    there = _leaves(load_configuration(target))
+    defaults = _leaves(Configuration())
+    taken: dict[str, tuple[object, FieldInfo]] = {}
+    contradictions = []
+    text = target.read_text(encoding="utf-8")
+    for name, (value, field) in _leaves(moved).items():
+        if value in (there[name][0], defaults[name][0]):
+            continue
+        if there[name][0] == defaults[name][0]:
+            taken[name] = (value, field)
+            continue
+        contradictions.append(
+            f"{name} is {_shown(there[name][0])} in {target}{_toml_line(text, name)} and "
+            f"{_shown(value)} in {paths.PARAMS}{_yaml_line(params, name)}"
         )
+    if contradictions:
+        raise RequestError(
+            f"nothing was changed, because {'; '.join(contradictions)}. Write the same value into "
+            "both, or take one out"
+        )
+    if not taken:
+        return None
+    merged = parse_configuration(_nested(there | taken), f"{target} with {paths.PARAMS}")
+    for name, (value, field) in taken.items():
+        text = _with_value(text, name, [*comments.get(name, ()), assignment(name, value, field)])
+    return text if _has(text, merged) else _checked(as_toml(merged, comments), merged)
+
+
+def _has(text: str, configuration: Configuration) -> bool:
+    """Whether a text is a lexveil.toml with these settings; sections may be in another form than
+    the one in which lines can be put.
+    """
+    try:
+        return parse_configuration(tomllib.loads(text)) == configuration
+    except (tomllib.TOMLDecodeError, ParameterError):
+        return False
+
+
+def _nested(leaves: dict[str, tuple[object, FieldInfo]]) -> dict[str, Any]:
+    """Return plain values by section, from values by their full names."""
+    nested: dict[str, Any] = {}
+    for name, (value, _) in leaves.items():
+        *sections, key = name.split(".")
+        inner = nested
+        for section in sections:
+            inner = inner.setdefault(section, {})
+        inner[key] = value
+    return nested
+
+
+def _leaves(section: Section, prefix: str = "") -> dict[str, tuple[object, FieldInfo]]:
+    """Return the values of a section and of those in it, with their fields, by the full name."""
+    found: dict[str, tuple[object, FieldInfo]] = {}
+    for key, field in fields_of(type(section)).items():
+        value = getattr(section, key)
+        if isinstance(value, Section):
+            found |= _leaves(value, f"{prefix}{key}.")
+        else:
+            found[f"{prefix}{key}"] = (value, field)
+    return found
+
+
+def _shown(value: object) -> str:
+    """Return a value for a message; an address may hold a secret."""
+    if value is None:
+        return "left out"
+    return "an address" if "://" in str(value) else written(value)
+
+
+def _place(lines: Sequence[str], name: str) -> tuple[int | None, int | None]:
+    """Return the numbers of the lines with the section and with the key of a name, from 0; of a key
+    that has no value, the line with its example.
+    """
+    section, _, key = name.rpartition(".")
+    head = next((i for i, line in enumerate(lines) if line.strip() == f"[{section}]"), None)
+    if head is None:
+        return None, None
+    later = range(head + 1, len(lines))
+    end = next((i for i in later if lines[i].startswith("[")), len(lines))
+    for mark in ("", "#"):
+        for i in range(head + 1, end):
+            if re.match(rf"{mark}{key}\s*=", lines[i]):
+                return head, i
+    return head, None
+
+
+def _with_value(text: str, name: str, entry: Sequence[str]) -> str:
+    """Return the text of a lexveil.toml with other lines for a key."""
+    lines = text.splitlines()
+    head, place = _place(lines, name)
+    if head is None:
+        return "\n".join([*lines, "", f"[{name.rpartition('.')[0]}]", *entry]) + "\n"
+    after = head + 1 if place is None else place
+    lines[after : after + (place is not None)] = entry
+    return "\n".join(lines) + "\n"
+
+
+def _toml_line(text: str, name: str) -> str:
+    place = _place(text.splitlines(), name)[1]
+    return "" if place is None else f", line {place + 1}"
+
+
+def _yaml_line(text: str, name: str) -> str:
+    lines = text.splitlines()
+    for entry in _entries(lines, yaml.compose(text, Loader=yaml.SafeLoader), len(lines)):
+        if _renamed(entry.name) == name:
+            return f", line {entry.line + 1}"
+    return ""
 
 
 def _checked(text: str, configuration: Configuration) -> str:

@@ -118,9 +118,57 @@ def test_other_settings_are_not_overwritten(old: Path, cli: Any) -> None:
     (old / "lexveil.toml").write_text("[machine]\nworkers = 7\n", encoding="utf-8")
     before = (old / "params.yaml").read_bytes()
     said = cli("init", "--upgrade", old, code=2).err
-    assert "machine.workers" in said and "nothing was changed" in said
+    line = (old / "params.yaml").read_text(encoding="utf-8").splitlines().index("  workers: 3") + 1
+    assert f"machine.workers is 7 in {old / 'lexveil.toml'}, line 2 and 3 in params.yaml" in said
+    assert f"3 in params.yaml, line {line}. " in said and "nothing was changed" in said
     assert (old / "params.yaml").read_bytes() == before
     assert (old / "lexveil.toml").read_text(encoding="utf-8") == "[machine]\nworkers = 7\n"
+
+
+def test_values_join_those_of_a_file_that_does_not_contradict_them(old: Path, cli: Any) -> None:
+    """What the file says otherwise stays, and so do its own lines."""
+    lines = ["# mine", "[machine]", "threads = 5", "[release.shares]", "stopwords = 0.5  # few"]
+    (old / "lexveil.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    cli("init", "--upgrade", old)
+    merged = load_configuration(old / "lexveil.toml")
+    assert (merged.machine.threads, merged.machine.workers) == (5, 3)
+    assert (merged.release.shares.stopwords, merged.release.shares.numbers) == (0.5, 0.5)
+    assert merged.machine.stage_minutes is None and merged.inbox.protection == "strong"
+    text = (old / "lexveil.toml").read_text(encoding="utf-8").splitlines()
+    assert [line for line in text if line in lines] == lines
+    assert text[text.index("workers = 3") - 1] == "# the cluster is slow on Mondays"
+
+
+def test_values_join_those_of_a_new_project(old: Path, cli: Any) -> None:
+    """Its file has the defaults, and examples of keys that have none."""
+    (old / "lexveil.toml").write_bytes((ROOT / "lexveil.toml").read_bytes())
+    cli("init", "--upgrade", old)
+    merged = (old / "lexveil.toml").read_text(encoding="utf-8")
+    into_none = load_configuration(old / "lexveil.toml")
+    assert (into_none.machine.workers, into_none.release.max_recovery) == (3, 0.2)
+    assert into_none.detection.types == {"PERSON": "pseudonym"}
+    assert merged.count("\nworkers = ") == 1 and "#max_recovery" not in merged
+    assert load_params(old / "params.yaml") == load_params(ROOT / "params.yaml")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["machine = {threads = 5}\n", "machine.threads = 5\n", '["machine"] # mine\n"threads" = 5\n'],
+)
+def test_values_join_a_file_in_any_form_of_toml(old: Path, cli: Any, text: str) -> None:
+    (old / "lexveil.toml").write_text(text, encoding="utf-8")
+    cli("init", "--upgrade", old)
+    machine = load_configuration(old / "lexveil.toml").machine
+    assert (machine.threads, machine.workers) == (5, 3)
+
+
+def test_files_that_are_wrong_together_are_not_joined(old: Path, cli: Any) -> None:
+    (old / "lexveil.toml").write_text("[inbox]\nepsilon = 5.0\n", encoding="utf-8")
+    before = (old / "params.yaml").read_bytes()
+    said = cli("init", "--upgrade", old, code=2).err
+    assert "inbox.protection and inbox.epsilon are given together" in said
+    assert (old / "params.yaml").read_bytes() == before
+    assert (old / "lexveil.toml").read_text(encoding="utf-8") == "[inbox]\nepsilon = 5.0\n"
 
 
 def test_an_upgrade_that_was_killed_is_completed(
