@@ -25,7 +25,7 @@ import numpy as np
 from benchmarks.protection import Measuring, read_texts
 from benchmarks.table import markdown
 from lexveil.accounting.budgets import Action
-from lexveil.artifacts.measured_levels import LINKAGE, level_of, measured_levels
+from lexveil.artifacts.levels import LINKAGE, level_of, measured_levels
 from lexveil.artifacts.model import Model
 from lexveil.protection import LEVELS, MeasuredLinkage
 from lexveil.recovery.linkage import SIZES, DisclosedTexts, LinkageReaders, naive_similarities

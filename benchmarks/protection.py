@@ -35,7 +35,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.table import markdown
 from lexveil.accounting.budgets import Action, DocumentBudget, PerDocument, Policy
-from lexveil.artifacts.measured_levels import level_of, measured_levels
+from lexveil.artifacts.levels import level_of, measured_levels
 from lexveil.artifacts.mechanisms import CAUSAL_MODELS
 from lexveil.artifacts.model import Model
 from lexveil.evaluation.kneser_ney import train

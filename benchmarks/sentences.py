@@ -50,7 +50,7 @@ from lexveil.artifacts.default_bank import (
     bank_of,
     read_written_card,
 )
-from lexveil.artifacts.measured_levels import level_of, measured_levels
+from lexveil.artifacts.levels import level_of, measured_levels
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.sentence_banks import STRATEGY, open_bank, without_purposes
 from lexveil.data.sentence_banks import BankOptions, build

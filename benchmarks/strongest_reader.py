@@ -43,7 +43,7 @@ from benchmarks.protection import (
     write_levels,
 )
 from benchmarks.table import markdown
-from lexveil.artifacts.measured_levels import level_of, measured_levels
+from lexveil.artifacts.levels import level_of, measured_levels
 from lexveil.artifacts.model import Model
 from lexveil.evaluation.language_model import NgramModel
 from lexveil.protection import LEVELS, MeasuredLevel, Shares

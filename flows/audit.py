@@ -18,7 +18,7 @@ from pydantic import Field
 from flows.notify import on_failure
 from flows.prefect_records import show_table
 from flows.supervision import exclusive, run_command, timed_out
-from lexveil.artifacts.calibrations import epsilon_of, skipped_run
+from lexveil.artifacts.levels import epsilon_of, skipped_run
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.model_store import OWN
 from lexveil.config import Configuration, Params, load_configuration, load_params

@@ -11,7 +11,7 @@ from flows import repro
 from flows.display import duration
 from flows.recovery import forget_removed, prune, repair
 from lexveil import paths
-from lexveil.artifacts.calibrations import skipped_run
+from lexveil.artifacts.levels import skipped_run
 from lexveil.config import load_params
 from lexveil.errors import LexveilError
 from lexveil.lineage.file_hashes import file_md5

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from functools import partial
 
 from lexveil import paths
+from lexveil.artifacts.embeddings import write_word_orders
 from lexveil.artifacts.model_store import load_words_of
-from lexveil.artifacts.word_orders import write_word_orders
 from lexveil.config import load_configuration, load_params
 from lexveil.embeddings.list_sets import list_sets
 from lexveil.errors import RequestError

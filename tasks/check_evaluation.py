@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lexveil import paths
-from lexveil.artifacts.calibrations import made_runs
-from lexveil.artifacts.sentence_runs import made_sentence_runs
+from lexveil.artifacts.levels import made_runs, made_sentence_runs
 from lexveil.checks.data_docs import DataDocs
 from lexveil.checks.evaluation_cells import cells, not_above_majority
 from lexveil.config import CLEAN, EvaluationParams, GridParams, load_params

@@ -14,11 +14,11 @@ import pyarrow as pa
 
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF
-from lexveil.artifacts.calibrations import made_runs
 from lexveil.artifacts.document_sets import load_documents
-from lexveil.artifacts.sentence_runs import (
+from lexveil.artifacts.levels import (
     PER_TEXT,
     epsilon_of_sentences,
+    made_runs,
     made_sentence_runs,
     n_bank_sentences,
 )

@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 from lexveil import paths
-from lexveil.artifacts.calibrations import made_runs, skipped_run
+from lexveil.artifacts.levels import made_runs, skipped_run
 from lexveil.checks.data_docs import DataDocs
 from lexveil.config import GridParams, MachineParams, load_configuration, load_params
 from lexveil.levels import NoiseSetting

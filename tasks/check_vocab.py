@@ -10,9 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from lexveil import paths
-from lexveil.artifacts.coverage import LexiconOf, text_words
 from lexveil.artifacts.document_sets import load_documents
-from lexveil.artifacts.lexicons import load_lexicon
+from lexveil.artifacts.lexicons import LexiconOf, load_lexicon, text_words
 from lexveil.checks.data_docs import DataDocs
 from lexveil.config import MachineParams, Params, load_configuration, load_params
 from lexveil.runtime import duckdb_session

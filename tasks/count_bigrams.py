@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from lexveil import paths
 from lexveil.artifacts.base_model import find_base, with_base
-from lexveil.artifacts.bigrams import write_bigrams
-from lexveil.artifacts.embeddings import load_words
+from lexveil.artifacts.embeddings import load_words, write_bigrams
 from lexveil.collocations.adjacent_tokens import count_bigrams
 from lexveil.config import load_configuration, load_params
 from lexveil.runtime.stage import named_segmentation, stage_main

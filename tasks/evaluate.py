@@ -17,9 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lexveil import paths
-from lexveil.artifacts.attackers import load_attackers
-from lexveil.artifacts.calibrations import named_in_record, skipped_run
-from lexveil.artifacts.evaluation_models import load_models
+from lexveil.artifacts.evaluation_models import load_attackers, load_models
+from lexveil.artifacts.levels import named_in_record, skipped_run
 from lexveil.config import CLEAN, Params, load_configuration, load_params
 from lexveil.errors import RequestError
 from lexveil.evaluation.metrics import BY_NAME, METRICS

@@ -12,18 +12,20 @@ their rows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
-from lexveil.artifacts.embeddings import load_embedding
+from lexveil.accounting.vocabulary import Vocabulary
+from lexveil.artifacts.embeddings import load_embedding, load_word_orders
 from lexveil.artifacts.mechanisms import ModelSpace, Prepared, prepare
 from lexveil.artifacts.model_source import OwnRun
 from lexveil.artifacts.project import Project
-from lexveil.artifacts.word_orders import shared_rows
 from lexveil.config import Params, load_params
+from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import ParameterError, RequestError
 from lexveil.mechanisms.deniability import choose_words, statistics
 from lexveil.mechanisms.noise.streams import stream
@@ -33,6 +35,14 @@ from lexveil.runtime.tables import atomic_directory, write_json
 from lexveil.types import Rows
 
 STAGE = "measure_deniability"  # the name of its streams
+
+
+def shared_rows(segmentation: str, space: WordSpace, policy: Policy, sets: Sequence[str]) -> Rows:
+    """Return the rows of the vocabulary's words that are in every list set, ascending."""
+    lists = [set(load_word_orders(segmentation, name).words) for name in sets]
+    rows = Vocabulary.of(space.tokens, space.vectors, policy).rows
+    shared = [row for row in rows.tolist() if all(space.tokens[row] in words for words in lists)]
+    return np.array(shared, dtype=np.int64)
 
 
 def measure(

@@ -11,9 +11,8 @@ import pyarrow.parquet as pq
 
 from lexveil import paths
 from lexveil.artifacts.base_model import find_base
-from lexveil.artifacts.bigrams import load_bigrams
 from lexveil.artifacts.collocation_tables import load_pmi
-from lexveil.artifacts.embeddings import load_embedding, load_purposes
+from lexveil.artifacts.embeddings import load_bigrams, load_embedding, load_purposes
 from lexveil.artifacts.packaged_model import add_bigrams
 from lexveil.config import load_configuration, load_params
 from lexveil.embeddings.word_space import WordSpace

@@ -17,12 +17,12 @@ from pydantic import JsonValue
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
 from lexveil.accounting.data_set_budgets import TokenCounts, divided, of_every_token
-from lexveil.artifacts.calibrations import (
+from lexveil.artifacts.document_sets import load_documents
+from lexveil.artifacts.levels import (
     LevelCalibration,
     PlannedEpsilon,
     SkippedLevel,
 )
-from lexveil.artifacts.document_sets import load_documents
 from lexveil.artifacts.lexicons import load_lexicon
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.model_store import OWN

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from lexveil import paths
 from lexveil.accounting.budgets import STRATEGIES
-from lexveil.artifacts.calibrations import SKIPPED, skipped_run
+from lexveil.artifacts.levels import SKIPPED, skipped_run
 from lexveil.config import CLEAN
 from lexveil.errors import RequestError
 from lexveil.mechanisms.registry import MECHANISMS

@@ -12,7 +12,7 @@ import lexveil.runtime.blas  # isort: skip - before NumPy  # noqa: F401
 import pyarrow.compute as pc
 
 from lexveil import paths
-from lexveil.artifacts.attackers import write_attackers
+from lexveil.artifacts.evaluation_models import write_attackers
 from lexveil.config import CLEAN, load_params
 from lexveil.evaluation.base import classified_texts
 from lexveil.evaluation.metrics.membership import STREAM, Parts, attackers, parts_of

@@ -16,12 +16,10 @@ import numpy as np
 
 from lexveil import paths
 from lexveil.artifacts.base_model import DIMENSIONS, about_base, base_space, find_base
-from lexveil.artifacts.embedding_benchmarks import embedding_metrics
 from lexveil.artifacts.embeddings import write_embedding
 from lexveil.artifacts.model_store import load_words_of
-from lexveil.artifacts.purpose_files import purposes_of
-from lexveil.artifacts.training_checkpoints import FORMAT, resumed_training
-from lexveil.artifacts.user_lists import load_factors
+from lexveil.artifacts.training import FORMAT, embedding_metrics, resumed_training
+from lexveil.artifacts.user_lists import load_factors, purposes_of
 from lexveil.config import Params, load_configuration, load_params
 from lexveil.embeddings.base import Base
 from lexveil.embeddings.purposes import with_axes

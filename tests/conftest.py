@@ -27,9 +27,8 @@ import yaml
 from hypothesis import settings
 
 from lexveil import MECHANISMS, paths
-from lexveil.artifacts.bigrams import load_bigrams
 from lexveil.artifacts.collocation_tables import load_collocations
-from lexveil.artifacts.embeddings import load_embedding
+from lexveil.artifacts.embeddings import load_bigrams, load_embedding
 from lexveil.artifacts.model_source import CHECKED_BY
 from lexveil.artifacts.packaged_model import (
     ModelContent,

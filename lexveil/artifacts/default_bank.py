@@ -20,6 +20,7 @@ from pydantic import ValidationError
 from lexveil import paths
 from lexveil.accounting.record import ScreenRecord
 from lexveil.accounting.results import Result, Sha256
+from lexveil.artifacts.levels import CARD, KEPT_BANKS
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.sentence_banks import (
     FEWEST,
@@ -31,7 +32,6 @@ from lexveil.artifacts.sentence_banks import (
     without_purposes,
     write_bank,
 )
-from lexveil.artifacts.sentence_runs import CARD, KEPT_BANKS
 from lexveil.embeddings.sentences import Units
 from lexveil.errors import RequestError, option
 from lexveil.runtime.hashes import sha256

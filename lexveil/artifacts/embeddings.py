@@ -1,5 +1,7 @@
-"""Folders with words.txt, NAME.npy and meta.json, such as embeddings. Nothing is pickled; arrays
-are memory-mapped from disk.
+"""Arrays of the words of a project: embeddings, bigram counts, and word orders.
+
+Each is a folder with words.txt, NAME.npy and meta.json, as needed. Nothing is pickled; arrays are
+memory-mapped.
 """
 
 from __future__ import annotations
@@ -12,8 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from lexveil import paths
+from lexveil.embeddings.bigrams import Bigrams
+from lexveil.embeddings.word_orders import WordLists
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.runtime.tables import atomic_directory, read_json, require, write_json
+
+# largest number of pairs, the most frequent ones, so that any corpus fits into memory
+MOST_BIGRAMS = 2_000_000
+BIGRAM_FILES = ("starts.npy", "ids.npy", "counts.npy")
+LARGEST_COUNT = 2**16 - 1  # largest stored count; the few larger ones are cut to it
 
 
 def write_embedding(space: WordSpace, out: Path, about: Mapping[str, Any] | None = None) -> None:
@@ -91,3 +100,42 @@ def read_words(file: Path) -> list[str]:
     """Read tokens that ``write_words`` wrote."""
     # Do not use splitlines or translate line ends: a token may contain any other separator.
     return file.read_bytes().decode("utf-8").split("\n")[:-1]
+
+
+def write_bigrams(bigrams: Bigrams, folder: Path) -> None:
+    """Write the counts of one embedding into the existing folder ``folder``."""
+    n = len(bigrams.starts) - 1
+    arrays = {
+        "starts": bigrams.starts.astype(np.uint32),
+        "ids": bigrams.ids.astype(np.uint16 if n <= 2**16 else np.uint32),
+        "counts": np.minimum(bigrams.counts, LARGEST_COUNT).astype(np.uint16),
+    }
+    write_arrays(folder, arrays)
+
+
+def read_bigrams(folder: Path) -> Bigrams:
+    """Read bigram counts that ``write_bigrams`` wrote."""
+    starts, ids, counts = read_arrays(folder, "starts", "ids", "counts")
+    return Bigrams(starts.astype(np.int64), ids.astype(np.int32), counts.astype(np.int64))
+
+
+def load_bigrams(segmentation: str, project: Path = Path()) -> Bigrams:
+    """Load the bigram counts of the embedding of one segmentation, by its rows."""
+    return read_bigrams(
+        require(project / paths.bigrams(segmentation), f"count_bigrams@{segmentation}")
+    )
+
+
+def write_word_orders(lists: WordLists, meta: dict[str, object], folder: Path) -> None:
+    """Create ``folder`` and write one list set into it."""
+    folder.mkdir(parents=True)
+    write_arrays(folder, {"orders": lists.orders}, lists.words, meta)
+
+
+def load_word_orders(segmentation: str, name: str, project: Path = Path()) -> WordLists:
+    """Load list set L0, L1 or L2 over the words of one segmentation; its orders are memory-mapped
+    from disk.
+    """
+    made_by = "build_word_orders; params.yaml: word_orders.sets"
+    folder = require(project / paths.word_orders(segmentation, name), made_by)
+    return WordLists(read_words(folder / "words.txt"), *read_arrays(folder, "orders"))

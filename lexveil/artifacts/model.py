@@ -27,7 +27,7 @@ from lexveil.artifacts.model_source import ModelSource, OwnRun, PackagedSource
 from lexveil.artifacts.model_store import DEFAULT, OWN, find
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.artifacts.project import Project
-from lexveil.artifacts.purpose_files import find_purpose
+from lexveil.artifacts.user_lists import find_purpose
 from lexveil.config import Configuration, Params
 from lexveil.embeddings.bigrams import Bigrams
 from lexveil.embeddings.purposes import Purpose, with_axes

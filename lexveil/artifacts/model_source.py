@@ -10,16 +10,20 @@ from pathlib import Path
 
 from lexveil import paths
 from lexveil.artifacts.base_model import find_base
-from lexveil.artifacts.bigrams import FILES, load_bigrams
 from lexveil.artifacts.collocation_tables import collocation_files
-from lexveil.artifacts.embeddings import load_embedding, load_purposes
+from lexveil.artifacts.embeddings import (
+    BIGRAM_FILES,
+    load_bigrams,
+    load_embedding,
+    load_purposes,
+    load_word_orders,
+)
 from lexveil.artifacts.lexicons import load_lexicon
 from lexveil.artifacts.model_store import OWN
 from lexveil.artifacts.packaged_model import BIGRAMS, PackagedModel
 from lexveil.artifacts.project import Project
-from lexveil.artifacts.purpose_files import purposes_of, require_made_with
 from lexveil.artifacts.structure import MeasuredStructure, load_structure
-from lexveil.artifacts.word_orders import load_word_orders
+from lexveil.artifacts.user_lists import purposes_of, require_made_with
 from lexveil.config import NO_BASE
 from lexveil.embeddings.bigrams import Bigrams
 from lexveil.embeddings.purposes import Purpose
@@ -257,7 +261,9 @@ class OwnRun(ModelSource):
 
     def bigram_files(self, segmentation: str) -> dict[str, Path]:  # noqa: D102
         folder = self.project.path(paths.bigrams(segmentation))
-        return _all_or_none({f"bigrams/{segmentation}/{name}": folder / name for name in FILES})
+        return _all_or_none(
+            {f"bigrams/{segmentation}/{name}": folder / name for name in BIGRAM_FILES}
+        )
 
     def word_lists(  # noqa: D102
         self, segmentation: str, name: str
@@ -351,7 +357,7 @@ class PackagedSource(ModelSource):
         return self.packaged.bigrams(segmentation)
 
     def bigram_files(self, segmentation: str) -> dict[str, Path]:  # noqa: ARG002, D102
-        return _all_or_none(self.packaged.files(*(f"{BIGRAMS}/{name}" for name in FILES)))
+        return _all_or_none(self.packaged.files(*(f"{BIGRAMS}/{name}" for name in BIGRAM_FILES)))
 
     def word_lists(  # noqa: D102
         self, segmentation: str, name: str

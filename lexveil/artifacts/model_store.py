@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from lexveil import paths
-from lexveil.artifacts import purpose_files
 from lexveil.artifacts.embeddings import load_embedding
 from lexveil.artifacts.packaged_model import CARD, PackagedModel
+from lexveil.artifacts.user_lists import installed_purposes
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import ParameterError, RequestError
 
@@ -118,8 +118,6 @@ def files_named(names: Iterable[str]) -> dict[str, Path]:
             and (path := models[model].folder / file).is_file()
         ):
             found[name] = path
-        elif folder == "purposes" and (
-            scale := purpose_files.installed().get(rest.partition("=")[0])
-        ):
+        elif folder == "purposes" and (scale := installed_purposes().get(rest.partition("=")[0])):
             found[name] = scale
     return found

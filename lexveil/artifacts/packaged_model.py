@@ -35,8 +35,13 @@ import numpy.typing as npt
 from pydantic import Field
 
 from lexveil.accounting.results import Result, Sha256
-from lexveil.artifacts.bigrams import read_bigrams, write_bigrams
-from lexveil.artifacts.embeddings import read_arrays, read_words, write_arrays
+from lexveil.artifacts.embeddings import (
+    read_arrays,
+    read_bigrams,
+    read_words,
+    write_arrays,
+    write_bigrams,
+)
 from lexveil.artifacts.structure import MeasuredStructure
 from lexveil.embeddings.bigrams import Bigrams
 from lexveil.embeddings.scaling import Rule, scaled

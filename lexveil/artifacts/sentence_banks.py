@@ -31,8 +31,8 @@ from pydantic import ValidationError
 from lexveil.accounting.record import ScreenRecord
 from lexveil.accounting.results import Number, Result, Sha256
 from lexveil.artifacts.embeddings import write_arrays
+from lexveil.artifacts.levels import CARD
 from lexveil.artifacts.model import Model
-from lexveil.artifacts.sentence_runs import CARD
 from lexveil.embeddings.sentences import SentenceSpace, Units, token_weights
 from lexveil.errors import RequestError, option
 from lexveil.runtime.hashes import sha256, version

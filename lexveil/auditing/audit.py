@@ -49,7 +49,7 @@ from lexveil.auditing.kernels import (
 from lexveil.auditing.releases import audit_releases
 from lexveil.auditing.request import CONFIDENCE, AuditRequest
 from lexveil.auditing.sentences import audit_sentences
-from lexveil.auditing.toys import toy
+from lexveil.auditing.toy_spaces import toy
 from lexveil.auditing.written_texts import audit_written_texts
 from lexveil.embeddings.bigrams import Bigrams
 from lexveil.embeddings.purposes import REACH, STEP

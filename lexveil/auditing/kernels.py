@@ -20,7 +20,7 @@ from lexveil.auditing.fit import (
     events,
 )
 from lexveil.auditing.sampled import SampledResult, sampled_audit
-from lexveil.auditing.toys import likeliest, list_orders
+from lexveil.auditing.toy_spaces import likeliest, list_orders
 from lexveil.errors import ParameterError
 from lexveil.mechanisms.registry import Mechanism, Space, build_mechanism
 from lexveil.types import Floats, Ids

@@ -1,4 +1,6 @@
-"""A small project in a temporary folder, whose releases are audited from end to end."""
+"""A small project in a temporary folder, with the words of a toy space, whose releases are audited
+from end to end.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +17,13 @@ import pyarrow.parquet as pq
 
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
-from lexveil.artifacts.bigrams import write_bigrams
-from lexveil.artifacts.embeddings import write_embedding
+from lexveil.artifacts.embeddings import write_bigrams, write_embedding, write_word_orders
 from lexveil.artifacts.mechanisms import CausalModel
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.model_source import CHECKED_BY
 from lexveil.artifacts.project import Project
-from lexveil.artifacts.word_orders import write_word_orders
 from lexveil.auditing.distributions import IN_CONTEXT, ON_LISTS, AuditedSpace, euclidean
-from lexveil.auditing.toys import ToyPieces, crowd, list_orders, places_of, public_counts
+from lexveil.auditing.toy_spaces import ToyPieces, crowd, list_orders, places_of, public_counts
 from lexveil.config import NO_BASE, Configuration, ShareParams
 from lexveil.embeddings.word_orders import WordLists
 from lexveil.embeddings.word_space import WordSpace
@@ -81,7 +81,7 @@ class ToyProject:
         tokens: those of the mechanism, in the order of their numbers.
         cap: the largest ε of a token, as a multiple of base ε; infinite where there is none.
         shares: what tokens get of the budget, where others get 1.
-        crowd: the words of the crowd (``toys.crowd``), if it has one.
+        crowd: the words of the crowd (``toy_spaces.crowd``), if it has one.
     """
 
     model: Model

@@ -46,7 +46,7 @@ from lexveil.auditing.toy_project import (
     ToyProject,
     make,
 )
-from lexveil.auditing.toys import UNKNOWN
+from lexveil.auditing.toy_spaces import UNKNOWN
 from lexveil.logs import quiet
 from lexveil.types import Floats, Ids
 

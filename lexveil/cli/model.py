@@ -259,9 +259,9 @@ purpose = actions(
 @purpose.command(name="list")
 def list_purposes(*, json: Json = False) -> None:
     """List the installed scales: those that ship, and those in your data folder."""
-    from lexveil.artifacts.purpose_files import installed
+    from lexveil.artifacts.user_lists import installed_purposes
 
-    show({name: str(file) for name, file in installed().items()}, json)
+    show({name: str(file) for name, file in installed_purposes().items()}, json)
 
 
 @purpose.command(name="show")

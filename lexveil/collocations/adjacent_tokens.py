@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from lexveil.artifacts.bigrams import MOST
+from lexveil.artifacts.embeddings import MOST_BIGRAMS
 from lexveil.config import MachineParams
 from lexveil.embeddings.bigrams import Bigrams
 from lexveil.runtime import duckdb_session
@@ -18,7 +18,7 @@ LINES = pa.schema([("line", pa.string())])
 
 
 def count_bigrams(
-    lines: Path, tokens: Sequence[str], machine: MachineParams, most: int = MOST
+    lines: Path, tokens: Sequence[str], machine: MachineParams, most: int = MOST_BIGRAMS
 ) -> Bigrams:
     """Count how often each of V tokens directly follows each other one in a segmented corpus with
     one sentence per line.

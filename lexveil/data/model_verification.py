@@ -22,7 +22,7 @@ import numpy.typing as npt
 from pydantic import TypeAdapter, ValidationError
 
 from lexveil.accounting.budgets import SEGMENTATION_OF
-from lexveil.artifacts.bigrams import MOST
+from lexveil.artifacts.embeddings import MOST_BIGRAMS
 from lexveil.artifacts.packaged_model import (
     BIGRAMS,
     CARD,
@@ -188,7 +188,11 @@ def check_files(card: ModelCard, sizes: Mapping[str, int]) -> None:
     if TRAINED_SCALES in card.files:
         limits[TRAINED_SCALES] = limits[SCALES]
     if any(name.startswith(BIGRAMS) for name in card.files):
-        sizes_of = {"starts": 4 * n + header, "ids": 4 * MOST + header, "counts": 2 * MOST + header}
+        sizes_of = {
+            "starts": 4 * n + header,
+            "ids": 4 * MOST_BIGRAMS + header,
+            "counts": 2 * MOST_BIGRAMS + header,
+        }
         limits |= {f"{BIGRAMS}/{name}.npy": most for name, most in sizes_of.items()}
     for files, others, fault in (
         (sizes, limits, "no file of a model"),
@@ -299,9 +303,11 @@ def _check_bigrams(folder: Path, n: int) -> None:
     count is at least 1.
     """
     starts = _array(folder, f"{BIGRAMS}/starts.npy", "<u4", (n + 1,)).astype(np.int64)
-    rises = not starts[0] and (np.diff(starts) >= 0).all() and starts[-1] <= MOST
+    rises = not starts[0] and (np.diff(starts) >= 0).all() and starts[-1] <= MOST_BIGRAMS
     _require(
-        rises, f"{BIGRAMS}/starts.npy: it must rise from 0 to the number of pairs, {MOST:,} at most"
+        rises,
+        f"{BIGRAMS}/starts.npy: it must rise from 0 to the number of pairs, "
+        f"{MOST_BIGRAMS:,} at most",
     )
     n_pairs = int(starts[-1])
     ids = _array(folder, f"{BIGRAMS}/ids.npy", "<u2" if n <= 2**16 else "<u4", (n_pairs,)).astype(

@@ -34,7 +34,7 @@ from lexveil.artifacts.model_source import PackagedSource
 from lexveil.artifacts.model_store import find
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.artifacts.project import Project
-from lexveil.artifacts.purpose_files import find_purpose
+from lexveil.artifacts.user_lists import find_purpose
 from lexveil.config import MechanismParams
 from lexveil.errors import LexveilError, RequestError, option
 from lexveil.formats.arrow_tables import ArrowRows

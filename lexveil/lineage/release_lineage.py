@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from lexveil.artifacts.levels import CARD_IN_RECORDS, kept_cards
 from lexveil.artifacts.model_store import OWN, files_named
-from lexveil.artifacts.sentence_runs import CARD_IN_RECORDS, kept_cards
 from lexveil.errors import RequestError
 from lexveil.lineage.file_hashes import Files, within
 from lexveil.lineage.provenance import lock_entries

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from textwrap import wrap
 from typing import Any
 
-from lexveil.artifacts.sentence_runs import CARD_IN_RECORDS
+from lexveil.artifacts.levels import CARD_IN_RECORDS
 from lexveil.lineage.provenance import RECORDS
 from lexveil.lineage.results import (
     ChainEntry,

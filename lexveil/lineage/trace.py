@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lexveil import paths
-from lexveil.artifacts.calibrations import SKIPPED
+from lexveil.artifacts.levels import SKIPPED
 from lexveil.errors import RequestError, option
 from lexveil.lineage.file_hashes import Files, Listing, below, digest, within
 from lexveil.lineage.provenance import PROVENANCE, RECORDS, lock_entries, matching

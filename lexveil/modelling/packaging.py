@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 from lexveil import paths
 from lexveil.accounting.structure import Replacements
 from lexveil.artifacts.base_model import find_base
-from lexveil.artifacts.embedding_benchmarks import SIMILARITY, load_analogies, load_similarity
 from lexveil.artifacts.packaged_model import (
     CorpusSource,
     ModelCard,
@@ -24,6 +23,7 @@ from lexveil.artifacts.packaged_model import (
     write_packaged,
 )
 from lexveil.artifacts.structure import MeasuredStructure, first_texts, measured
+from lexveil.artifacts.training import SIMILARITY, load_analogies, load_similarity
 from lexveil.config import MachineParams, ModelParams, Params
 from lexveil.data.imported_models import two_orders
 from lexveil.embeddings.intrinsic_evaluation import (

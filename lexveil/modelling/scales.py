@@ -11,7 +11,7 @@ import numpy as np
 
 from lexveil.accounting.results import Result, Sha256
 from lexveil.artifacts.model import Model
-from lexveil.artifacts.purpose_files import PUBLIC, SUFFIX, write
+from lexveil.artifacts.user_lists import PUBLIC, SUFFIX, write_purpose
 from lexveil.embeddings.purposes import spread
 from lexveil.errors import RequestError, option
 from lexveil.evaluation.ngrams import Ngrams
@@ -103,7 +103,7 @@ def build(
             "language?"
         )
     scores = known if as_given else spread(space, there)
-    write(
+    write_purpose(
         {word: score for word, score in scores.items() if score},
         f"{output.stem}: of {how}",
         is_public,

@@ -6,9 +6,8 @@ from __future__ import annotations
 
 from lexveil.accounting.linkage import LinkageFigures
 from lexveil.artifacts.default_bank import measured_of_written, open_wanted, takes_written_bank
-from lexveil.artifacts.measured_levels import measured_linkage
+from lexveil.artifacts.levels import PER_TEXT, measured_linkage
 from lexveil.artifacts.model import Model
-from lexveil.artifacts.sentence_runs import PER_TEXT
 from lexveil.privatization.settings import Sentences, Settings, has_usual_tem, is_usual
 
 

@@ -24,11 +24,10 @@ from lexveil.accounting.expected_recovery import WORDS_ALONE
 from lexveil.accounting.record import Protection
 from lexveil.accounting.shares import CLASSES, WHOLE, BudgetShares, parts_of
 from lexveil.artifacts.default_bank import open_wanted, takes_written_bank
-from lexveil.artifacts.measured_levels import level_of, measured_levels
+from lexveil.artifacts.levels import PER_TEXT, level_of, measured_levels
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.project import Project
 from lexveil.artifacts.screened_words import LANGUAGE
-from lexveil.artifacts.sentence_runs import PER_TEXT
 from lexveil.artifacts.user_lists import load_phrases, load_pseudonyms, load_words
 from lexveil.config import DetectionParams, PolicyParams, ShareParams
 from lexveil.config.operation import PresidioParams

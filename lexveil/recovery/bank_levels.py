@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lexveil.accounting.linkage import CANDIDATES
+from lexveil.artifacts.levels import PER_TEXT
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.sentence_banks import (
     STRATEGY,
@@ -16,7 +17,6 @@ from lexveil.artifacts.sentence_banks import (
     SentenceBank,
     without_purposes,
 )
-from lexveil.artifacts.sentence_runs import PER_TEXT
 from lexveil.embeddings.sentences import SentenceSpace, Units
 from lexveil.errors import RequestError, option
 from lexveil.logs import logger

@@ -24,8 +24,8 @@ import pyarrow.parquet as pq
 
 from lexveil import paths
 from lexveil.accounting.budgets import Action, Policy
-from lexveil.artifacts.calibrations import named_in_record
 from lexveil.artifacts.language_models import load_language_model
+from lexveil.artifacts.levels import named_in_record
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.model_store import OWN
 from lexveil.artifacts.text_rows import FIELDS, texts_of

@@ -19,13 +19,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lexveil import paths
-from lexveil.artifacts.calibrations import named_in_record
 from lexveil.artifacts.default_bank import bank_of
+from lexveil.artifacts.levels import PER_TEXT, named_in_record
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.model_store import OWN
 from lexveil.artifacts.sentence_banks import SentenceBank, open_bank
 from lexveil.artifacts.sentence_banks import units_of_texts as units_of
-from lexveil.artifacts.sentence_runs import PER_TEXT
 from lexveil.artifacts.text_rows import FIELDS, texts_of
 from lexveil.config import CLEAN, Params
 from lexveil.evaluation.metrics.base import STREAM, drawn

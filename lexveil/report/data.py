@@ -13,8 +13,13 @@ import numpy.typing as npt
 
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF
-from lexveil.artifacts.calibrations import SkippedLevel, made_runs, resolved, skipped_run
-from lexveil.artifacts.sentence_runs import made_sentence_runs
+from lexveil.artifacts.levels import (
+    SkippedLevel,
+    made_runs,
+    made_sentence_runs,
+    resolved,
+    skipped_run,
+)
 from lexveil.config import CLEAN, MachineParams, Params
 from lexveil.levels import stage_name
 from lexveil.report.evaluation_values import EvaluatedRun, Values, require_same_back_ends, values

@@ -20,10 +20,10 @@ from lexveil.artifacts.default_bank import (
     bank_of,
     read_written_card,
 )
+from lexveil.artifacts.levels import CARD
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.screened_words import is_screened, screen_record, screened_words
 from lexveil.artifacts.sentence_banks import open_bank
-from lexveil.artifacts.sentence_runs import CARD
 from lexveil.errors import RequestError
 from lexveil.screen_parts import PARTS
 from lexveil.text.encode import encode

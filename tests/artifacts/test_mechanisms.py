@@ -15,10 +15,9 @@ from lexveil.accounting.budgets import Policy
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts import mechanisms, neighborhoods
 from lexveil.artifacts.document_sets import load_documents
-from lexveil.artifacts.embeddings import load_embedding
+from lexveil.artifacts.embeddings import load_embedding, load_word_orders
 from lexveil.artifacts.mechanisms import over_lists
 from lexveil.artifacts.neighborhoods import add_lists, cache_folder, key_of, open_lists, write_lists
-from lexveil.artifacts.word_orders import load_word_orders
 from lexveil.embeddings.neighborhoods import nearest_words
 from lexveil.levels import BaseEpsilon
 from lexveil.mechanisms.registry import MECHANISMS

@@ -12,7 +12,7 @@ from lexveil.artifacts import model_store
 from lexveil.artifacts.base_model import find_base
 from lexveil.artifacts.embeddings import load_embedding, write_embedding
 from lexveil.artifacts.packaged_model import PackagedModel
-from lexveil.artifacts.training_checkpoints import Checkpoints, some_sentences
+from lexveil.artifacts.training import Checkpoints, some_sentences
 from lexveil.config import EmbeddingParams
 from lexveil.data.model_verification import verify_folder
 from lexveil.embeddings.training import TrainingState

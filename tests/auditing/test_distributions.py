@@ -9,7 +9,7 @@ import pytest
 from lexveil.auditing.distributions import ON_LISTS
 from lexveil.auditing.fit import ClaimedDraws, ball_audit, distribution_audit
 from lexveil.auditing.kernels import Built, DrawnKind, draw_mixed, fit, noise_fit
-from lexveil.auditing.toys import toy
+from lexveil.auditing.toy_spaces import toy
 from lexveil.mechanisms.registry import MECHANISMS, ClosedForm
 
 CASES = [*((name, {}) for name in sorted(MECHANISMS)), ("tem_context", {"common_words": 4})]

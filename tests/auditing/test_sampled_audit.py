@@ -15,7 +15,7 @@ import pytest
 from scipy.stats import binom
 
 from lexveil.auditing.sampled import SampledResult, loss_bound, power_at, sampled_audit
-from lexveil.auditing.toys import places_of
+from lexveil.auditing.toy_spaces import places_of
 from lexveil.mechanisms.diffractor_geometric import DiffractorGeometric
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.mahalanobis import Mahalanobis

@@ -17,7 +17,7 @@ from lexveil.artifacts.screened_words import is_screened, screened_words
 from lexveil.auditing import written_texts
 from lexveil.auditing.fit import POWER, chances
 from lexveil.auditing.toy_project import TokenFate, make
-from lexveil.auditing.toys import UNKNOWN, crowd
+from lexveil.auditing.toy_spaces import UNKNOWN, crowd
 from lexveil.auditing.written_texts import (
     CROWD,
     CROWDED,

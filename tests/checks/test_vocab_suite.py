@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lexveil.artifacts import coverage
+from lexveil.artifacts import lexicons
 from lexveil.config import parse_params
 from lexveil.text.collocation_index import Collocations
 from lexveil.text.encode import Lexicon
@@ -75,7 +75,7 @@ def test_coverage_by_hand(check, out):
 def test_words_inside_a_collocation_count_one_by_one():
     pairs = Collocations.build([["new"], ["york"]], np.array([4.0]), [[], [], []], np.zeros(0))
     lexicon = Lexicon.build("gst", ["new_york", "is", "big"], pairs)
-    counts = coverage.count_words(["New York is big", "new is york", ""], lexicon)
+    counts = lexicons.count_words(["New York is big", "new is york", ""], lexicon)
     # "new" and "york" apart have no vector here
     expected = {"n_words": [4, 3, 0], "n_covered": [4, 1, 0], "n_oov": [0, 2, 0]}
     assert {name: n.tolist() for name, n in counts.items()} == expected

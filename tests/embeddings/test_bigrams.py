@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lexveil.artifacts.bigrams import read_bigrams, write_bigrams
+from lexveil.artifacts.embeddings import read_bigrams, write_bigrams
 from lexveil.artifacts.packaged_model import PackagedModel, add_bigrams
 from lexveil.collocations.adjacent_tokens import count_bigrams
 from lexveil.config import MachineParams

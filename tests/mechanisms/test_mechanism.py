@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lexveil.auditing.toys import public_counts
+from lexveil.auditing.toy_spaces import public_counts
 from lexveil.errors import ParameterError
 from lexveil.mechanisms.base import Mechanism
 from lexveil.mechanisms.noise.streams import release_generator, stream

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lexveil.artifacts.model import Model
-from lexveil.artifacts.purpose_files import read
+from lexveil.artifacts.user_lists import read_purpose
 from lexveil.cli.main import main
 from lexveil.text.languages import language_of
 
@@ -33,8 +33,8 @@ def test_a_scale_of_words(outside: Path, words: list[str], cli: Any) -> None:
         *words[1:30:3]
     }
     assert main([*BUILD, "seeds.tsv", "-o", "spread.tsv", "--model", "toy"]) == 0
-    given = read(outside / "own.tsv")
-    spread = read(outside / "spread.tsv")
+    given = read_purpose(outside / "own.tsv")
+    spread = read_purpose(outside / "spread.tsv")
     assert not spread.is_public and given.scores.items() <= spread.scores.items()
 
 
@@ -50,7 +50,7 @@ def test_a_scale_learnt_from_labels(outside: Path, words: list[str]) -> None:
         "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
     )
     assert main([*BUILD, "in.jsonl", "-o", "own.tsv", "--model", "toy", "--as-given"]) == 0
-    scores = read(outside / "own.tsv").scores
+    scores = read_purpose(outside / "own.tsv").scores
     assert (
         scores[first] == min(scores.values()) < -0.5
         and scores[second] == max(scores.values()) > 0.5
@@ -80,8 +80,8 @@ def test_the_scale_that_ships_is_that_of_its_seeds(tmp_path: Path) -> None:
     seeds = ROOT / "examples/purposes/sentiment_seeds.tsv"
     file = "sentiment.tsv"
     assert main([*BUILD, str(seeds), "-o", str(tmp_path / file), "--model", "en", "--public"]) == 0
-    made = read(tmp_path / file).scores
-    ships = read(ROOT / "lexveil/models/purposes" / file).scores
+    made = read_purpose(tmp_path / file).scores
+    ships = read_purpose(ROOT / "lexveil/models/purposes" / file).scores
     # The regression is in float64: other processors round the last digit of few scores in another
     # way.
     differ = {

@@ -79,7 +79,7 @@ def test_what_depends_on_the_word_is_sound_in_the_metric(how: dict[str, Any], hi
         return places * factors[:, None]
 
     with pytest.MonkeyPatch.context() as patch:
-        wrap("lexveil.auditing.toys:places_of", scaled)(patch)
+        wrap("lexveil.auditing.toy_spaces:places_of", scaled)(patch)
         assert not complaints(**how)
 
 

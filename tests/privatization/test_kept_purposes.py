@@ -13,7 +13,7 @@ import yaml
 import lexveil
 from lexveil import Model, RequestError, paths
 from lexveil.accounting.budgets import Policy
-from lexveil.artifacts.purpose_files import find_purpose, write
+from lexveil.artifacts.user_lists import find_purpose, write_purpose
 from lexveil.auditing.audit import audit, read_space
 from lexveil.auditing.request import AuditRequest
 from lexveil.embeddings.purposes import with_axes
@@ -33,7 +33,7 @@ def scale(outside: Path) -> Path:
     """A public scale over words of the toy model, a third of them on either side."""
     tokens = [token for token in Model.load(name="toy").embedding("S1").tokens if token.isalpha()]
     sides = {token: (1.0, -1.0, 0.0)[number % 3] for number, token in enumerate(tokens)}
-    write(
+    write_purpose(
         {token: side for token, side in sides.items() if side},
         "a toy",
         is_public=True,
@@ -184,7 +184,7 @@ def made_with(strategies: str, made: dict[str, str], named: dict[str, float]) ->
 def write_scale(name: str, *, public: bool, score: float = 1.0) -> tuple[str, str]:
     """A scale in the current folder; how params.yaml names it, and its hash."""
     file = Path(f"{name}.tsv")
-    write({"fire": score, "water": -1.0}, "a toy", public, file)
+    write_purpose({"fire": score, "water": -1.0}, "a toy", public, file)
     digest = sha256(file)
     return f"{file}@{digest[:12]}", digest
 

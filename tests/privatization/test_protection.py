@@ -11,7 +11,7 @@ from asking import privatize_file
 from lexveil import MECHANISMS, Model, RequestError
 from lexveil.accounting.budgets import PerToken, Policy
 from lexveil.accounting.statement import statement
-from lexveil.artifacts.measured_levels import level_of, measured_levels
+from lexveil.artifacts.levels import level_of, measured_levels
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.ledger.caps import TIMES
 from lexveil.privatization.engine.engine import WordEngine

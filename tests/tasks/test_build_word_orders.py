@@ -9,9 +9,8 @@ import pytest
 
 import lexveil
 from lexveil import RequestError, paths
-from lexveil.artifacts.embeddings import load_embedding, load_words
+from lexveil.artifacts.embeddings import load_embedding, load_word_orders, load_words
 from lexveil.artifacts.model_store import find
-from lexveil.artifacts.word_orders import load_word_orders
 from lexveil.embeddings.word_orders import greedy_orders
 from tests.conftest import run_stage
 from tests.tasks.changing import change_params

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lexveil import RequestError, paths
-from lexveil.artifacts.calibrations import SkippedLevel, epsilon_of, made_runs, skipped_run
+from lexveil.artifacts.levels import SkippedLevel, epsilon_of, made_runs, skipped_run
 from lexveil.config import load_params
 from lexveil.levels import RecoveryTarget
 from lexveil.recovery import public_words

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lexveil import MissingArtifactError, paths
-from lexveil.artifacts.calibrations import LevelCalibration, SkippedLevel, epsilon_of
+from lexveil.artifacts.levels import LevelCalibration, SkippedLevel, epsilon_of
 from lexveil.config import load_params
 from lexveil.levels import BaseEpsilon, RecoveryTarget
 from lexveil.recovery import public_words

@@ -9,9 +9,8 @@ import pytest
 
 from lexveil import RequestError, paths
 from lexveil.artifacts import sentence_banks
-from lexveil.artifacts.calibrations import SKIPPED
+from lexveil.artifacts.levels import SKIPPED, epsilon_of_sentences, made_sentence_runs
 from lexveil.artifacts.sentence_banks import BankLevel, read_card
-from lexveil.artifacts.sentence_runs import epsilon_of_sentences, made_sentence_runs
 from lexveil.config import load_params
 from lexveil.data import public_sentences
 from lexveil.levels import RecoveryTarget, stage_name

@@ -18,7 +18,7 @@ from lexveil import Model, ParameterError, RequestError, paths
 from lexveil.accounting.budgets import Policy
 from lexveil.artifacts.embeddings import load_embedding
 from lexveil.artifacts.language_models import load_language_model
-from lexveil.artifacts.purpose_files import read, write
+from lexveil.artifacts.user_lists import read_purpose, write_purpose
 from lexveil.collocations.sampling import TOKENS
 from lexveil.embeddings.purposes import Purpose
 from lexveil.evaluation.kneser_ney import train
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.slow
 DIE_AFTER = """
 import os, signal, sys
 from tasks import train_embeddings
-from lexveil.artifacts.training_checkpoints import Checkpoints
+from lexveil.artifacts.training import Checkpoints
 
 last, save = int(sys.argv.pop()), Checkpoints.save
 
@@ -120,7 +120,7 @@ def test_purposes_are_axes_of_the_space_and_said_of_what_is_made_with_it(
     tokens = load_embedding("word").tokens
     raw = np.array(load_embedding("word").vectors)
     words = [token for token in tokens if token.isalpha()]
-    write(
+    write_purpose(
         {word: (1.0, -1.0)[number % 2] for number, word in enumerate(words[:40])},
         "a toy",
         is_public=True,
@@ -136,7 +136,8 @@ def test_purposes_are_axes_of_the_space_and_said_of_what_is_made_with_it(
     )
     space = load_embedding("word")
     assert np.array_equal(space.vectors[:, :-1], raw)
-    scores = Purpose("side", 2.0, read(Path("side.tsv")).scores, "", is_public=True).of(tokens)
+    side = read_purpose(Path("side.tsv"))
+    scores = Purpose("side", 2.0, side.scores, "", is_public=True).of(tokens)
     assert np.array_equal(np.sign(space.vectors[:, -1]), np.sign(scores))
     meta = json.loads((paths.embedding("word") / "meta.json").read_text(encoding="utf-8"))
     assert (

@@ -22,8 +22,8 @@ from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Action, PerDocument, Policy
 from lexveil.accounting.operator_report import RunCounts
 from lexveil.accounting.record import PrivacyRecord
-from lexveil.artifacts.calibrations import epsilon_of
 from lexveil.artifacts.document_sets import load_documents
+from lexveil.artifacts.levels import epsilon_of
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.model_store import OWN
 from lexveil.artifacts.text_rows import FIELDS

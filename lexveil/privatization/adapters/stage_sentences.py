@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 from lexveil.accounting.operator_report import RunCounts
 from lexveil.accounting.record import PrivacyRecord
 from lexveil.artifacts.document_sets import load_documents
+from lexveil.artifacts.levels import PER_TEXT, level_name
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.model_store import OWN
-from lexveil.artifacts.sentence_runs import PER_TEXT, level_name
 from lexveil.artifacts.text_rows import FIELDS
 from lexveil.levels import NoiseSetting
 from lexveil.privatization.adapters.stage import GROUP, batch_of, write_outputs

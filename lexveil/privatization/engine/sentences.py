@@ -23,11 +23,11 @@ from lexveil.accounting.measurements import Measurement, SentenceMeasurement
 from lexveil.accounting.record import SentencesRecord
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts.default_bank import open_wanted
+from lexveil.artifacts.levels import CARD, CARD_IN_RECORDS
 from lexveil.artifacts.mechanisms import Prepared
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.screened_words import listed_words
 from lexveil.artifacts.sentence_banks import SentenceBank
-from lexveil.artifacts.sentence_runs import CARD, CARD_IN_RECORDS
 from lexveil.embeddings.sentences import SentenceSpace, Units
 from lexveil.errors import RequestError, option
 from lexveil.mechanisms.noise.streams import stream

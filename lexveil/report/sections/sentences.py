@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lexveil.artifacts.sentence_runs import level_name, made_sentence_runs, why_skipped
+from lexveil.artifacts.levels import level_name, made_sentence_runs, why_skipped
 from lexveil.config import CLEAN
 from lexveil.evaluation.metrics.attack import ADAPTIVE
 from lexveil.evaluation.metrics.base import Score

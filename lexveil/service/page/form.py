@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import NamedTuple, Self
 from urllib.parse import parse_qsl
 
-from lexveil.artifacts import purpose_files
 from lexveil.artifacts.project import Project
+from lexveil.artifacts.user_lists import installed_purposes
 from lexveil.errors import RequestError, option
 from lexveil.privatization.settings import Settings, of_every_token, settings_of
 from lexveil.protection import DEFAULT as DEFAULT_LEVEL
@@ -101,7 +101,7 @@ class Form:
         model = fields.get("model", "")
         purpose = fields.get("purpose", "")
         # Only names that the page offers: another name could be that of a file.
-        if "+" in model or purpose not in ("", *purpose_files.installed()):
+        if "+" in model or purpose not in ("", *installed_purposes()):
             raise RequestError(
                 "there is no model or purpose of this name; take one that the page offers"
             )

@@ -24,8 +24,8 @@ from starlette.staticfiles import StaticFiles
 from uvicorn import Config, Server
 
 from lexveil.accounting.changes import Fate
-from lexveil.artifacts import purpose_files
 from lexveil.artifacts.model_store import installed
+from lexveil.artifacts.user_lists import installed_purposes
 from lexveil.errors import LexveilError
 from lexveil.mechanisms import mechanism_names
 from lexveil.privatization.adapters.inputs import find_readers, is_a_folder, name_in
@@ -142,7 +142,7 @@ class Pages:
             file=self.shown.file,
             mechanisms=mechanism_names(),
             models=[name for name in installed() if name != model.name],
-            purposes=list(purpose_files.installed()),
+            purposes=list(installed_purposes()),
             model=model.name,
             config_headers={TOKEN_HEADER: self.token},
         )

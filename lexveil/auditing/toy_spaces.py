@@ -1,5 +1,12 @@
-"""Toy spaces on which a claim shows: anisotropic, far-spread, and one so large that truncation and
-lists act.
+"""Toy spaces: invented vectors, lists and counts of words, on which a mechanism alone is audited.
+
+One space is a plane with a far word, in which vectors have a direction that they prefer; one is a
+line; one has so many words that truncation and lists matter. They are no projects: nothing is
+written, and no text, budget or ledger has a part in them. A toy project (``toy_project``) has the
+words of the plane in its files, and shows what only a whole release shows. It is not enough: the
+audit finds that a covariance is computed from a batch in the toy spaces, and with few samples
+nowhere else. The toy spaces are not enough, either: budgets, charges and written texts are only in
+releases.
 """
 
 from __future__ import annotations

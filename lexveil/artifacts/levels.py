@@ -1,21 +1,109 @@
-"""The epsilon of each run of the grid, which the stage ``plan_budgets`` writes beside its plan."""
+"""Levels and the epsilon that each of them is: measured levels of the models that ship
+(lexveil/models/levels.json and linkage.json), levels of the project's bank of sentences, and
+calibrated levels of runs of the grid, which the stage ``plan_budgets`` writes beside their plans.
+
+This module reads the card of a bank alone, so that what reads it needs no mechanism.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from pydantic import JsonValue
 
 from lexveil import paths
 from lexveil.accounting.expected_recovery import RecoveryAt
 from lexveil.accounting.results import Result
-from lexveil.artifacts.sentence_runs import epsilon_of_sentences, why_skipped
 from lexveil.errors import RequestError
 from lexveil.levels import NoiseSetting, RecoveryTarget, Run
+from lexveil.protection import LEVELS, LevelName, MeasuredLevel, MeasuredLinkage
 from lexveil.request import SENTENCES
-from lexveil.runtime.tables import read_json
+from lexveil.runtime.tables import read_json, read_object
 
+LINKAGE = paths.MODELS / "linkage.json"
+CARD = "bank.json"
+CARD_IN_RECORDS = f"bank/{CARD}"  # as records name it, wherever the bank is
+KEPT_BANKS = "banks"  # folder of the user's cache
+PER_TEXT = 4  # sentences that are written for a text, unless a request says how many
+OFF = "take it out of params.yaml: grid.sentences, or give more text"
+LevelRun = tuple[str, str, RecoveryTarget]  # mechanism, strategy and level
 SKIPPED = "skipped.json"  # the only file in the folder of texts of a run that was skipped
+
+
+def measured_levels(card_sha256: str) -> list[MeasuredLevel]:
+    """Return the measured levels of the model with this card; empty for other models."""
+    by_card = json.loads((paths.MODELS / "levels.json").read_text(encoding="utf-8"))
+    return [MeasuredLevel(**level) for level in by_card.get(card_sha256, {}).get("levels", [])]
+
+
+def level_of(
+    measured: Sequence[MeasuredLevel], mechanism: str, strategy: str, level: str
+) -> MeasuredLevel | None:
+    """Return the figures of one mechanism, strategy and level; None if there are none."""
+    sought = (mechanism, strategy, level)
+    return next((one for one in measured if one[:3] == sought), None)
+
+
+def measured_linkage(card_sha256: str) -> list[MeasuredLinkage]:
+    """Return the measured linkage of the model with this card; empty for other models."""
+    by_card = json.loads(LINKAGE.read_text(encoding="utf-8"))
+    figures = by_card.get(card_sha256, {}).get("linkage", [])
+    return [MeasuredLinkage(**figure) for figure in figures]
+
+
+def level_name(level: NoiseSetting) -> LevelName:
+    """Return the level of protection that a run of sentences has: its share of sources found again
+    is that of content words named.
+    """
+    return next(name for name, shares in LEVELS.items() if shares.content == level.share)
+
+
+def epsilon_of_sentences(level: NoiseSetting) -> float:
+    """Return the epsilon of each sentence of a run, by the card of the project's bank.
+
+    Raises:
+        RequestError: if the run is skipped.
+    """
+    name = level_name(level)
+    for one in read_object(paths.BANK / CARD).get("levels", []):
+        if one["level"] == name:
+            return float(one["epsilon"])
+    raise RequestError(f"tem {SENTENCES} {level}: {why_skipped(level)}")
+
+
+def why_skipped(level: NoiseSetting) -> str | None:
+    """Return the reason why a run of sentences is skipped; None if the run is made."""
+    card = read_object(paths.BANK / CARD)
+    if not card:
+        return f"the corpus has too few sentences for a bank; {OFF}"
+    levels = [one["level"] for one in card["levels"]]
+    if not levels:
+        return f"the corpus has too little text to calibrate levels on; {OFF}"
+    name = level_name(level)
+    return None if name in levels else f"no epsilon keeps to the level {name}; {OFF}"
+
+
+def made_sentence_runs(runs: Iterable[LevelRun]) -> list[LevelRun]:
+    """Return the runs of sentences that are made, with the epsilon of their level."""
+    return [
+        (mechanism, strategy, RecoveryTarget(level.share, epsilon_of_sentences(level)))
+        for mechanism, strategy, level in runs
+        if why_skipped(level) is None
+    ]
+
+
+def kept_cards() -> list[Path]:
+    """Return the cards of the banks in the user's cache: the one that ships, with the vectors of
+    each model that has used it.
+    """
+    return sorted((paths.user_cache() / KEPT_BANKS).glob(f"*/{CARD}"))
+
+
+def n_bank_sentences() -> int:
+    """Return the number of sentences of the project's bank."""
+    return int(read_object(paths.BANK / CARD)["sentences"])
 
 
 class PlannedEpsilon(Result):
