@@ -99,7 +99,9 @@ def test_the_smallest_epsilon_is_named_and_sharp() -> None:
     )
     limit = 3 + 2 * (1 + np.log(4))
     assert mechanism.smallest_epsilon == pytest.approx(limit)
-    with pytest.raises(ParameterError, match=rf"needs more than {limit:.6g}.*calibration: paper"):
+    with pytest.raises(
+        ParameterError, match=rf"more than {limit:.6g} per token.*calibration: paper"
+    ):
         mechanism.noise(np.array([limit * 0.999]), stream(1))
     b = mechanism.scale(np.array([limit * 2]))[0]
     a = (2 * limit - 2 * (1 + np.log(4))) / 3

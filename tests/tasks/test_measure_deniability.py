@@ -111,7 +111,9 @@ def test_a_refused_epsilon_has_no_numbers_and_says_why(
     change(listed, tmp_path, monkeypatch, strategies=["S2"], epsilons=[1.0, 1e6])
     low, high = measured("truncated_gumbel", tmp_path / "out")["gst"]["statistics"]
     assert (
-        low["n_w"] is None and low["s_w_expected"] is None and "needs more than" in low["refused"]
+        low["n_w"] is None
+        and low["s_w_expected"] is None
+        and "has noise for an epsilon of more than" in low["refused"]
     )
     assert high["n_w"]["mean"] > 50 and high["refused"] is None
 
