@@ -22,8 +22,8 @@ TRIAL = STATE / "default"
 
 
 def _smaller() -> str:
-    """Return a note that the smaller default is used, and how to get the other one; empty if it is
-    not used.
+    """Return a note for the log that the smaller default data set is used, and how to get the
+    larger one; empty if the larger one is used.
     """
     if has_drug_reviews():
         return ""
@@ -107,7 +107,7 @@ def _make_default(named: str, say: Callable[[str], None]) -> bool:
 
 
 def _fetch(repo: Any, say: Callable[[str], None]) -> str | None:
-    """Fetch data/ from the DVC remote; return why that cannot be done, and None if it is done."""
+    """Fetch data/ from the DVC remote; return the reason of a failure, or None after success."""
     from dvc.exceptions import DvcException
 
     if not repo.config["core"].get("remote"):

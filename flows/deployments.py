@@ -188,8 +188,8 @@ class StoppableRunner(Runner):
 
 
 def _follow(server: Command, runner: StoppableRunner) -> None:
-    """End the runner with its server. Otherwise it would poll forever; a service manager restarts
-    both.
+    """End the runner when its server has ended. Otherwise the runner would poll forever; a service
+    manager restarts both.
     """
     server.process.wait()
     if not runner.has_ended:

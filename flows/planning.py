@@ -34,7 +34,7 @@ SHOWN = 3  # stages that are named as those from which another one follows
 
 
 def plan(say: Callable[[str], None]) -> StageGraph:
-    """Clean up what earlier runs left, then ask DVC for the graph and its stale stages."""
+    """Remove the remains of earlier runs, then ask DVC for the graph and its stale stages."""
     from dvc.repo import lock_repo
 
     with open_repo() as repo:
@@ -78,8 +78,8 @@ def _reproduce_code() -> None:
 def say_done(
     say: Callable[[str], None], headline: str, seconds: float, wanted: Sequence[Stage]
 ) -> None:
-    """Say that a run has ended well; which runs of the grid it skipped; and where the report is, if
-    it is of this run.
+    """Log that a run ended well, which runs of the grid it skipped, and the path of the report if
+    this run wrote it.
 
     Args:
         wanted: the stages that are up to date now.
@@ -100,8 +100,8 @@ def skipped_names() -> list[str]:
 
 
 def say_stale(say: Callable[[str], None], graph: StageGraph, until: str | None) -> bool:
-    """Say which stages a run would come to, each with its reason, and how many they are; return
-    whether there are any.
+    """Log the stages that a run would come to, each with its reason, and the number of stages;
+    return whether there are any.
 
     Args:
         until: as of ``StageGraph.wanted``.

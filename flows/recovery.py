@@ -34,8 +34,8 @@ Say = Callable[[str], None]
 
 
 def repair(repo: Repo, say: Say) -> None:
-    """Take away what a killed DVC wrote half, where DVC itself fails on it: dvc.lock, its file of
-    locks, and entries of its run cache.
+    """Remove half-written files of a killed DVC process on which DVC itself fails: dvc.lock, its
+    file of locks, and entries of its run cache.
 
     DVC needs no other help after a kill. It frees the locks of dead processes itself; those of
     processes that are about to end are waited for.
@@ -88,7 +88,7 @@ def _mend_run_cache(runs: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Delete a file, a link or a folder; a missing one is no error."""
+    """Delete a file, a link or a folder, if it exists."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:

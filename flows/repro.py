@@ -69,7 +69,7 @@ class NotedCache(StageCache):  # type: ignore[misc]
     has_restored = False
 
     def restore(self, *arguments: Any, **options: Any) -> None:
-        """Restore the outputs of a stage, if an earlier run of it is known."""
+        """Restore the outputs of a stage, if DVC knows an earlier run with the same inputs."""
         super().restore(*arguments, **options)
         self.has_restored = True
 
