@@ -22,7 +22,7 @@ _taker: ContextVar[Taker | None] = ContextVar("_taker", default=None)
 
 
 def logger(name: str) -> logging.Logger:
-    """Return the logger of a module, whose messages ``messages_to`` can take."""
+    """Return the logger of a module. ``messages_to`` can redirect the messages of such a logger."""
     made = logging.getLogger(name)
     made.addFilter(_is_logged)
     return made
@@ -30,7 +30,7 @@ def logger(name: str) -> logging.Logger:
 
 @contextmanager
 def messages_to(taker: Taker) -> Iterator[None]:
-    """Give the messages of this block to a function, and not to the log; other threads log as
+    """Pass the messages of this block to a function instead of the log; other threads log as
     before.
     """
     token = _taker.set(taker)
@@ -75,7 +75,9 @@ def _is_logged(record: logging.LogRecord) -> bool:
 
 
 class _StandardError(logging.Handler):
-    """Writes to what is standard error at that moment."""
+    """Stream that writes to the standard error of the moment, which a test or a progress display
+    may replace.
+    """
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one message as a line."""

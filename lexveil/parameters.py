@@ -63,8 +63,8 @@ class Section(BaseModel):
 
     @classmethod
     def resolved(cls) -> type[Section]:
-        """Return the section itself; of one whose fields come from a registry, the one with these
-        fields.
+        """Return the section itself. For a section whose fields come from a registry, return the
+        section that has these fields.
         """
         return cls
 
@@ -75,15 +75,15 @@ class Section(BaseModel):
 
 
 class Documented(Section):
-    """A section whose fields have docstrings, which are the descriptions that help and the
-    reference show.
+    """Section whose fields have docstrings. Help and the reference show these docstrings as
+    descriptions.
     """
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
-        """Put what is said of each field on one line."""
+        """Join the description of each field into one line."""
         for field in cls.model_fields.values():
             field.description = field.description and " ".join(field.description.split())
 
@@ -222,7 +222,7 @@ def _placed(message: str, key: str, places: list[str]) -> str:
 
 
 def nearest(written: str, names: Iterable[str]) -> str:
-    """Return the name most like what was written, whatever the case; empty without names."""
+    """Return the name most similar to a written name, ignoring case; empty without names."""
     cased = {name.casefold(): name for name in names}
     near = difflib.get_close_matches(written.casefold(), cased, n=1, cutoff=0.0)
     return cased[near[0]] if near else ""
@@ -293,8 +293,8 @@ def section_of(field: FieldInfo) -> type[Section] | None:
 
 
 def _is_union(annotation: Any) -> bool:
-    """Whether an annotation is one of several kinds of value, beside null, each a step of an
-    error's location.
+    """Whether an annotation is a union of several types besides null, each of which appears as a
+    step in the location of an error.
     """
     kinds = [kind for kind in typing.get_args(annotation) if kind is not type(None)]
     return typing.get_origin(annotation) in (types.UnionType, typing.Union) and len(kinds) > 1

@@ -140,7 +140,7 @@ def evaluation(mechanism: str, strategy: str, noise: NoiseSetting) -> Path:
 
 
 def recovery(mechanism: str, strategy: str, noise: NoiseSetting) -> Path:
-    """File of the recovery of one run: the shares of words that Bayes-optimal adversaries name."""
+    """File of the recovery of one run: the shares of words that adversaries recover."""
     return ARTIFACTS / "recovery" / mechanism / strategy / f"{noise}.json"
 
 
@@ -152,8 +152,8 @@ def plan(mechanism: str, strategy: str, noise: NoiseSetting) -> Path:
 
 
 def planned_epsilon(mechanism: str, strategy: str, noise: NoiseSetting) -> Path:
-    """File of the epsilon of a run, as planned: the base epsilon, or the epsilon calibrated for the
-    run's level of recovery; or why the run is skipped.
+    """File of the planned epsilon of a run: the base epsilon, or the epsilon calibrated for the
+    run's level of recovery. For a skipped run the file has the reason.
     """
     return PLANS / mechanism / strategy / str(noise) / PLANNED
 

@@ -58,7 +58,7 @@ class LexveilOperator(Operator):  # type: ignore[misc]  # of a library without t
     needs: ClassVar[tuple[str, ...]] = ()
 
     def operate(self, text: str, params: dict[str, Any] | None = None) -> str:
-        """Return the span's words, rewritten; what has no words is left out.
+        """Return the rewritten words of the span; parts without words are left out.
 
         Raises:
             LexveilError: if the span cannot be paid for or rewritten; its text is not anonymized
@@ -130,7 +130,9 @@ class LexveilOperator(Operator):  # type: ignore[misc]  # of a library without t
             raise RequestError(f"operator {self.operator_name()}: {error}") from None
 
     def validate(self, params: dict[str, Any] | None = None) -> None:
-        """Check that all parameters are given, and no others; raises what ``request`` raises."""
+        """Check that all required parameters and no unknown ones are given; raises the errors of
+        ``request``.
+        """
         self.request(dict(params or {}))
 
     def operator_name(self) -> str:
@@ -160,8 +162,8 @@ class LexveilExperiment(LexveilOperator):
 
 
 def _seed_of(seed: Random | int, text: str) -> int:
-    """Return the seed of a span: the next of a generator; else it follows from the seed and the
-    span's text.
+    """Return the seed of a span. With a generator the seed is the generator's next number;
+    otherwise the seed follows from the request's seed and the span's text.
     """
     return (
         seed.getrandbits(63)

@@ -62,5 +62,5 @@ class MeasuredLinkage(NamedTuple):
 
     @property
     def strongest(self) -> float:
-        """The largest of the three shares."""
+        """The largest of the three measured shares."""
         return max(self.structure, self.naive, self.likelihood)

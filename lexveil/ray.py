@@ -186,8 +186,8 @@ class _RayJob:
             raise RequestError(f"{where}: exists already; choose another folder")
 
     def hide(self, folder: str, is_left: Callable[[str], bool]) -> None:
-        """Remove what drivers have left that were killed; the hidden folder itself is made when it
-        is written into.
+        """Choose the hidden folder, and remove hidden folders of drivers that were killed. The
+        folder itself is created at the first write.
         """
         self.staging = self.target.with_name(folder)
         self.attempts, self.whole = self.staging / "attempts", self.staging / "whole"
@@ -240,12 +240,14 @@ class _RayJob:
         require_all(n_rows, totals)
 
     def _take(self, file: str, folder: Path) -> None:
-        """Move what an attempt wrote, and told the driver, to where it is used."""
+        """Move the files that an attempt wrote and reported to the driver to their place in the
+        output.
+        """
         expect_file(self.attempts / file, "the driver")
         (self.attempts / file).rename(folder / file)
 
     def publish(self, record: PrivacyRecord) -> None:
-        """Give the folder its name."""
+        """Rename the hidden folder to its final name."""
         assert record.release is not None
         file = self.whole / f"_lexveil-{record.release.id}.record.json"
         if os.path.lexists(self.target):
@@ -262,8 +264,8 @@ class _RayJob:
 
 
 def _sent(rewriter: Rewriter) -> ray.ObjectRef:
-    """Pickled here: what fails in a worker while Ray itself unpickles, it would try again for
-    ever.
+    """Pickle a value before Ray does: Ray would repeat for ever a task that fails while Ray
+    unpickles it.
     """
     return ray.put(pickle.dumps(rewriter))
 

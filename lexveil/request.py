@@ -130,11 +130,11 @@ ScreenParts = Annotated[str, BeforeValidator(_listed), AfterValidator(_parts)]
 
 
 class Options(Documented):
-    """Options that people write, on a command line or in Python."""
+    """Options that users write on a command line or in Python."""
 
     @classmethod
     def of(cls, values: Mapping[str, Any], *, written: bool = False, quotes: bool = True) -> Self:
-        """Options that have been checked.
+        """Return the options after checking them.
 
         Args:
             written: values are texts, as a command line and a form have them.
@@ -148,7 +148,9 @@ class Options(Documented):
 
 
 class Request(Options):
-    """How texts are rewritten. None is as params.yaml or lexveil.toml has it."""
+    """Request to rewrite texts, with all options. An option that is None has the value of
+    params.yaml or lexveil.toml.
+    """
 
     protection: LevelName | None = None
     """how many words a reader may name: strong, 5 of 100 content words and 1 of 100 rare ones;
@@ -263,21 +265,23 @@ class Request(Options):
 
     @property
     def level(self) -> LevelName | None:
-        """The level of protection: the one that was asked for, or the default where nothing else
-        says what to spend.
+        """The level of protection: the level in the request, or the default level if the request
+        and the project give no other way to set epsilon.
         """
         says = self.mechanism == "none" or any(getattr(self, name) is not None for name in BUDGETS)
         return self.protection if says else DEFAULT_LEVEL
 
     @property
     def is_release(self) -> bool:
-        """Whether noise is the system's and the ledger is charged; a seed makes an experiment."""
+        """Whether the request is a release, with noise from the operating system and a charge to
+        the ledger; a request with a seed is an experiment.
+        """
         return self.mode == "release" or (self.mode is None and self.seed is None)
 
     @model_validator(mode="before")
     @classmethod
     def _with_mechanism(cls, values: Any) -> Any:
-        """S5 has a mechanism of its own where none is named."""
+        """Give S5 its own default mechanism, if the request names no mechanism."""
         is_bare = isinstance(values, Mapping) and values.get("mechanism") is None
         if is_bare and values.get("strategy") == SENTENCES:
             return {**values, "mechanism": "tem"}
@@ -377,7 +381,7 @@ class Request(Options):
 
 
 class FileRequest(Request):
-    """How texts of files, of standard input or of a database are rewritten."""
+    """Request to rewrite texts of files, of standard input or of a database."""
 
     text_column: Annotated[
         tuple[str, ...], BeforeValidator(_columns), OptionHelp("input", "NAME")
@@ -438,7 +442,7 @@ def as_requested(name: str, default: Any = None, example: Any = None) -> Any:
 def partly(
     model: type[Request], leave_out: Collection[str] = (), **other_types: Any
 ) -> type[Section]:
-    """Fields of a request of which each can be left out: then it is None. They are not checked
+    """A request of which any field may be left out and is then None. Its fields are not checked
     against each other.
 
     Args:
@@ -461,7 +465,7 @@ def shown_of(field: FieldInfo) -> OptionHelp:
 
 
 def choices_of(field: FieldInfo) -> list[str]:
-    """Return the names that an option can have, if it can have no other value."""
+    """Return the names that an option accepts, if the option accepts only names."""
     kinds = [kind for kind in (typing.get_args(field.annotation) or ()) if kind is not type(None)]
     if typing.get_origin(field.annotation) is Literal:
         return [str(name) for name in kinds]

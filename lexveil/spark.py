@@ -234,8 +234,8 @@ class _SparkJob:
             )
 
     def hide(self, folder: str, is_left: Callable[[str], bool]) -> None:
-        """Remove what drivers have left that were killed; the hidden folder itself is made when it
-        is written into.
+        """Choose the hidden folder, and remove hidden folders of drivers that were killed. The
+        folder itself is created at the first write.
         """
         beside = self.target.getParent()
         self.staging = self.hadoop.Path(beside, folder)
@@ -260,8 +260,8 @@ class _SparkJob:
             yield from pa.ipc.open_stream(batch)
 
     def rewrite(self, rewriter: Rewriter) -> RunTotals:
-        """Rewrite in the stage that writes, which Spark evaluates once for each task whose output
-        it takes.
+        """Rewrite in the Spark stage that writes the output. Spark counts each task of that stage
+        once, with the output that Spark keeps.
         """
         self.files.mkdirs(self.staging, self.hadoop.permission.FsPermission("700"))
         totals: Accumulator[RunTotals] = self.spark.sparkContext.accumulator(RunTotals(), _Merged())
@@ -287,7 +287,9 @@ class _SparkJob:
         require_all(copied.count(), totals)
 
     def publish(self, record: PrivacyRecord) -> None:
-        """Rename the folder; of a table that is there, file after file."""
+        """Rename the hidden folder to its final name; for a table that exists, move the files one
+        after the other.
+        """
         assert record.release is not None
         is_new = not self.files.exists(self.target)
         file = f"_lexveil-{record.release.id}.record.json"
@@ -330,9 +332,7 @@ class _SparkJob:
 
 
 class _Merged(AccumulatorParam[RunTotals]):  # type: ignore[misc]
-    """The accumulator by which Spark adds up totals: it counts one attempt of each task of a stage
-    that writes.
-    """
+    """Spark accumulator of totals. Spark counts one attempt of each task of a stage that writes."""
 
     def zero(self, value: RunTotals) -> RunTotals:  # noqa: ARG002
         """Return the totals of nothing."""
