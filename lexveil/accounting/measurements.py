@@ -573,10 +573,10 @@ def with_detectors(
     """Let detectors decide the action on the tokens that they find. Call this method before
     ``under_strategy``, because detectors void the claim of that method.
 
-    Detectors may look at the whole text, so one other word can change their findings anywhere in
-    it. So the findings are part of the structure, which neighbours share; given the structure, the
-    replacement of a found token is a function of the structure and of noise, whatever the token
-    was. Nothing is claimed for found tokens that are not perturbed.
+    Detectors may look at the whole text, so that one changed word can change their findings
+    anywhere in the text. The findings are therefore part of the structure, which neighbours share.
+    Given the structure, the replacement of a found token depends on the structure and on noise, and
+    not on the token. Nothing is claimed for found tokens that are not perturbed.
 
     Args:
         sources: names of the detectors.
