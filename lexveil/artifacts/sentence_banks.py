@@ -78,14 +78,14 @@ class BankCard(Result):
     making.
 
     Attributes:
-        model: The name of the model whose vectors it has.
-        model_sha256: Of the card of that model, without purposes.
-        public: Whether who made it says that no private text has a part in it.
-        seed: By which sentences were chosen.
-        least_words: Of a sentence, without punctuation.
-        least_known: Share of the words of a sentence that the model knows, at least.
-        screen: The parts of the public list whose words stand in no sentence.
-        levels: The levels of protection; none of a bank of too few texts.
+        model: The name of the model whose vectors the bank has.
+        model_sha256: SHA-256 of the card of that model, without purposes.
+        public: Whether the maker of the bank declared that the bank has no private text.
+        seed: The seed by which sentences were chosen.
+        least_words: The smallest number of words of a sentence, without punctuation.
+        least_known: The smallest share of the words of a sentence that the model knows.
+        screen: The parts of the public list whose words occur in no sentence.
+        levels: The levels of protection; empty for a bank that was built of too few texts.
     """
 
     format: int
