@@ -92,11 +92,12 @@ def claim_of(name: str, space: AuditedSpace, parameters: Mapping[str, Mapping[st
 def rungs(
     built: Built, word: int, epsilon: float, n: int, error: float, rng: np.random.Generator
 ) -> tuple[float, ...]:
-    """Return the requested ε and the ε of the ladder at which the audit detects the smallest
-    inflation of ε; only the requested ε if no rung is better.
+    """Return the values of ε to audit: the requested ε, and the value of the grid at which the audit
+    detects the smallest excess over the claimed ε. Return only the requested ε if no value is
+    better.
 
-    The choice follows from the claim alone: computed if the claim has a closed form, else estimated
-    from the audit's own draws.
+    The choice depends on the claim alone. A claim with a closed form is evaluated; any other claim
+    is estimated from draws that the audit makes itself.
     """
     ladder = (
         LIST_RUNGS if built.claim.mechanism in ON_LISTS else tuple(epsilon * rung for rung in RUNGS)
