@@ -27,7 +27,7 @@ def moved_keys(raw: object) -> list[str]:
 
 
 def split(raw: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the values that stay in params.yaml, and the sections that belong into lexveil.toml,
+    """Return the values that stay in params.yaml, and the sections for lexveil.toml, as
     plain values.
     """
     remains = {name: value for name, value in raw.items() if name not in SECTIONS}
