@@ -48,7 +48,7 @@ class Choice:
         }
 
     def described(self, language: str) -> dict[str, object]:
-        """Return the fields of a card that say how the sentences of a bank were chosen."""
+        """Return the fields of a card that describe the choice of the sentences of a bank."""
         screen = screen_record(self.parts(language))
         return {**self.limits(), "seed": self.seed, "screen": screen}
 
