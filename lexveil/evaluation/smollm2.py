@@ -101,8 +101,8 @@ class SmolLm2:
         return body.norm(states)
 
     def next_pieces(self, states: Any, among: Ids | None = None) -> Floats:
-        """Return the probability of every piece after some states, or among the candidate pieces
-        ``among``.
+        """Return the probability that each piece follows, given hidden states of the model; the pieces
+        are ``among``, or all pieces of the model without it.
         """
         if among is not None and among is not self._among[0]:
             self._among = among, self._model.lm_head.weight[self.torch.from_numpy(among)]

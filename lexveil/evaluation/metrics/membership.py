@@ -163,13 +163,13 @@ class Parts:
         return int(self.labels.max()) + 1
 
     def cut(self, rng: np.random.Generator) -> tuple[tuple[Ids, Ids, Ids, Ids], int]:
-        """Return the four parts of ``quarters``, and a seed; equal generators give
-        equal results.
+        """Split the texts at random into the four parts of ``quarters``, and draw a seed for the
+        classifiers. Generators in equal states give equal results.
         """
         return quarters(self.labels, rng), int(rng.integers(2**31))
 
     def classifier(self, counts: csr_array, part: Ids, seed: int) -> TfidfLogistic:
-        """Train a classifier on one part, given the counts of all texts."""
+        """Train a classifier on the texts of one part; ``counts`` has the n-grams of all texts."""
         return TfidfLogistic(seed).fit(counts[self.rows[part]], self.labels[part])
 
     def outputs(
