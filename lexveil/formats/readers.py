@@ -96,10 +96,10 @@ class Reader:
         text_columns: the columns to rewrite.
         subject_column: the column that names the subject of a row.
         spans_column: the column that says what a detector found in a row; it is not written back.
-        spool: where the bytes are, if they are not at the source's path.
-        tell: is called once, when reading begins, with how the file is read where that is not what
-            its name says.
-        table: known once reading has begun.
+        spool: the place of the bytes, if the bytes do not lie at the source's path.
+        tell: function that is called once, when reading begins, with a remark if the file is not
+            read as its name says.
+        table: the table; known once reading has begun.
 
     Raises:
         RequestError: from ``chunks``, naming file and row of the first fault.
