@@ -166,7 +166,7 @@ class Archive:
         return set(pq.read_table(file).column("document").to_pylist()) if file.exists() else set()
 
     def withdraw(self, gone: set[bytes]) -> None:
-        """Record permanently that documents are withdrawn."""
+        """Record permanently that documents were withdrawn from the archive."""
         self.make_memory()
         write_table(
             pa.table([pa.array(sorted(gone), HASH)], schema=WITHDRAWN_SCHEMA),

@@ -34,7 +34,7 @@ INCOMING = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class ReleaseSelection:
-    """Documents of a source compared with earlier releases.
+    """Documents of a source, compared with the documents of earlier releases.
 
     Attributes:
         source: private file of the rows to release, with their published ids; None if there are
@@ -126,8 +126,8 @@ def _counts(con: duckdb.DuckDBPyConnection, n_rows: int) -> ReleaseReport:
 
 
 def _check_spans(con: duckdb.DuckDBPyConnection, columns: Columns) -> None:
-    """Check the spans of new and changed documents here, where the original location of each row is
-    still known.
+    """Check the spans of new and changed documents. The check happens at selection, because the
+    original location of each row is still known then.
     """
     if columns.spans is None:
         return
@@ -169,9 +169,9 @@ def _write_selected(
 ) -> None:
     """Write the rows of new and changed documents with their published names.
 
-    Every row has a name, but a left join makes DuckDB declare that columns can be null. Otherwise
-    DuckDB would declare it only if a row of the source is null, and published files show the
-    columns of their input.
+    Every row has a name. The left join still makes DuckDB declare every column as nullable. With
+    an inner join DuckDB would declare a column as nullable only if a row of the source is null, and
+    the published file would show that.
     """
     inner = dict.fromkeys(columns.subjects, "names.subject") | {columns.id: "names.id"}
     wanted = ", ".join(

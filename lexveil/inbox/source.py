@@ -41,7 +41,7 @@ ABOUT_THE_QUERY = (duckdb.ParserException, duckdb.CatalogException, duckdb.Binde
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Columns to read from a source. In the private file they are called c0, c1, and so on, so that
+    """Columns to read from a source. The private file names the columns c0, c1, and so on, so that
     no names can clash.
     """
 
@@ -159,7 +159,7 @@ def _rows(source: Source, columns: Columns) -> Iterator[dict[str, object]]:
 
 
 def _as_json(spans: Any, column: str, where: str) -> str | None:
-    """Return spans as JSON; some files have them as JSON already."""
+    """Return spans as JSON. Some files store spans as JSON already."""
     if spans is None or isinstance(spans, str):
         return text_value(spans, column, where)
     # a value without a JSON form is not a valid place or type, and is refused as such
