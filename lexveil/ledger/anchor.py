@@ -65,8 +65,8 @@ class Anchor:
         return read(self.path)
 
     def check(self, con: Connection, mark: Mark | None) -> None:
-        """Check that the ledger is the one that left the anchor, or is ahead of it. At most four
-        rows are read.
+        """Check that the ledger is the ledger that wrote the anchor, in the anchor's state or a
+        later one. The check reads at most four rows.
 
         Args:
             mark: what the anchor said before the state began that is read here, or while nobody

@@ -135,8 +135,8 @@ def count(con: Connection) -> int:
 
 
 def recorded(con: Connection) -> int | None:
-    """Return the number of balances from the newest entry that changed them; None if no entry has
-    it.
+    """Return the number of balances from the newest entry that changed this number; None if no
+    entry records it.
     """
     entry = chain.newest(con, "reserved", "aborted", "accepted")
     n_balances: int | None = json.loads(entry.payload).get("balances") if entry else None

@@ -249,7 +249,7 @@ def _releases(con: Connection, known: dict[str, _Release], scope: _Scope) -> Ite
 
 
 def _files(con: Connection, known: dict[str, _Release], scope: _Scope) -> Iterator[Fault]:
-    """Check that the files of each release are those in its entry `written`."""
+    """Check that the files of each release are the files in its entry `written`."""
     rows = con.stream(
         "select releases.id, files.final, files.sha256 from files "
         "inner join releases on releases.number = files.release where final is not null and "
@@ -306,8 +306,8 @@ def _spends(con: Connection, known: dict[str, _Release], scope: _Scope) -> Itera
 
 
 def _subjects(con: Connection, query: str, what: str) -> Iterator[Fault]:
-    """Yield a fault for each row of a query (a subject and amounts); ``what`` formats the amounts
-    in epsilon.
+    """Yield a fault for each row of a query, which gives a subject and amounts; ``what`` formats
+    the amounts in epsilon.
     """
     for subject, *nano in con.stream(query):
         yield _of_subject(subject, what.format(*(amount / NANO for amount in nano)))

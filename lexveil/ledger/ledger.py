@@ -35,8 +35,8 @@ PATIENCE = 300.0  # seconds; a release of ten million documents reserves in less
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """Recovery of a release whose process died: its states before and after, and notes on lost
-    files.
+    """Recovery of a release whose process died: the states of the release before and after, and
+    notes on lost files.
     """
 
     release: str
@@ -283,8 +283,8 @@ class Ledger:
         return Transaction(self.database, self.hasher, self.keys == "plain", lock, name, number)
 
     def recover(self) -> None:
-        """Abort or complete releases whose process is gone. Releases of living processes are left
-        alone.
+        """Abort or complete releases whose process has ended. Releases of running processes stay
+        unchanged.
         """
         states = "('open', 'reserved', 'spent', 'written')"
         rows = self.database.rows(

@@ -66,7 +66,7 @@ REASONS = {
 
 
 class Answers(list[Any]):
-    """Rows of a result that have all been read."""
+    """Rows of a query result, all of them already in memory."""
 
     def fetchone(self) -> Any:
         """Return the next row, and remove it; None if there is none."""
@@ -209,7 +209,7 @@ class ServerConnection:
         self.execute(f"analyze {table}")
 
     def close(self) -> None:
-        """Close the connection; changes that are not committed are undone."""
+        """Close the connection, and undo changes that are not committed."""
         self._connection.close()
 
 

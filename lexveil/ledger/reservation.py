@@ -150,7 +150,7 @@ def forget(con: Connection, release: int) -> None:
 def charge(
     con: Connection, release: int, n_documents: int, most: int | None, cap: int | None
 ) -> Reservation:
-    """Charge the subjects of a release as far as the cap allows. A balance grows in no other way.
+    """Charge the subjects of a release as far as the cap allows. No other code increases a balance.
 
     Args:
         release: number of the release.

@@ -74,7 +74,7 @@ class ReleaseEntry:
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """Spending of a subject, which is named by its hash."""
+    """Balance of one subject, whose name is stored as a hash."""
 
     subject: str
     epsilon: float
@@ -125,7 +125,9 @@ class SubjectRelease:
 
 @dataclass(frozen=True, slots=True)
 class SubjectStatement:
-    """Spending of a subject, which is named by its hash, and its releases."""
+    """Statement about one subject, whose name is stored as a hash: the subject's spending and its
+    releases.
+    """
 
     subject: str
     epsilon: float

@@ -35,8 +35,8 @@ PUT_RIGHT = "put that right and run `lexveil ledger show`, which goes on with it
 
 
 class Transaction:
-    """One release, from ``Ledger.begin``; a context manager that ends the release if it is left
-    before it is published.
+    """One release, begun by ``Ledger.begin``. The transaction is a context manager; leaving the
+    context before the release is published ends the release.
 
         what a run does          call        state         if the run ends here
         ───────────────────────  ──────────  ────────────  ────────────────────────────────────
@@ -161,8 +161,8 @@ class Transaction:
         spends: bool = False,
         usual: float | None = None,
     ) -> Reservation:
-        """Charge each subject for all of its documents together, or for none if they do not fit
-        under the cap.
+        """Charge each subject for all of its documents together; charge nothing to a subject whose
+        documents do not all fit under the cap.
 
         This replaces ``request`` and ``reserve`` for a job that counts its documents elsewhere.
         Rows of one subject are added up. ``withheld_subjects`` of the result names the subjects
@@ -280,8 +280,8 @@ class Transaction:
         return reserved
 
     def spend(self) -> None:
-        """Spend the reservation durably. From here on noise may be drawn, and nothing is given
-        back.
+        """Spend the reservation durably. After this step noise may be drawn, and the reservation is
+        never given back.
         """
         self._must_be("reserved", "spend")
         with self._database.transaction() as con:
@@ -410,8 +410,8 @@ def announce(con: Connection, number: int, partials: Iterable[Path | str], locks
 
 
 def undo(database: Database, number: int, name: str, payload: dict[str, object]) -> str | None:
-    """End a release without publishing it. First its files are removed, so that no unpaid file is
-    ever left, then its state changes.
+    """End a release without publishing it. The files are removed first, so that no unpaid file ever
+    remains; then the state of the release changes.
 
     A release that is not spent gets its reservation back. A spent release gets nothing back,
     because noise may have been drawn.
