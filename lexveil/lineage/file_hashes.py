@@ -79,16 +79,14 @@ class Files:
         self.recorded = cache(self._recorded)
 
     def _md5(self, path: str) -> str | None:
-        """Return the hash of a file or folder as it is now; None if it does not exist."""
+        """Return the present hash of a file or folder; None if it does not exist."""
         if (self._root / path).is_file():
             return self.now(path)[""]
         listing = self.now(path)
         return digest(listing) if listing else None
 
     def _now(self, path: str) -> Listing:
-        """List the files of a folder as it is now. The listing of a single file has one entry,
-        named "".
-        """
+        """List the present files of a folder. For a single file return one entry, named ""."""
         from dvc_data.hashfile.hash import hash_file
 
         listing: Listing = {}
@@ -103,8 +101,8 @@ class Files:
         return listing
 
     def _recorded(self, path: str, md5: str | None) -> Listing | None:
-        """List the files of the file or folder that had this hash; None if neither the cache nor
-        the work tree has it.
+        """List the files of a folder, or the single file, that had this hash; None if neither the
+        cache nor the work tree has that content.
         """
         if md5 is None or not md5.endswith(".dir"):
             return {"": md5} if md5 else None

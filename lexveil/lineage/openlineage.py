@@ -174,8 +174,8 @@ def _transport(target: str) -> Transport:
 
 
 def _hashes(entries: Mapping[str, LockEntry]) -> dict[str, str]:
-    """Return DVC's hashes of all paths that stages of dvc.lock name; if they disagree, those of
-    outputs win.
+    """Return DVC's hashes of all paths that stages of dvc.lock name. If a path has different hashes
+    as an input and as an output, the hash of the output counts.
     """
     deps = [dep for entry in entries.values() for dep in entry.get("deps", ())]
     outs = [out for entry in entries.values() for out in entry.get("outs", ())]

@@ -152,7 +152,7 @@ def settle() -> None:
 
 
 def matching(provenance: Mapping[str, Any], entries: Mapping[str, Any]) -> dict[str, RunRecord]:
-    """Return the run records of those stages whose entries in a dvc.lock match their provenance."""
+    """Return the run records of the stages whose entries in a dvc.lock match their provenance."""
     return {
         name: record
         for name, record in provenance.get("stages", {}).items()

@@ -219,7 +219,9 @@ def _of_packaged_model(file: Path, record: ReleaseRecord) -> Lineage:
 def _made_with(
     record: ReleaseRecord, matches: Mapping[str, tuple[str, str | None, str | None]]
 ) -> list[MadeWith]:
-    """Return the artifacts that a record names, with path, md5 and stage of those that match."""
+    """Return the artifacts that a record names. An artifact that matches a file of the project has
+    the path, md5 and stage of that file.
+    """
     made_with: list[MadeWith] = []
     for name, hashed in record["made_with"].items():
         path, md5, stage = matches.get(name, (None, None, None))

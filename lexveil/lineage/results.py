@@ -187,8 +187,8 @@ class Finding(TypedDict):
 
 
 class ChainVerification(TypedDict):
-    """Comparison of an artifact and its chain with the records; ``holds`` says that nothing
-    differs.
+    """Comparison of an artifact and of its chain of stages with the records; ``holds`` says that
+    there is no difference.
     """
 
     artifact: str

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The records in dvc.lock and data.dvc at one time, and the files as they are now.
+    """The records in dvc.lock and data.dvc at one time, and the present files.
 
     Attributes:
         graph: stages of that time.
@@ -61,8 +61,8 @@ class History:
     committed: bool | None
 
     def listing(self, out: str) -> Listing | None:
-        """List the files of an output as it was made, by their paths in the project; None if the
-        list is not known.
+        """List the files of an output at the time of its making, by their paths in the project;
+        None if the list is not known.
         """
         listing = self.files.recorded(out, self.outputs[out][1])
         return None if listing is None else within(out, listing)
@@ -96,8 +96,8 @@ class History:
 
 @contextlib.contextmanager
 def history(revision: str | None = None, trust: bool = True) -> Iterator[History]:
-    """Read the records of the project as they are, or as they were in a git revision, without
-    touching the work tree.
+    """Read the present records of the project, or the records of a git revision, without changing
+    the work tree.
 
     Args:
         revision: a commit, tag or branch; None reads the work tree.
@@ -177,8 +177,8 @@ def lineage(artifact: Path, revision: str | None = None) -> Lineage:
 
 
 def chain(known: History, owners: Sequence[str]) -> list[ChainEntry]:
-    """Return the chain of all stages that ``owners`` need, with the owners; without those of runs
-    that were skipped.
+    """Return the chain of all stages that ``owners`` need, the owners included, and without the
+    stages of runs that were skipped.
     """
     names = made_stages(known, ancestors(known.graph, owners))
     read = {dep.as_posix() for name in names for dep in known.graph.stages[name].deps}
@@ -227,8 +227,8 @@ def ancestors(graph: StageGraph, names: Sequence[str]) -> list[str]:
 
 
 def made_stages(known: History, names: Sequence[str]) -> list[str]:
-    """Return the stages without those of runs of the grid that were skipped: of their texts, and of
-    the figures of these texts.
+    """Return the stages except the stages of runs of the grid that were skipped: the stages of
+    their texts, and the stages of figures about these texts.
     """
     skipped = {
         name.partition("@")[2]

@@ -169,8 +169,8 @@ def _link(known: History, name: str, path: str, md5: str | None) -> Finding:
 
 
 def _code(known: History, name: str, path: str, md5: str | None) -> Finding:
-    """Compare code with its recorded hash: first the code as it is, then as it was in the commit of
-    the run, of the records, and of the work tree.
+    """Compare code with its recorded hash. The present code is compared first, then the code in the
+    commits of the run, of the records, and of the work tree.
     """
     if known.files.md5(path) == md5:
         return _finding("code", path, name, "same")
