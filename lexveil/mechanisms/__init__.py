@@ -28,8 +28,8 @@ SHARED = frozenset(
 
 
 def mechanism_names() -> list[str]:
-    """Return the names of all mechanisms, those of this package first, sorted; none of them is
-    loaded.
+    """Return the sorted names of all mechanisms, first the names of this package, without loading a
+    mechanism.
     """
     from lexveil.mechanisms.installed import entries
 

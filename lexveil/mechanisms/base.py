@@ -77,8 +77,8 @@ class ClosedForm(Protocol):
 
 
 class Space:
-    """The words of a mechanism, and what is publicly known of them: ``Mechanism.build`` asks for
-    the parts that the mechanism needs.
+    """The words of a mechanism, with public data about the words. ``Mechanism.build`` asks the
+    space for the data that the mechanism needs.
 
     Args:
         vectors: (W, p) vectors of the words.
@@ -137,7 +137,8 @@ class Space:
 
 
 class TextTokens(NamedTuple):
-    """n tokens of texts, in order of writing. The m of them that are drawn are numbered from 0.
+    """n tokens of texts, in the order of writing. The m tokens whose replacements are drawn are
+    numbered from 0.
 
     Attributes:
         is_first: (n,) whether the token begins a text.
@@ -153,7 +154,8 @@ class TextTokens(NamedTuple):
 
 
 class Mechanism:
-    """Replaces token ids by token ids, and states its guarantee.
+    """Base class of mechanisms. A mechanism replaces token ids by token ids, and states its
+    guarantee.
 
     The randomness of one document is drawn first (``noise``), from that document's own generator;
     the rest (``replace``) is deterministic and may be done for many documents at once, in any
@@ -208,8 +210,8 @@ class Mechanism:
         return cls(space.vectors(), **parameters)  # type: ignore[call-arg]  # each takes its own
 
     def remapped(self, space: Space, parameters: Mapping[str, Any]) -> Mechanism:
-        """Return the mechanism with ``rank_remap`` after it, where its output is read off a noisy
-        vector; any other mechanism stays as it is.
+        """Return the mechanism followed by ``rank_remap``, if the mechanism chooses its output by a
+        noisy vector; return any other mechanism unchanged.
         """
         del space, parameters
         return self
@@ -338,7 +340,9 @@ class Mechanism:
 
     @property
     def is_proven(self) -> bool:
-        """Whether this class itself declares ``privacy_loss``, and it holds as configured."""
+        """Whether the class itself declares ``privacy_loss``, and the declared bound holds for the
+        configured parameters.
+        """
         return self.no_guarantee is None and "privacy_loss" in type(self).__dict__
 
 
@@ -361,7 +365,9 @@ def by_generator(
 
 
 def spread(texts: TextTokens, drawn: Ids) -> WordNumbers:
-    """Return (n,) the words of the drawn tokens and of those that follow them; -1 for others."""
+    """Return (n,) the drawn words: each drawn token has its own word, each token that follows a
+    drawn token has the word of that token, and all others have -1.
+    """
     out = np.full(len(texts.kind), -1, dtype=np.int64)
     out[texts.kind == DRAWN] = drawn
     follows = texts.kind == FOLLOWS

@@ -39,7 +39,8 @@ class CausalWords(NamedTuple):
 
 
 class Course(NamedTuple):
-    """Tokens of texts in order, as far as they are known, and functions that draw the rest.
+    """Tokens of texts in order, as far as the tokens are known, with functions that draw the
+    remaining tokens.
 
     Attributes:
         is_first: (n,) whether the token begins a text.

@@ -20,7 +20,7 @@ GROUP = "lexveil.mechanisms"
 
 @cache
 def entries() -> dict[str, EntryPoint]:
-    """Return the entry points by the names of their mechanisms, sorted; none of them is loaded."""
+    """Return the sorted entry points of installed mechanisms by name, without loading any."""
     entry_list = sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
     return {entry.name: entry for entry in entry_list}
 

@@ -43,7 +43,7 @@ class Madlib(EuclideanMechanism):
 
     @property
     def searched(self) -> int:  # type: ignore[override]
-        """How many coordinates are searched for the replacement of one token."""
+        """The number of coordinates that the search for the replacement of one token reads."""
         return int(self.vectors.size)
 
     def remapped(self, space: Space, parameters: Mapping[str, Any]) -> Mechanism:
@@ -80,7 +80,7 @@ class Madlib(EuclideanMechanism):
 
     @property
     def stretch(self) -> float:
-        """The largest distance of two vectors of the guarantee, in their Euclidean distance."""
+        """The largest ratio of the guarantee's distance to the Euclidean distance."""
         return 1.0
 
     def replace(self, ids: Ids, epsilon: Floats, noise: Floats) -> Ids:

@@ -65,7 +65,9 @@ class Mahalanobis(Madlib):
 
     @property
     def stretch(self) -> float:
-        """The largest d_RM in Euclidean distances: 1/√(1-λ), as Σ has no negative eigenvalue."""
+        """The largest ratio of d_RM to the Euclidean distance: 1/√(1-λ), as Σ has no negative
+        eigenvalue.
+        """
         return float(1 / np.sqrt(1 - self.lambda_))
 
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:

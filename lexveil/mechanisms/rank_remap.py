@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 class RankRemapParameters(Section):
-    """Post-processing of the mechanisms whose output is read off a noisy vector: madlib,
-    mahalanobis, vickrey.
+    """Parameters of rank_remap, which post-processes the mechanisms that choose their output by a
+    noisy vector: madlib, mahalanobis, vickrey.
     """
 
     enabled: bool = Field(default=False, description="move each output to one of its neighbours")
@@ -106,7 +106,7 @@ class RankRemap(Mechanism):
         return moved
 
     def needs_lists(self, epsilon: float) -> bool:  # noqa: ARG002
-        """Whether most words need their lists at this epsilon: always."""
+        """Return True: this mechanism needs the lists of near words at every epsilon."""
         return True
 
     def rank(self, epsilon: Floats, uniform: Floats) -> Ids:

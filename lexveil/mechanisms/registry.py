@@ -18,7 +18,9 @@ __all__ = ["MECHANISMS", "ClosedForm", "Mechanism", "Space", "build_mechanism"]
 
 
 class _Mechanisms(dict[str, Any]):
-    """The classes by name; one that could not be loaded says why when it is asked for."""
+    """The classes of mechanisms by name. Access to a mechanism that could not be loaded raises an
+    error with the reason.
+    """
 
     def __missing__(self, name: str) -> Any:
         if name in entries() and name not in own_names():
@@ -27,8 +29,8 @@ class _Mechanisms(dict[str, Any]):
 
 
 def _found() -> _Mechanisms:
-    """Return all mechanisms in the order of their names, those of this package first. A mechanism
-    of another package that cannot be loaded is left out.
+    """Return all mechanisms, sorted by name, first the mechanisms of this package. A mechanism of
+    another package that cannot be loaded is left out.
     """
     classes = _Mechanisms()
     for name in mechanism_names():

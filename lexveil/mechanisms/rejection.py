@@ -19,7 +19,7 @@ SKIPPED = 3
 
 
 class Draws(NamedTuple):
-    """Draws to be made, one row each.
+    """Draws that are still to be made, one in each row.
 
     Attributes:
         inputs: (n,) number of the word, or of the query vector, that is replaced.

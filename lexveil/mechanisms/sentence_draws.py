@@ -32,7 +32,7 @@ SLACK = 1e-9  # of a bound of the distance, far more than rounding
 
 
 class _Whole(NamedTuple):
-    """Vectors in whole steps, and their squared lengths."""
+    """Vectors rounded to whole steps, with their squared lengths."""
 
     vectors: Vectors
     squares: Int32
@@ -179,8 +179,8 @@ class SentenceDraws(TruncatedExponential):
         return out
 
     def _envelopes(self, epsilon: Floats) -> Int64:
-        """(t, buckets) whole numbers that no weight exceeds of a sentence whose squared distance in
-        whole steps is in a bucket.
+        """(t, buckets) whole numbers that bound the weights of sentences from above: each bounds
+        all sentences whose squared distance in whole steps is in one bucket.
 
         The distance of two vectors is at most by what both leave out below that of their rounded
         ones.
@@ -195,7 +195,7 @@ class SentenceDraws(TruncatedExponential):
         return whole
 
     def _sums(self, queries: _Whole, tables: Int64, table_of: Ids) -> Int64:
-        """(q, blocks) the envelopes of each block of sentences, added up."""
+        """(q, blocks) sums of the envelopes over each block of sentences."""
         from lexveil.mechanisms.kernels.sentence_draws import add_envelopes
 
         sums = np.empty(
@@ -232,7 +232,7 @@ class SentenceDraws(TruncatedExponential):
         return self.log_pmf_of(self.vectors[ids], epsilon)
 
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
-        """ε·d, and what the rounding of distances can add."""
+        """Return ε·d plus the bound on the error that rounding of distances can add."""
         return epsilon * distance + self.rounding(epsilon)
 
 

@@ -125,7 +125,9 @@ class TemContext(Tem):
 
     @classmethod
     def build(cls, space: Space, parameters: Mapping[str, Any]) -> Self:
-        """Build the mechanism over the words of a space, with a public model of what follows."""
+        """Build the mechanism over the words of a space, with a public model of the words that
+        follow a word.
+        """
         model = cls.checked(TemContextParameters, dict(parameters)).model
         return cls(
             space.vectors(),
@@ -153,8 +155,8 @@ class TemContext(Tem):
         return self.replace_after(ids, epsilon, noise, None)
 
     def replace_after(self, ids: Ids, epsilon: Floats, noise: Words, before: Ids | None) -> Ids:
-        """Draw each token as if it were a text of its own, after the tokens (n,) ``before``; None
-        if no token is before it.
+        """Draw each token as if it were a text of its own that follows the tokens ``before``, (n,);
+        None if no token stands before.
         """
         n = len(ids)
         kind = np.tile((KEPT, DRAWN), len(ids))

@@ -95,8 +95,8 @@ def draw_until_decided(
     chosen: Ids,
     out: Ids,
 ) -> None:
-    """Make the chosen draws and write them to ``out``, with exact decisions where rounding could
-    change a draw.
+    """Make the chosen draws and write the results to ``out``. If rounding could change a draw, the
+    draw is decided exactly.
 
     Args:
         sample: makes some draws, given also their rows, and writes their doubts.

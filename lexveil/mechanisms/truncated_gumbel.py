@@ -107,7 +107,7 @@ class TruncatedGumbel(EuclideanMechanism):
 
     @property
     def smallest_epsilon(self) -> float:
-        """The ε above which the theorem has a calibration: aΔmin = 1."""
+        """The smallest ε above which the theorem has a calibration: aΔmin = 1."""
         return float((3 + 2 * (1 + np.log(len(self.vectors)))) / self.smallest)
 
     def scale(self, epsilon: Floats) -> Floats:
@@ -176,7 +176,7 @@ class TruncatedGumbel(EuclideanMechanism):
         return out
 
     def needs_lists(self, epsilon: float) -> bool:  # noqa: ARG002
-        """Whether most words need their lists at this epsilon: always."""
+        """Return True: this mechanism needs the lists of near words at every epsilon."""
         return True
 
     def noise_of(self, uniform: Floats, b: Floats) -> Floats:

@@ -107,8 +107,8 @@ def draw_from_lists(
     places: Ids,
     bits: int,
 ) -> Ids:  # pragma: no cover - compiled
-    """Draw words from shells of the nearest words and from all others; returns as
-    ``draw_uniformly``, but never PENDING.
+    """Draw words from shells of the nearest words and from all other words. The result has the form
+    of the result of ``draw_uniformly``, but is never PENDING.
 
     Args:
         near_ids, near_distances: (m, K) lists of near words.

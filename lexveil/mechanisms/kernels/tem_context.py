@@ -232,8 +232,8 @@ def _envelope(
 def _after(
     mass: Mass, word: np.int64, first: np.int64, last: np.int64
 ) -> np.int64:  # pragma: no cover - compiled
-    """Return the mass that a word has beyond its own after a token, whose bigrams are the rows from
-    ``first`` to before ``last``.
+    """Return the additional mass of a word after a token. The bigrams of that token are the rows
+    from ``first`` to before ``last``.
     """
     end = last
     while first < last:
@@ -249,8 +249,8 @@ def _after(
 def _word_at(
     mass: Mass, point: np.int64, first: np.int64, last: np.int64
 ) -> np.int64:  # pragma: no cover - compiled
-    """Return the word at a point of the cumulative masses: first those of all words, then those of
-    the row.
+    """Return the word at a point of the cumulative masses: first the masses of all words, then the
+    additional masses of the row.
     """
     if point < mass.singles[-1]:
         return np.int64(np.searchsorted(mass.singles, point, side="right") - 1)
