@@ -41,8 +41,8 @@ DEFAULT = Path(__file__).parent / "default.yaml"
 def prepare_project(
     work: Path, recipe: Recipe, corpus: Sequence[Path], say: Callable[[str], None]
 ) -> None:
-    """Make ``work`` a project of the texts and parameters; leave its data unchanged if they come
-    from the same texts.
+    """Turn ``work`` into a project of the texts and parameters. Data of the project stay unchanged
+    if they were made of the same texts.
 
     Raises:
         RequestError: naming the file and line, or the parameter, of the first fault.
@@ -149,7 +149,7 @@ def check_target(out: Path, name: str, *, chosen: bool) -> None:
 
 
 class Recipe(Section):
-    """Parameter file of a model."""
+    """Recipe of a model: the parameter file by which the model is built."""
 
     model: dict[str, object] = Field(description="section `model` of params.yaml")
     parameters: dict[str, object] = Field(
