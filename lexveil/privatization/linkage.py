@@ -42,8 +42,8 @@ def linkage_of(settings: Settings, model: Model) -> LinkageFigures:
 
 
 def _of_sentences(settings: Settings, wanted: Sentences, model: Model) -> LinkageFigures:
-    """Return the linkage of sentences of a bank: that of the level, else what was measured of this
-    very bank with this number of sentences, this epsilon and these purposes.
+    """Return the linkage of sentences of a bank: the linkage of the level, or else the linkage that
+    was measured for this bank with the same number of sentences, epsilon and purposes.
     """
     level = settings.protection
     if level is not None:

@@ -115,12 +115,14 @@ class Settings:
 
     @property
     def of_words(self) -> str:
-        """The strategy whose words and collocations texts are looked up in."""
+        """The strategy of words by which texts are cut into tokens and looked up."""
         return self.strategy if self.sentences is None else WORDS_OF_SENTENCES
 
     @property
     def mode(self) -> Literal["none", "release", "experiment"]:
-        """A run whose seed is known is an experiment: the noise can be replayed."""
+        """The mode of the run. A run with a known seed is an experiment, because its noise can be
+        replayed.
+        """
         if self.mechanism == "none":
             return "none"
         return "release" if self.seed is None else "experiment"
@@ -132,24 +134,26 @@ class Settings:
 
     @property
     def has_public_budget(self) -> bool:
-        """Whether the budget is known before any text is read; else it follows from the data
-        set.
+        """Whether the budget is known before any text is read; if not, the budget follows from the
+        data set.
         """
         return self.budget_source != "data"
 
     @property
     def names_average_words(self) -> bool:
-        """Whether the average number of words was named, and is not that of the corpus."""
+        """Whether the user gave the average number of words, and the number is not that of the
+        corpus.
+        """
         return isinstance(self.spending, PerDocument) and self.spending.average_words is not None
 
     @property
     def base_epsilon(self) -> float | None:
-        """Epsilon per word, or of each token; None where only a budget is given."""
+        """Epsilon per word, or of each token; None if only a budget is given."""
         return None if self.spending is None else self.spending.base_epsilon
 
     @property
     def metric(self) -> str | None:
-        """The distance of the guarantee; None of what leaves texts as they are."""
+        """The distance of the guarantee; None if texts stay unchanged."""
         if self.sentences is not None:
             return OF_VECTORS[self.mechanism]
         known = MECHANISMS.get(self.mechanism)
@@ -195,8 +199,8 @@ UNCHANGED = Settings("none", "none", None, None, Policy("keep", "keep", "keep"),
 
 
 def resolve_settings(request: Request, model: Model) -> Settings:
-    """Complete a request; a recovery becomes a base epsilon, by public things alone. No text has
-    been read by then.
+    """Complete a request. A level of recovery becomes a base epsilon, which is computed from public
+    data alone before any text is read.
 
     No token gets more than that epsilon unless the request says so: of a short text, too, an
     adversary is to name no more than was asked for.
@@ -340,8 +344,8 @@ def sentences_at_level(settings: Settings, model: Model, name: LevelName) -> Set
 
 
 def measured_level(settings: Settings, model: Model, name: LevelName) -> MeasuredLevel | None:
-    """Return the figures of a level, where the model ships with them: of the usual policy and
-    parameters of mechanisms.
+    """Return the measured figures of a level, if they ship with the model; they hold for the usual
+    policy and parameters of mechanisms.
     """
     if not is_usual(settings, model):
         return None
@@ -350,8 +354,8 @@ def measured_level(settings: Settings, model: Model, name: LevelName) -> Measure
 
 
 def beyond_light(settings: Settings, model: Model, epsilon: float) -> str | None:
-    """Return a caution where a token may get more than at the level light; None too where the model
-    ships without its figure.
+    """Return a caution if a token may get more epsilon than at the level light; None if not, or if
+    the model ships without the figure of that level.
     """
     light = measured_level(settings, model, "light")
     if light is None or epsilon <= light.epsilon:
@@ -365,8 +369,8 @@ def beyond_light(settings: Settings, model: Model, epsilon: float) -> str | None
 
 
 def is_usual(settings: Settings, model: Model) -> bool:
-    """Whether the figures that ship with a model hold: the model has a card, and the policy and the
-    parameters of mechanisms are the usual ones.
+    """Whether the measured figures that ship with a model hold: the model has a card, and the
+    policy and the parameters of mechanisms are the usual ones.
     """
     usual = PolicyParams()
     policy = Policy.of(settings.strategy, usual.stopwords, usual.punctuation, usual.oov)
@@ -383,8 +387,8 @@ def has_usual_tem(model: Model) -> bool:
 
 
 def of_every_token(settings: Settings, epsilon: float) -> Settings:
-    """Return the settings with an epsilon of every token, or the limit of a token where that is
-    less.
+    """Return settings that give every token the same epsilon, or the limit of a token if the limit
+    is smaller.
     """
     limit = None if settings.spending is None else settings.spending.max_token_epsilon
     epsilon = min(epsilon, limit) if isinstance(limit, float) else epsilon
@@ -425,8 +429,8 @@ def _expected_level(
 
 
 def require_uniform_shares(settings: Settings, what: str) -> None:
-    """Check that all tokens have the same share of the budget: where classes of tokens have shares
-    of their own, an adversary knows the class of a token as well.
+    """Check that all tokens have the same share of the budget. If classes of tokens have different
+    shares, an adversary also knows the class of a token.
 
     Args:
         what: the thing that needs equal shares, for the message.
@@ -445,8 +449,8 @@ def require_uniform_shares(settings: Settings, what: str) -> None:
 
 
 def progress_of(model: Model, settings: Settings) -> Callable[[float], None]:
-    """Return the function that tells which point of a curve of expected recovery is computed, and
-    first why the computation takes time.
+    """Return a function that reports which point of a curve of expected recovery is being computed,
+    and reports first why this takes time.
     """
     is_said = False
 
@@ -465,8 +469,8 @@ def progress_of(model: Model, settings: Settings) -> Callable[[float], None]:
 
 
 def settings_of(request: Request, project: Project) -> Settings:
-    """Complete a request by the files of a project alone; of one that names a recovery the epsilon
-    is not known yet.
+    """Complete a request by the files of a project alone. For a request with a level of recovery
+    the epsilon is not known yet.
 
     Raises:
         RequestError: if a list or a detector cannot be used.
@@ -611,7 +615,7 @@ def detection_of(request: Request, default: DetectionParams) -> Detection | None
 
 
 def _presidio(request: Request, look: PresidioParams) -> Presidio:
-    """Return the detector, and what messages call the model that finds names."""
+    """Return the Presidio detector, and the name of its model for messages."""
     model = look.spacy_model
     key = "lexveil.toml: detection.presidio.spacy_model"
     if request.spacy_model is not None:
@@ -623,7 +627,7 @@ def _presidio(request: Request, look: PresidioParams) -> Presidio:
 
 
 def _file(request: Request, detection: DetectionParams, name: str) -> tuple[Path, str] | None:
-    """Return a file and what messages call it."""
+    """Return a detector that reads a file, and the name of the file for messages."""
     if (requested := getattr(request, name)) is not None:
         return Path(requested), option(name)
     default = getattr(detection, name)

@@ -70,7 +70,8 @@ OPERATOR_FILES = {"tokens_sha256": "tokens.parquet", "withheld_sha256": "withhel
 
 @dataclass(kw_only=True)
 class ReleaseHooks(Judge):
-    """What `lexveil release` adds to a request: it judges the run, and writes further files.
+    """Additions of `lexveil release` to a request: a judge of the run, and a writer of further
+    files.
 
     Attributes:
         more: further files that it may write, by ``Outputs.begin``; they appear with the output.
@@ -122,12 +123,14 @@ class Work:
 
     @property
     def table_name(self) -> str | None:
-        """The table that is written, if the output is one."""
+        """The name of the table that is written, if the output is a database table."""
         return None if self.table is None else self.table.name
 
     @property
     def has_names(self) -> bool:
-        """Whether there is a folder of files, so that a row needs the name of its file."""
+        """Whether the source is a folder of files, so that each row also needs the name of its
+        file.
+        """
         return bool(self.jobs[0].name)
 
     def chunks(self, *, for_writing: bool) -> Iterator[Chunk]:
@@ -233,7 +236,7 @@ def _copy(work: Work, settings: Settings) -> PrivatizedFiles:
 
 
 def _rewrite(work: Work, run: Run, checked: Checked) -> PrivatizedFiles:
-    """Take the rows through the run into the outputs, and publish these with their record."""
+    """Rewrite the rows of a run into the outputs, and publish the outputs with their record."""
     hooks = work.hooks
     outputs = work.outputs
     request = work.request
@@ -305,7 +308,7 @@ def _deliver(work: Work, record: PrivacyRecord, publish: Callable[[], None]) -> 
 def _destination(
     target: Path | str, request: FileRequest, is_stamped: bool
 ) -> tuple[Path | str | None, Path | None, DatabaseTable | None]:
-    """Return the output, the name that those of record and operator's files begin with, and the
+    """Return the output, the common beginning of the names of record and operator's files, and the
     table if the output is one.
 
     Args:
@@ -339,7 +342,9 @@ def _destination(
 
 
 def _write_record(record: PrivacyRecord, outputs: Outputs) -> None:
-    """Write the record, and beside it the same in words for whoever receives the output."""
+    """Write the privacy record, and beside it a statement in words for the recipients of the
+    output.
+    """
     assert outputs.target is not None
     _write(record, outputs, "record.json")
     words = statement_for_recipients(record, outputs.target.name)
@@ -353,8 +358,8 @@ def _write(result: Result, outputs: Outputs, ending: str) -> None:
 
 
 def _hashes(work: Work) -> OutputHashes | None:
-    """Return the sha256 of what is published: never of the source, with whose hash anybody could
-    test a guess of the text.
+    """Return the sha256 of the published files, never of the source: with the source's hash anybody
+    could test a guess of the text.
     """
     if work.table is not None:
         return None  # a table has no bytes of its own

@@ -63,7 +63,7 @@ class Job:
 def find_jobs(
     source: Path | str, target: Path | str | None, request: FileRequest, spool: Path
 ) -> Iterator[list[Job]]:
-    """Find what is to be read and written, and see that it can be.
+    """Find the files to read and the files to write, and check that both can be opened.
 
     Args:
         source: a file, a folder, the address of a database, or "-" for standard input.
@@ -104,8 +104,8 @@ def find_jobs(
 
 
 def is_a_folder(source: Path | str) -> bool:
-    """Whether the source is a folder whose files are read, each with a name of its own; the code
-    that opens the folder reports what is wrong with it.
+    """Whether the source is a folder whose files are read under their own names. The code that
+    opens the folder reports any fault of the folder.
     """
     with suppress(OSError):  # of a name too long, or a storage that refuses
         return source != STDIN and not is_address(source) and as_path(source).is_dir()
@@ -130,7 +130,7 @@ def name_in(folder: Path | str, file: Path) -> str:
 
 @contextmanager
 def find_readers(source: Path | str, request: FileRequest, spool: Path) -> Iterator[list[Reader]]:
-    """Find what is to be read; arguments as of ``find_jobs``.
+    """Find the files to read; arguments as of ``find_jobs``.
 
     Raises:
         RequestError: if it cannot be read.
@@ -171,7 +171,7 @@ def find_readers(source: Path | str, request: FileRequest, spool: Path) -> Itera
 
 
 def _insisted(source: Source, request: FileRequest) -> Source:
-    """Return a file with what the user says of its text.
+    """Return a file with the user's settings for its text, such as its encoding.
 
     Raises:
         RequestError: if it is not of a format that has such.
@@ -193,7 +193,8 @@ def _tell_dialect(remark: str) -> None:
 
 
 def _find_text_column(readers: Sequence[Reader]) -> None:
-    """Take the column that could hold texts by its type and name, where there is one in all files.
+    """Choose the column that could hold texts by its type and name, if all files have exactly one
+    such column.
 
     Raises:
         SeveralTextColumnsError: if there are several.
@@ -219,8 +220,8 @@ def _find_text_column(readers: Sequence[Reader]) -> None:
 
 
 def tell_columns(readers: Sequence[Reader], request: FileRequest) -> None:
-    """Tell the operator, before anything is spent, what goes out as it is, and what may say whom a
-    row is about.
+    """Tell the operator, before anything is spent, which columns are published unchanged, and which
+    columns may identify the person of a row.
 
     Args:
         readers: the readers of files that were checked, so that their columns are known.
@@ -255,8 +256,8 @@ def other_columns(readers: Sequence[Reader]) -> list[str]:
 
 
 def _named(columns: Iterable[str], readers: Sequence[Reader]) -> str:
-    """Names of columns; their numbers where a name has several words, for without a header it may
-    be a text.
+    """Return the names of columns for a message. A name of several words is replaced by the number
+    of its column, because without a header the name may be a text.
     """
     every = _columns_of(readers)
     if all(map(is_name, every)):
@@ -294,8 +295,8 @@ def _spool_stdin(form: str, file: BinaryIO) -> Source:
 def _spool_rows(
     address: str, sql: str | None, file: BinaryIO
 ) -> tuple[Source, str, Mapping[str, str]]:
-    """Return the rows of a query, the engine of its database, and what that calls the types of
-    columns.
+    """Return the rows of a query, the engine of the query's database, and the engine's names for
+    the types of the columns.
     """
     from lexveil.databases.base import QUERY, spool_query
 
@@ -327,7 +328,9 @@ def _target(target: Path | str, source: Path | None, form: Source) -> Path | Non
 
 @contextmanager
 def _names(out: Path) -> Iterator[None]:
-    """Names that the system does not take, or does not let us look up, are a wrong request."""
+    """Report a path that the system refuses, or does not let this process look up, as a wrong
+    request.
+    """
     if isinstance(out, ObjectPath) and out.is_bucket:
         raise RequestError(f"{shown(out)}: is a bucket; name something in it")
     if not is_utf8(str(out)):
@@ -361,8 +364,8 @@ def _check_folder(out: Path, source: Path) -> None:
 
 
 def _has_files(folder: Path) -> bool:
-    """Whether a folder holds more than empty folders, which object storage keeps where something
-    failed.
+    """Whether a folder holds files. Object storage keeps empty folders after failures, so that
+    empty folders do not count.
     """
     return any(
         entry.is_symlink() or not entry.is_dir() or _has_files(entry) for entry in folder.iterdir()
@@ -370,7 +373,7 @@ def _has_files(folder: Path) -> bool:
 
 
 def make_spool(folder: Path) -> None:
-    """Make the folder where what is on its way lies meanwhile."""
+    """Create the folder in which files lie until they are uploaded or published."""
     if is_of_user(folder):
         make_user_data()
     folder.mkdir(parents=True, exist_ok=True)
@@ -378,7 +381,7 @@ def make_spool(folder: Path) -> None:
 
 @contextmanager
 def _temporary(folder: Path) -> Iterator[BinaryIO]:
-    """Yield a file without a name, which nobody else can open."""
+    """Yield a temporary file without a name, which no other process can open."""
     make_spool(folder)
     with tempfile.TemporaryFile(dir=folder) as file:
         yield file

@@ -156,13 +156,15 @@ def privatize(
 
 
 def _instead(role: str) -> str:
-    """Return what to give in place of the name of a column."""
+    """Return the advice for an argument that must be the name of a column."""
     return "leave column out" if role == "column" else f"one of {role} for each text"
 
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """Texts in memory, with whom each is about and what was found in each, if that is said."""
+    """Texts in memory, with the subject of each text and the spans found in each text, if the
+    caller gives these.
+    """
 
     texts: Sequence[Any]
     subjects: Sequence[Any] | None = None
@@ -270,7 +272,7 @@ def whole_chunks(source: Texts) -> Iterator[Chunk]:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A table whose columns can be read and one of which can be replaced.
+    """Protocol of a table whose columns can be read, and in which one column can be replaced.
 
     Attributes:
         columns: their names; of pandas their labels, which may be numbers and tuples.
@@ -288,7 +290,7 @@ class Frame:
         require_distinct(self.columns, "the table")
 
     def is_label(self, value: Any) -> bool:
-        """Whether a value names a column, and is not a column itself."""
+        """Whether a value is the name of a column, and not a column itself."""
         return isinstance(value, str | Integral) or (
             isinstance(value, tuple) and value in self.columns
         )
@@ -367,8 +369,8 @@ def column_list(values: Any, name: str) -> list[Any]:
 
 
 def aligned(column: Any, values: Any, role: str) -> Any:
-    """Return a column in the order of the texts that it is about: by labels where both have some
-    (pandas), else as it is.
+    """Return a column in the order of the texts that it describes: by labels if both have labels
+    (pandas), otherwise unchanged.
 
     Raises:
         RequestError: if the labels do not say which is whose.
@@ -390,12 +392,12 @@ def aligned(column: Any, values: Any, role: str) -> Any:
 
 
 def _has_labels(values: Any) -> bool:
-    """Whether this is a Series or a DataFrame of pandas."""
+    """Whether a value is a Series or a DataFrame of pandas."""
     return hasattr(values, "iloc") and hasattr(values, "index")
 
 
 def column_like(values: Any, rewritten: list[str | None]) -> Any:
-    """Rewritten texts as a column of the kind that was given."""
+    """Return rewritten texts as a column of the same kind as the given column."""
     if isinstance(values, pa.ChunkedArray | pa.Array):
         array = _array(rewritten, values.type)
         return pa.chunked_array([array]) if isinstance(values, pa.ChunkedArray) else array
@@ -411,8 +413,8 @@ def column_like(values: Any, rewritten: list[str | None]) -> Any:
 
 
 def _polars_type(values: Any, rewritten: list[str | None]) -> Any:
-    """Return the type of rewritten texts: that of the texts, if it can hold others; that of a
-    column that is left out, too.
+    """Return the Polars type of rewritten texts: the type of the source column if that type can
+    hold other texts, or if every text is left out; otherwise String.
     """
     import polars as pl
 

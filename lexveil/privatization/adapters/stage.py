@@ -128,7 +128,7 @@ class StageRun:
             self.machine = self.machine.alone()
 
     def batch(self, documents: pa.Table, first_row: int = 0) -> Batch:
-        """Documents for a worker: their texts and budgets.
+        """Return documents as a batch for a worker: the texts and their budgets.
 
         Raises:
             LexveilError: if the plan has no budget for a document.
@@ -151,8 +151,8 @@ class StageRun:
     def rewrite(
         self, documents: pa.Table
     ) -> Generator[tuple[pa.Table, RewrittenChunk], None, None]:
-        """Rewrite documents, in order: GROUP of them and what came of them, so that no other cuts
-        show in the files.
+        """Rewrite documents in order. Yield GROUP documents at a time with their rewritten texts,
+        so that the files do not show any other division.
         """
         alone = self.machine == self.machine.alone()
         size = (
@@ -187,7 +187,7 @@ class StageRun:
 
 
 def batch_of(documents: pa.Table, first_row: int = 0) -> Batch:
-    """Documents for a worker: their texts, without budgets."""
+    """Return documents as a batch for a worker: the texts, without budgets."""
     keys = list(
         zip(*(documents.column(name).to_pylist() for name in ("dataset", "doc_id")), strict=True)
     )
@@ -210,7 +210,9 @@ def token_log(documents: pa.Table, rewritten: RewrittenChunk) -> pa.Table:
 
 
 def private_documents(documents: pa.Table, rewritten: RewrittenChunk) -> pa.Table:
-    """Documents with their rewritten texts and their sums."""
+    """Return a table of the documents with their rewritten texts and with the totals of their
+    tokens.
+    """
     tokens = rewritten.tokens
     n = documents.num_rows
     row, words_out = (tokens.column(name).to_numpy() for name in ("row", "n_words"))
@@ -258,19 +260,21 @@ def privatize_documents(mechanism: str, strategy: str, noise: NoiseSetting, out:
 
 
 class Rewriting(Protocol):
-    """A run that rewrites documents, group by group, and says what it did."""
+    """A run of the stage, which rewrites documents group by group, and describes itself for the
+    record.
+    """
 
     def rewrite(
         self, documents: pa.Table
     ) -> Generator[tuple[pa.Table, RewrittenChunk], None, None]:
-        """Yield some of the documents and what came of them."""
+        """Yield groups of documents with their rewritten texts."""
 
     def record(self, counts: RunCounts) -> PrivacyRecord:
         """Return the privacy record."""
 
 
 def write_outputs(run: Rewriting, documents: pa.Table, what: str, out: Path) -> RunCounts:
-    """Write what a run makes of documents into folder ``out``; return the counts.
+    """Write the outputs of a run for some documents into folder ``out``, and return the counts.
 
     Args:
         what: the name of the run, for its progress.

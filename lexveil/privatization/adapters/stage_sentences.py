@@ -32,7 +32,7 @@ from lexveil.request import SENTENCES, Request
 
 
 class SentenceRun:
-    """A run of sentences at a level of protection: the worker that writes them."""
+    """A run of strategy S5 at a level of protection, with the worker that chooses the sentences."""
 
     def __init__(
         self, mechanism: str, level: NoiseSetting, model: Model, documents: pa.Table
@@ -58,7 +58,9 @@ class SentenceRun:
     def rewrite(
         self, documents: pa.Table
     ) -> Generator[tuple[pa.Table, RewrittenChunk], None, None]:
-        """Rewrite documents, in order: GROUP of them and what came of them."""
+        """Rewrite documents in order. Yield GROUP documents at a time with the sentences that
+        replace them.
+        """
         for start in range(0, documents.num_rows, GROUP):
             group = documents.slice(start, GROUP)
             yield group, self.worker.rewrite(batch_of(group), self.budget)

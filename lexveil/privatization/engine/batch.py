@@ -85,18 +85,19 @@ def token_log_schema(n_columns: int, settings: Settings) -> pa.Schema:
 
 @dataclass(frozen=True, repr=False)
 class Batch:
-    """Consecutive documents for a worker. They hold source text, and a worker gives none of it
-    back.
+    """Consecutive documents for a worker. A batch holds source text; the worker's results hold none
+    of it.
 
     Attributes:
         rows: the texts of each document.
-        keys: (n_documents,) what names each document in the run, and with it the noise of a seeded
-            run.
-        first_row: the number of the first document, as the token log counts them.
+        keys: (n_documents,) the key that names each document in the run, and the document's noise
+            in a seeded run.
+        first_row: the number of the first document in the token log.
         part_epsilon: (n_texts,) of each token that pays, from a plan; None if the engine divides
             the document budget. A plan has no shares of classes: all tokens that pay get the same.
-        for_ledger: whether who counts it also works out the keys of its rows by their texts.
-        given: spans that came with the documents; None if none did.
+        for_ledger: whether the worker that counts the batch also computes the keys of the rows by
+            their texts.
+        given: spans that came with the documents; None if there are none.
         widths: see ``Chunk``.
     """
 
@@ -124,9 +125,7 @@ class Batch:
 
     @property
     def texts(self) -> Strings:
-        """(n_texts,) the texts of all documents, one after the other, without those that are
-        missing.
-        """
+        """(n_texts,) the texts of all documents in order, without missing texts."""
         return self._flat[0]
 
     @property
@@ -136,12 +135,12 @@ class Batch:
 
     @property
     def column(self) -> npt.NDArray[np.int16]:
-        """(n_texts,) the text column of each."""
+        """(n_texts,) the number of the text column of each text."""
         return self._places[0]
 
     @property
     def place(self) -> Ids:
-        """(n_texts,) the place of each among the texts of its row and column, from 0."""
+        """(n_texts,) the position of each text among the texts of its row and column, from 0."""
         return self._places[1]
 
     @cached_property
@@ -206,7 +205,7 @@ class Batch:
 
 @dataclass(frozen=True, repr=False)
 class Rewritten:
-    """A batch of rewritten texts and what happened to each of their n tokens.
+    """A batch of rewritten texts, with the action on each of their n tokens.
 
     Attributes:
         encoded: the source's tokens. They hold source text and must not leave the process.
@@ -232,7 +231,7 @@ class Rewritten:
 
     @property
     def action(self) -> Codes:
-        """(n,) ``Action`` of each."""
+        """(n,) the ``Action`` on each token."""
         return self.plan.action
 
     def per_text(
@@ -251,7 +250,7 @@ class Rewritten:
     def token_log(
         self, names: Sequence[str], row: Ids, column: npt.NDArray[np.int16], titles: Sequence[str]
     ) -> pa.Table:
-        """Return the log of the tokens: what happened to each of them.
+        """Return the token log: the action on each token, with its epsilon.
 
         Args:
             names: the columns of ``TOKEN_LOG`` that are asked for.
@@ -297,8 +296,8 @@ def arrow_rows(rows: Texts) -> ArrowRows:
 
 
 def supported(chunk: Chunk) -> tuple[Chunk, int]:
-    """Return a chunk with empty texts, in which nothing was found, in place of those in a script
-    without spaces between words; and how many these are.
+    """Return a chunk in which texts in a script without spaces between words are replaced by empty
+    texts without spans, and the number of emptied texts.
     """
     rows = list[list[str | None]]()
     n_emptied = 0
@@ -316,8 +315,8 @@ def supported(chunk: Chunk) -> tuple[Chunk, int]:
 
 
 def batch_of(chunk: Chunk, *, for_ledger: bool = False) -> Batch:
-    """Return the selected texts of a chunk for a worker; what else is in a row stays in this
-    process.
+    """Return the selected texts of a chunk as a batch for a worker; other data of the rows stay in
+    this process.
 
     Args:
         for_ledger: whether rows are charged, to themselves where no column names their subjects.
@@ -392,7 +391,7 @@ def in_plain_layout(
 
 
 def unchanged(texts: Strings) -> Rewritten:
-    """Every token kept, every text as it is."""
+    """Return the batch unchanged: every token is kept."""
     encoded = encode(texts, Lexicon.build("word", [], None))
     # No vocabulary is involved, so no word is out of it.
     encoded.kind[encoded.kind == TokenClass.OOV.value] = TokenClass.WORD

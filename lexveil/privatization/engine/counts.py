@@ -59,8 +59,7 @@ class BatchCounts:
 
 @dataclass(slots=True)
 class InputTotals:
-    """The counts of a whole input, added up batch by batch; attributes are those of
-    ``BatchCounts``.
+    """Counts of a whole input, summed batch by batch. Attributes are those of ``BatchCounts``.
 
     Attributes:
         totals: the sums of ``BatchCounts.counts``.
@@ -76,7 +75,7 @@ class InputTotals:
     found: FoundCounts = field(default_factory=FoundCounts)
 
     def add(self, counted: BatchCounts) -> None:
-        """Add what a batch holds."""
+        """Add the counts of a batch to the totals."""
         self.rows += counted.counts.shape[1]
         self.documents += counted.documents
         self.texts += counted.texts
@@ -113,7 +112,7 @@ class ExactSum:
             self.units += total << shift if shift >= 0 else total >> -shift
 
     def __iadd__(self, other: ExactSum) -> Self:
-        """Add what ``other`` has added."""
+        """Add the counts of ``other``."""
         self.units += other.units
         return self
 
@@ -123,8 +122,8 @@ class ExactSum:
 
 
 class Tally:
-    """Counts, and how near the replacements are: ``cosine`` adds up those of source and output
-    vector over the tokens that were perturbed and changed.
+    """Counts of source and output of a run, with the similarity of the replacements. ``cosine`` is
+    the sum of the cosines between source and output vectors over perturbed tokens that changed.
 
     Sums of fractions are exact: how texts were batched shows nowhere. How much of each document
     comes out as it went in is a histogram, so that memory does not grow with documents: of its
@@ -183,7 +182,7 @@ class Tally:
             self.cosine.add(done.per_text(cosines))
 
     def merge(self, other: Tally) -> None:
-        """Count what ``other`` has counted."""
+        """Add the counts of ``other``."""
         self.actions += other.actions
         self.found += other.found
         self.has_detector |= other.has_detector
@@ -194,8 +193,8 @@ class Tally:
         self.by_percent += other.by_percent
 
     def counts(self) -> RunCounts:
-        """Return all counts of the run, most of which only the operator may see; a share is null
-        where there is nothing to divide by.
+        """Return all counts of the run; only the operator may see most of them. A share whose
+        divisor is 0 is null.
         """
         by_action = self.actions.sum(axis=0)
         numbers = self.numbers
@@ -241,8 +240,8 @@ class Tally:
 def _percents_unchanged(
     classes: npt.NDArray[np.int8], is_same: npt.NDArray[np.bool_], document: Ids
 ) -> Int64:
-    """(101,) documents by the percent of their content words that came out as they went in;
-    arguments by token.
+    """Count documents by the percentage of their content words that stayed unchanged, (101,);
+    arguments have one value per token.
     """
     is_content = np.isin(classes, (TokenClass.WORD.value, TokenClass.OOV.value))
     n_words = np.bincount(document[is_content])
@@ -252,8 +251,8 @@ def _percents_unchanged(
 
 
 def coverage(actions: Int64) -> float | None:
-    """Return the share of the words that the vocabulary knows, of tokens by class and action; but
-    for those found.
+    """Return the share of words that are in the vocabulary, from numbers of tokens by class and
+    action. Tokens found by detectors do not count.
     """
     n_words = int(actions[[TokenClass.WORD, TokenClass.STOPWORD, TokenClass.OOV]].sum())
     return 1 - int(actions[TokenClass.OOV].sum()) / n_words if n_words else None
@@ -266,7 +265,9 @@ def unprotected_share(actions: Int64) -> float | None:
 
 
 def class_counts(actions: Int64) -> ClassCounts:
-    """Tokens of each class that met each action, without those that a detector found."""
+    """Return the number of tokens of each class by action, without the tokens that a detector
+    found.
+    """
     kinds = TokenClass.labels()
     labels = Action.labels()
     if actions[TokenClass.SENTENCE].any():
@@ -278,7 +279,7 @@ def class_counts(actions: Int64) -> ClassCounts:
 
 
 def found_counts(found: FoundCounts) -> dict[str, dict[str, int]]:
-    """Found tokens by type and action, in the order of their names."""
+    """Return the number of found tokens by type and action, in the order of their names."""
     counts: dict[str, dict[str, int]] = {}
     for (kind, action), n in sorted(found.items()):
         counts.setdefault(kind, {})[action] = n
@@ -286,8 +287,8 @@ def found_counts(found: FoundCounts) -> dict[str, dict[str, int]]:
 
 
 class SpendHistogram:
-    """Epsilon spent per document: least, most, mean, and how many documents spent which part of the
-    budget.
+    """Epsilon spent per document: least, most and mean, and the number of documents by the spent
+    share of the budget.
     """
 
     def __init__(self, budget: float) -> None:
@@ -302,7 +303,7 @@ class SpendHistogram:
         self.bins = np.zeros(BINS, dtype=np.int64)
 
     def add(self, spent: Floats, per_token: Floats) -> None:
-        """Count documents by what they spent, and on each of their tokens."""
+        """Add documents, with the epsilon of each document and the epsilon of each of their tokens."""
         if not len(spent):
             return
         self.n += len(spent)
@@ -322,7 +323,7 @@ class SpendHistogram:
         )
 
     def merge(self, other: SpendHistogram) -> None:
-        """Count the documents that ``other`` has counted, of the same budget."""
+        """Add the documents of ``other``, which must have the same budget."""
         self.budget, self.n = self.budget or other.budget, self.n + other.n
         self.least, self.most = min(self.least, other.least), max(self.most, other.most)
         self.most_of_token = max(self.most_of_token, other.most_of_token)
@@ -353,7 +354,7 @@ def count_actions(kind: Codes, action: Codes) -> npt.NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RewrittenChunk:
-    """The rewritten part of a batch that a worker gives back: it holds no source text but the texts
+    """The rewritten part of a batch, as a worker returns it. The only source text in it is texts
     that were left unchanged.
 
     Attributes:
@@ -383,7 +384,7 @@ def merge_chunks(
 
 
 def _joined(parts: Sequence[RewrittenChunk]) -> RewrittenChunk:
-    """Join chunks that follow each other into one chunk."""
+    """Concatenate consecutive chunks into one chunk."""
     if len(parts) == 1:
         return parts[0]
     return RewrittenChunk(

@@ -62,7 +62,7 @@ class Engine(ABC):
         return self.prepared.vocabulary
 
     def made_with(self) -> dict[str, str]:
-        """Return the sha256 of the artifacts that decide what comes out, by the names that a record
+        """Return the sha256 of the artifacts that determine the output, by the names that a record
         gives them.
         """
         return self.model.hashes(self.settings.of_words) | self.prepared.hashes()
@@ -80,7 +80,8 @@ class Engine(ABC):
         *,
         withholds: bool = False,
     ) -> Measurement:
-        """Return the measurement of a run: which mechanism runs, and what is proven of it.
+        """Return the measurement of a run: the mechanism that runs, and the bound that is proven
+        for it.
 
         Args:
             budget: the budget that each document may spend; None where there are several.
@@ -110,16 +111,16 @@ class Engine(ABC):
     def _proven(
         self, settings: Settings, budget: DocumentBudget | None, n_columns: int | None
     ) -> Measurement:
-        """Return what is proven of the mechanism with some settings."""
+        """Return the bound that is proven for the mechanism with some settings."""
 
     def _structure(self) -> StructureFigures | None:
-        """Public figures of how often a text keeps its structure; None where nothing of it is
-        disclosed.
+        """Public figures on how often a text keeps its structure when a word is replaced; None if
+        outputs disclose no structure.
         """
         return None
 
     def described(self) -> dict[str, object]:
-        """Further fields of a record than those that settings say."""
+        """Return the fields of a record that the settings alone do not determine."""
         return {"screen": screen_record(self.settings.screen)} if self.settings.screen else {}
 
     def recovery_curve(self) -> StoredCurve | None:
@@ -127,7 +128,8 @@ class Engine(ABC):
         return None
 
     def meaning(self, least: float, most: float) -> Meaning | None:  # noqa: ARG002
-        """Return the meaning of the epsilons of tokens; None where it is not worked out.
+        """Return the meaning of the epsilons of tokens; None for an engine that does not compute
+        it.
 
         Args:
             least, most: the least and the largest epsilon of a token.
@@ -136,8 +138,8 @@ class Engine(ABC):
 
     @abstractmethod
     def disclosed(self, texts: Sequence[str]) -> DisclosedTexts:
-        """Return the structure that outputs of some texts would disclose. What detectors would find
-        is not looked for: it makes texts more different, not less.
+        """Return the structure that outputs of some texts would disclose. Findings of detectors are
+        ignored: they make texts more different, not less.
         """
 
     @abstractmethod
@@ -153,7 +155,7 @@ def column_keys(columns: Sequence[str]) -> tuple[tuple[str, ...], ...]:
 
 
 class WordEngine(Engine):
-    """Replaces words and collocations.
+    """Engine that replaces words and collocations.
 
     Raises:
         MissingArtifactError: if no run has made the artifacts.
@@ -177,7 +179,9 @@ class WordEngine(Engine):
 
     @property
     def instead(self) -> WrittenNumbers | None:
-        """(W,) the word that is written where each is drawn; None if it is always that word."""
+        """(W,) the word that is written for each drawn word; None if that is the drawn word itself
+        for all words.
+        """
         if not self.settings.screen:
             return None
         return self.prepared.once(f"instead of {self.settings.screen}", self._instead)
@@ -204,8 +208,8 @@ class WordEngine(Engine):
         return self.model.structure(self.settings.strategy, self.settings.policy)
 
     def disclosed(self, texts: Sequence[str]) -> DisclosedTexts:
-        """Return the structure that outputs of some texts would disclose. What detectors would find
-        is not looked for: it makes texts more different, not less.
+        """Return the structure that outputs of some texts would disclose. Findings of detectors are
+        ignored: they make texts more different, not less.
         """
         number = self.vocabulary.number
         return DisclosedTexts.cut(texts, self.lexicon, number, self.settings.policy)

@@ -40,8 +40,8 @@ class TokenPlan:
 
     @property
     def pays(self) -> npt.NDArray[np.bool_]:
-        """(n,) whether epsilon is spent on each token: the token is perturbed and is its own
-        leader.
+        """(n,) whether epsilon is spent on each token: the token is perturbed, and its draw is not
+        copied from an earlier equal token.
         """
         perturbed: npt.NDArray[np.bool_] = self.action == Action.PERTURBED.value
         return (

@@ -103,11 +103,11 @@ class BatchWorker:
 
     @property
     def is_slow(self) -> bool:
-        """Whether a token takes so long that a batch is to be cut into smaller ones."""
+        """Whether one token takes so long that batches are cut into smaller batches."""
         return self.components is None or self.components.mechanism.searched > 0
 
     def plan(self, batch: Batch) -> tuple[Encoded, TokenPlan]:
-        """Return the tokens of a batch, and what is to happen to each."""
+        """Return the tokens of a batch, and the action on each token."""
         settings = self.settings
         components = self.components
         assert components is not None
@@ -204,8 +204,8 @@ class BatchWorker:
         )
 
     def _generator(self, batch: Batch, budget_name: str, *purpose: str) -> Generators:
-        """Return the generator of noise: a release has one for this batch alone, keyed here and now
-        by the system; an experiment has one for each text.
+        """Return the generator of noise. A release has one generator for this batch alone, keyed by
+        the operating system at this moment; an experiment has one generator for each text.
         """
         seed = self.settings.seed
         settings = self.settings
@@ -291,8 +291,8 @@ def rewrite(
 def _draw(
     planned: tuple[Encoded, TokenPlan], spent: Floats, components: Components, generator: Generators
 ) -> WordNumbers:
-    """(n,) the word of the mechanism that each token becomes; -1 of those that are neither
-    perturbed nor sampled.
+    """(n,) the word that each token becomes, as a number of the mechanism; -1 for a token that is
+    neither perturbed nor sampled.
 
     A mechanism may weigh each replacement by what is written before it, which is public.
 
@@ -344,8 +344,8 @@ def _of_filled_texts(
 
 
 class Processes:
-    """The processes of a run: those that count its batches also rewrite them, since each takes a
-    second to begin. Another worker takes others.
+    """The processes of a run. The processes that count the batches of a worker also rewrite them,
+    since each process takes a second to begin. A map with another worker starts new processes.
 
     Args:
         number: how many there may be; 1 is this process.
@@ -363,7 +363,7 @@ class Processes:
         self._opened.__exit__(*failure)
 
     def close(self) -> None:
-        """End the processes; the next map starts others."""
+        """End the processes; the next map starts new ones."""
         self._started = None
         self._opened.close()
 
@@ -382,7 +382,7 @@ class Processes:
 
 
 def _apply(worker: BatchWorker, work: tuple[Callable[[BatchWorker, A], R], A]) -> R:
-    """Return what a function makes of a worker and an item."""
+    """Apply a function to a worker and an item, and return the result."""
     function, item = work
     return function(worker, item)
 

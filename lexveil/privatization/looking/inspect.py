@@ -72,7 +72,7 @@ class EpsilonSpread(Result):
 
 
 class BudgetPreview(Result):
-    """The epsilon that would be spent, and the unit in which it is spent.
+    """Preview of the budget: the epsilon that would be spent, and the unit in which it is spent.
 
     Attributes:
         protection: Null where epsilon, a budget or a share of words is asked for.
@@ -195,7 +195,7 @@ def inspect(
     project: Path | Model | None = None,
     model: str | None = None,
 ) -> Inspection:
-    """Read a file or folder and say what `lexveil privatize` would do with it.
+    """Read a file or folder, and describe the result of `lexveil privatize` for it.
 
     Args:
         source, request, project, model: as of ``privatize_file``.
@@ -257,8 +257,8 @@ def _chunks_of(readers: Sequence[Reader], for_writing: bool) -> Iterator[Chunk]:
 
 
 def inspect_texts(texts: Sequence[str | None], engine: Engine) -> TextsInspection:
-    """Say what rewriting texts in memory would do: what is drawn is discarded, and nothing is
-    written or charged.
+    """Describe the result of rewriting texts in memory. Draws are discarded, and nothing is written
+    or charged.
 
     Raises:
         RequestError: as ``privatize_texts``.
@@ -290,7 +290,7 @@ def draws_in_words(
 
 
 def texts_in_words(budget: BudgetPreview, tried: Trial, unit: str = "text") -> list[str]:
-    """Return the lines that tell people what would come of each text."""
+    """Return lines that describe in words the result of rewriting each text."""
     shown = {
         "budget": budget,
         "tried": tried,
@@ -392,7 +392,7 @@ class _Survey:
         self.words.update(words[words > 0].tolist())
 
     def median_words(self) -> int | None:
-        """Words of the middle document of those that have any."""
+        """Return the median number of words of the documents that have words."""
         lengths = sorted(self.words)
         reached = np.cumsum([self.words[length] for length in lengths])
         return lengths[int(np.searchsorted(reached, reached[-1] / 2))] if lengths else None
@@ -421,10 +421,10 @@ class _Survey:
 
 
 def _survey(run: Run, costs: Costs | None = None) -> _Survey:
-    """Take the first pass of a run, and keep its first chunks for a trial.
+    """Run the first pass over the input, and keep its first chunks for a trial.
 
     Args:
-        costs: are added up, where something would be charged.
+        costs: totals to which the costs of the rows are added, if a release would be charged.
     """
     survey = _Survey(costs=costs)
     n_first = 0
@@ -472,8 +472,8 @@ def _trial(tally: Tally) -> Trial:
 
 
 def _examples(run: Run, survey: _Survey) -> dict[str, list[tuple[str, int]]]:
-    """Return the most frequent words that would stay unprotected, and those that are unknown, of
-    the first rows.
+    """Return the most frequent words of the first rows that would stay unprotected, and the most
+    frequent unknown words.
     """
     examples: dict[str, Frequencies[str]] = {"unprotected": Frequencies(), "unknown": Frequencies()}
     for chunk, _ in survey.first:

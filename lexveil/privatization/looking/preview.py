@@ -28,8 +28,8 @@ from lexveil.request import FileRequest
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PreviewRow:
-    """A row, by its number in its file, from 1, and what becomes of its texts, without those that
-    are missing.
+    """One row with its number in its file, from 1, and the preview of each of its texts, without
+    missing texts.
     """
 
     file: str | None
@@ -107,7 +107,7 @@ def preview(
 
 
 def _first_rows(run: Run, n_rows: int) -> list[PreviewRow]:
-    """Draw for the first rows; no more chunks are read than those that have them."""
+    """Draw replacements for the first rows, without reading more chunks than these rows need."""
     rows: list[PreviewRow] = []
     read = run.source.chunks(for_writing=False)
     for chunk in run.language.supported(read):

@@ -45,8 +45,8 @@ LOG = logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ChargeOptions:
-    """The options of a charge where one process serves many clients: on whose behalf it is made,
-    and how.
+    """Options of a charge in a process that serves many clients: the client that is charged, and
+    the manner of the charge.
 
     Attributes:
         about: further facts for the ledger's chain; no text.
@@ -80,18 +80,20 @@ class Charge:
     def request(
         self, chunk: Chunk, epsilon: npt.NDArray[np.float64], keys: Sequence[str] | None = None
     ) -> None:
-        """Request the rows of a chunk.
+        """Request the charge for the rows of a chunk; ``reserve`` then reserves what was requested.
 
         Args:
             epsilon: (n_rows,) the epsilon that each row will spend.
-            keys: the keys of the rows by their texts, where they were worked out before.
+            keys: the keys of the rows by their texts, if a worker has computed them already.
         """
 
     def reserve(self, budget: DocumentBudget) -> None:
         """Reserve the cost of all rows whose subjects have budget left."""
 
     def withheld(self, start: int, stop: int) -> Flags:
-        """Which rows, counted from 0 in the order requested, are withheld."""
+        """Return whether each row is withheld. Rows are counted from 0 in the order of the
+        requests.
+        """
         return np.zeros(stop - start, dtype=bool)
 
     def entry(self) -> LedgerEntry | None:
@@ -103,12 +105,12 @@ class Charge:
         return None
 
     def spend(self) -> None:
-        """Spend what was reserved, once and before any noise is drawn: from here on nothing is
-        given back.
+        """Spend the reservation, once and before any noise is drawn. Nothing is given back after
+        this step.
         """
 
     def publish(self, outputs: Outputs) -> None:
-        """Publish the outputs; where the output is a stream, note that all of it has left."""
+        """Publish the outputs. For a stream, record instead that all of the output has left."""
         outputs.publish()
 
 
@@ -129,7 +131,7 @@ class LedgerCharge(Charge):
     def request(
         self, chunk: Chunk, epsilon: npt.NDArray[np.float64], keys: Sequence[str] | None = None
     ) -> None:
-        """Request the rows of a chunk."""
+        """Request the charge for the rows of a chunk."""
         keys = keys if keys is not None and chunk.subjects is None else subjects_of(chunk)
         if self.options.client is not None:
             keys = keys_of_client(self.options.client, keys)
@@ -138,9 +140,7 @@ class LedgerCharge(Charge):
         self.release.request(keys, epsilon)
 
     def reserve(self, budget: DocumentBudget) -> None:
-        """Reserve what the rows cost. Without any word in the input the budget is 0, and so are all
-        costs.
-        """
+        """Reserve the cost of the rows. If the input has no words, all costs are 0."""
         self.budget = budget
         partials = (
             [partial for partial, _ in self.outputs.all_names(self.finals)]
@@ -162,8 +162,8 @@ class LedgerCharge(Charge):
     def reserve_in_bulk(
         self, batches: Iterable[pa.RecordBatch], budget: DocumentBudget
     ) -> Iterator[list[str]]:
-        """Reserve what subjects cost, each as a whole; give the keys of those whose rows are all
-        withheld.
+        """Reserve the cost of each subject as a whole; return the keys of the subjects whose rows
+        are all withheld.
 
         Args:
             batches: ``subject``, its key, and ``nano``, whole nano-epsilon; each subject once.
@@ -178,7 +178,7 @@ class LedgerCharge(Charge):
 
     @property
     def _limit(self) -> float | Literal["own"] | None:
-        """The cap, as the ledger takes it."""
+        """The cap in the form that the ledger takes."""
         cap = self.params.cap
         return "own" if cap is None else None if cap == "unlimited" else cap
 
@@ -210,7 +210,7 @@ class LedgerCharge(Charge):
 
     @property
     def unit(self) -> str:
-        """The word by which people call those who pay: subjects or texts."""
+        """The word for those who pay in messages: subjects or texts."""
         return "subjects" if self.has_subjects else "texts"
 
     @property
@@ -226,12 +226,13 @@ class LedgerCharge(Charge):
         )
 
     def withheld(self, start: int, stop: int) -> Flags:
-        """Which rows are withheld."""
+        """Return whether each row is withheld."""
         return self._reservation.withheld(start, stop)
 
     def entry(self) -> LedgerEntry:
-        """Return the transaction by its id; what it charged counts private texts, and the head
-        tells when it was paid.
+        """Return the id and the cap of the transaction. The charged amounts stay private, because
+        they count private texts, and so does the head of the ledger, because it tells the time of
+        the payment.
         """
         return LedgerEntry(id=self.release.id, cap=self.cap)
 
@@ -261,7 +262,7 @@ class LedgerCharge(Charge):
         return self.budget.longest(self.cap)
 
     def spend(self) -> None:
-        """Spend it, durably."""
+        """Spend the reservation durably."""
         if not self.options.single_commit:
             self.release.spend()
             self._tell()
@@ -271,7 +272,9 @@ class LedgerCharge(Charge):
             self.options.on_spent(self.release.id)
 
     def publish(self, outputs: Outputs) -> None:
-        """Publish the outputs. After ``written``, recovery rolls the transaction forward."""
+        """Publish the outputs. If the process dies after ``written``, recovery completes the
+        transaction.
+        """
         if outputs.target is None:
             self.release.commit()
             return
@@ -285,8 +288,8 @@ class LedgerCharge(Charge):
         self.release.publish()
 
     def fail(self, error: BaseException) -> None:
-        """Tell who fails after the noise that the epsilon stays spent: as a part of the error if it
-        is one of ours.
+        """Say, after a failure that follows the noise, that the epsilon stays spent. In an error of
+        Lexveil the remark becomes a part of the error.
         """
         if self.release.state != "spent" or self.reserved is None or not self.reserved.total:
             return
@@ -299,8 +302,8 @@ class LedgerCharge(Charge):
 
 
 def ledger_of(project: Project, on_exhausted: OnExhausted | None = None) -> LedgerParams:
-    """Return the ledger of a project, where it lies; what a request says of exhausted subjects
-    takes precedence.
+    """Return the settings of a project's ledger, with the ledger's location. A request's option for
+    exhausted subjects takes precedence.
     """
     params = project.configuration.ledger
     places = {name: str(project.path(getattr(params, name))) for name in ("folder", "anchor")}
@@ -308,8 +311,8 @@ def ledger_of(project: Project, on_exhausted: OnExhausted | None = None) -> Ledg
 
 
 def cap_now(params: LedgerParams) -> Cap:
-    """Return the cap of a subject that a release would meet now, for those who only look; None if
-    the first release will fix it, or if the ledger cannot be read, which is said.
+    """Return the cap of a subject that a release would have now, for a preview. None if the first
+    release will fix the cap, or if the ledger cannot be read; the log then says so.
     """
     if params.cap is not None:
         return params.cap

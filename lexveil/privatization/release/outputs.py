@@ -41,18 +41,18 @@ OF_TABLE = (
 
 @dataclass(slots=True)
 class Outputs:
-    """The files of one request while they are written: under hidden names beside where they will
-    stand.
+    """The files of one request while they are written: each file lies beside its final path, under
+    a hidden name.
 
-    Those of object storage are written to local files, and are uploaded when all are whole.
+    Files for object storage are written to local files, and uploaded when all are complete.
 
     Attributes:
-        target: the file or folder that was asked for; None for standard output.
-        more: further files that may go with the output.
+        target: the requested file or folder; None for standard output.
+        more: further files that may accompany the output.
         operator: the folder of the operator's files, if they do not stand beside the output.
-        waiting: the local folder of what will be uploaded.
-        begun: those that are being written, by the name that each will have.
-        hashes: the hashes of files that are written and do not change any more.
+        waiting: the local folder of the files that will be uploaded.
+        begun: hidden paths of the files that are being written, by the final path of each file.
+        hashes: hashes of files that are complete and do not change any more.
     """
 
     target: Path | None
@@ -67,7 +67,8 @@ class Outputs:
     held: list[int] = field(default_factory=list)  # open, so that no other file gets the inode
 
     def begin(self, final: Path, in_place: bool = True) -> Path:
-        """Return where to write what will be ``final``: a file that nobody else may read.
+        """Return the hidden path for the file ``final``; the file there can be read by its owner
+        alone.
 
         Args:
             in_place: whether it is written into that file; else another is renamed to it.
@@ -94,7 +95,8 @@ class Outputs:
             self.folders += make_folder(folder, 0o700 if folder == self.waiting else 0o777)
 
     def try_names(self, finals: Sequence[Path]) -> None:
-        """Make a file for every name that may be written, and remove all of them again.
+        """Create a file under every name that may be written, to test that this is possible, and
+        remove these files again.
 
         Only the disk itself knows which names it takes, which it takes for one, and whether it may
         be written; this asks it before anything is charged.
@@ -124,8 +126,8 @@ class Outputs:
                     )
 
     def sha256(self, final: Path) -> str:
-        """Return the hash of what is written and will be ``final``; it is read once, so it must not
-        change any more.
+        """Return the hash of the written file that will be ``final``. The file is read once, so
+        that it must not change afterwards.
         """
         if final not in self.hashes:
             self.hashes[final] = sha256(self.begun[final])
@@ -151,8 +153,8 @@ class Outputs:
         return [(partial_name(final, self.waiting), final) for final in names]
 
     def settle(self) -> list[tuple[Path, Path]]:
-        """Check that all files are on the disk; return their hidden and final names, the texts
-        last; of objects in object storage, return those of their record.
+        """Check that all files are on the disk, and return their hidden and final names, the texts
+        last. For object storage, return the names of the record only.
 
         What is published is readable as the umask has it, the operator's files by their owner
         alone.
@@ -185,14 +187,16 @@ class Outputs:
         return sorted(pairs, key=lambda pair: pair[1] not in own)
 
     def publish(self) -> None:
-        """Give all files their names, the texts last: whoever finds them finds their record too."""
+        """Rename all files to their final names, the texts last, so that every reader who finds the
+        texts finds their record too.
+        """
         pairs = self.settle()
         with write_errors(self.target or Path()):
             bring(pairs)
         self.forget()
 
     def forget(self) -> None:
-        """Leave what was begun where it is: it has its name now."""
+        """Forget the written files without removing them, because they have their final names."""
         self.begun.clear()
         self.folders.clear()
         self._let_go()
@@ -202,7 +206,7 @@ class Outputs:
             os.close(self.held.pop())
 
     def abandon(self) -> None:
-        """Remove what was begun."""
+        """Remove all files that were begun."""
         self._let_go()
         for partial in self.begun.values():
             erase(partial)
@@ -212,13 +216,13 @@ class Outputs:
 
 
 def beside(out: Path, ending: str) -> Path:
-    """Return the name of what goes with an output."""
+    """Return the path of a companion file of an output."""
     return out.with_name(f"{out.name}.{ending}")
 
 
 def partial_name(final: Path, waiting: Path = Path()) -> Path:
-    """Return the name of an output until it is whole, in folder ``waiting`` if it is an object. It
-    keeps its ending.
+    """Return the hidden name of an output until it is complete, in folder ``waiting`` for object
+    storage. The hidden name has the same ending.
     """
     if isinstance(final, ObjectPath):
         digest = blake2b(str(final).encode(), digest_size=16).hexdigest()
@@ -233,7 +237,8 @@ def writing(
     operator: Path | None = None,
     waiting: Path = Path(),
 ) -> Iterator[Outputs]:
-    """Give the outputs of a request; what was begun and not published is removed.
+    """Yield the outputs of a request, and afterwards remove all files that were begun but not
+    published.
 
     Raises:
         LexveilError: if something cannot be written, in place of the system's error.
@@ -261,7 +266,7 @@ def _names_refused(final: Path) -> Iterator[None]:
 
 @contextmanager
 def write_errors(path: Path) -> Iterator[None]:
-    """Say an error of the system in one line that names the file.
+    """Convert an error of the operating system to a one-line error that names the file.
 
     Raises:
         LexveilError: in place of the system's error.

@@ -108,8 +108,7 @@ def check(request: Request | Settings, model: Model) -> Checked:
 
 
 def settings_for(request: Request | Settings, model: Model) -> Settings:
-    """Return the settings of a request whose texts are rewritten, or looked at, with a checked
-    model.
+    """Return the settings of a request to rewrite or preview texts, with a checked model.
 
     Raises:
         MissingArtifactError: if what an earlier stage makes is not there, or not as it must be.
@@ -141,8 +140,8 @@ def require_public_purposes(settings: Settings, model: Model) -> None:
 
 
 def is_without_guarantee(request: Request, model: Model) -> bool:
-    """Whether the output is to be named as one without a guarantee: this was asked for, and there
-    is no guarantee.
+    """Whether the name of the output must say that it has no guarantee: the user allowed this, and
+    there is no guarantee.
     """
     if not request.is_release or not (
         request.without_guarantee or model.configuration.release.without_guarantee
@@ -152,7 +151,7 @@ def is_without_guarantee(request: Request, model: Model) -> bool:
 
 
 def _require_little_recovery(settings: Settings, engine: Engine, budget: DocumentBudget) -> None:
-    """Refuse to release what would give back more than ``release.max_recovery``.
+    """Refuse a release whose expected recovery exceeds ``release.max_recovery``.
 
     What counts is the largest epsilon that a token can get, and of the words of the limit's band
     the larger of what an adversary is expected to name and of what is expected to come out as it
@@ -189,7 +188,7 @@ def _require_little_recovery(settings: Settings, engine: Engine, budget: Documen
 
 
 def _require_little_linkage(settings: Settings, model: Model) -> None:
-    """Refuse to release what is found again more often than ``release.max_linkage`` allows.
+    """Refuse a release whose linkage exceeds ``release.max_linkage``.
 
     The largest share of any length counts, and what was not measured passes no limit.
     """
@@ -206,8 +205,8 @@ def _require_little_linkage(settings: Settings, model: Model) -> None:
 
 
 def require_named_subjects(ledger: LedgerParams, has_subjects: bool) -> None:
-    """Check that a ledger that names subjects is told them: without subjects such a ledger would
-    name texts by the texts themselves.
+    """Check that a release names subjects if its ledger stores names of subjects. Without subjects
+    such a ledger would store the texts themselves as names.
 
     Raises:
         RequestError: if no subjects are given to such a ledger.
@@ -221,8 +220,8 @@ def require_named_subjects(ledger: LedgerParams, has_subjects: bool) -> None:
 
 
 def stamped(target: Path) -> Path:
-    """Return the name of an output without a guarantee: NAME.no-guarantee.EXT; as it is if it, or
-    its folder, says so.
+    """Return the name of an output without a guarantee: NAME.no-guarantee.EXT. The name stays
+    unchanged if the file or its folder already says so.
     """
     if STAMP in target.name or STAMP in target.parent.name:
         return target
@@ -334,7 +333,8 @@ class NoSpacesError(RequestError):
 
 
 def tell_unmatched(request: Request, found: Iterable[tuple[str, str]]) -> None:
-    """Tell the operator which types that have an action no match has: a name may be misspelt.
+    """Tell the operator which types with an action have no match: the name of a type may be
+    misspelt.
 
     Args:
         found: the types of matches, with what happens to them; what is perturbed as any word is
@@ -350,7 +350,8 @@ def tell_unmatched(request: Request, found: Iterable[tuple[str, str]]) -> None:
 
 
 class LanguageCheck:
-    """Looks at the first words of an input, and refuses or empties what cannot be cut into words.
+    """Check of the first words of an input, which refuses or empties texts that cannot be cut into
+    words.
 
     Args:
         columns: the names of the text columns.
@@ -368,8 +369,8 @@ class LanguageCheck:
         self.n_words = 0
 
     def supported(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-        """Yield the chunks of an input from its first row; texts that cannot be cut into words are
-        emptied, and counted, where that was asked for.
+        """Yield the chunks of an input from its first row. If the user asked for it, texts that
+        cannot be cut into words are emptied and counted.
         """
         if self.n_emptied is not None:
             self.n_emptied = 0
@@ -382,7 +383,7 @@ class LanguageCheck:
             yield cut
 
     def add(self, chunk: Chunk, counted: BatchCounts) -> None:
-        """Look at the next chunk.
+        """Examine the next chunk.
 
         Raises:
             NoSpacesError: if a text is in a script without spaces; it says which row.
@@ -420,7 +421,7 @@ class LanguageCheck:
                 self.n_words += count
 
     def tell(self) -> None:
-        """Tell the operator, if there is something to tell."""
+        """Tell the operator the finding, if there is one."""
         if self.model.suppress_language_warning:
             return
         if (finding := self.finding()) is not None:

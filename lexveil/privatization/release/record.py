@@ -21,7 +21,7 @@ LOG = logger(__name__)
 
 @dataclass(slots=True)
 class Outcome:
-    """What a run did with its input, added up chunk by chunk.
+    """Result of a run over its input, summed chunk by chunk.
 
     Attributes:
         budget: the budget of each document; until all is counted 0 where it follows from the texts.

@@ -60,7 +60,7 @@ class ReadRows(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RowSource:
-    """Rows that are read twice.
+    """Source of rows that can be read twice.
 
     Attributes:
         chunks: reads the rows.
@@ -81,8 +81,8 @@ class RowSink(Protocol):
 
 
 class Judge:
-    """Judges a run at the three moments of its charge, and refuses it by raising an error; this one
-    lets every run pass.
+    """Judge of a run at the three moments of its charge, who refuses the run by raising an error;
+    this base class accepts every run.
 
     Before the noise is drawn a judge may look at anything, and a refusal spends nothing. After the
     noise is drawn a judge may look only at what an observer could compute: choosing among outputs
@@ -93,12 +93,14 @@ class Judge:
         """Judge the source by its counts, before anything is reserved."""
 
     def reserved(self, costs: LedgerCosts | None) -> None:
-        """Judge what the ledger reserved, before any noise is drawn."""
+        """Judge the ledger's reservation, before any noise is drawn."""
 
     def written(
         self, outputs: Outputs, record: PrivacyRecord, operator: OperatorReport
     ) -> tuple[PrivacyRecord, OperatorReport]:
-        """Judge the hidden outputs; return the record and the report that are written."""
+        """Judge the hidden outputs; return the record and the operator's report that are to be
+        written.
+        """
         del outputs
         return record, operator
 
@@ -153,7 +155,9 @@ class Run:
         return said | prepared.base_measure()
 
     def count(self, charge: Charge, judge: Judge | None = None) -> None:
-        """First pass: count the tokens, and reserve what the rows cost their subjects."""
+        """Make the first pass: count the tokens, and reserve the cost of the rows for their
+        subjects.
+        """
         settings = self.settings
         for chunk, counted in self.counting("count"):
             # Where the budget is not known yet, this is an experiment, for which nothing is
@@ -210,13 +214,13 @@ class Run:
     def drawing(
         self, chunks: Iterable[Chunk], label: str, n_rows: int
     ) -> Iterator[tuple[Chunk, RewrittenChunk]]:
-        """Draw noise for chunks, and yield them with what came of their selected rows."""
+        """Draw noise for chunks, and yield each chunk with the result for its selected rows."""
         batches = ((chunk, batch_of(chunk)) for chunk in chunks)
         progress = Progress(label, n_rows, "rows", watch=self.watch)
         yield from rewrite_batches(self.worker, batches, self.budget, self.processes, progress)
 
     def rewrite(self, charge: Charge, sink: RowSink) -> None:
-        """Second pass: spend what was reserved, then rewrite the rows that were charged.
+        """Make the second pass: spend the reservation, then rewrite the rows that were charged.
 
         Raises:
             LexveilError: if the input is not what was counted; chunks before the change were
@@ -247,7 +251,9 @@ class Run:
             raise _changed()
 
     def _keep_lists(self) -> None:
-        """Make the lists of near words that pay off; a worker with more of them needs others."""
+        """Compute the lists of near words that pay off. A worker that has more lists than before
+        needs new processes.
+        """
         if self.engine.model.cache_only:
             return
         prepared = self.engine.prepared
@@ -269,13 +275,15 @@ class Run:
             done = stop
 
     def measurement(self, charge: Charge) -> Measurement:
-        """Return the measurement of the run: which mechanism ran, and what is proven of it."""
+        """Return the measurement of the run: the mechanism that ran, and the bound that is proven
+        for it.
+        """
         entry = charge.entry()
         withholds = entry is not None and entry.cap is not None
         return self.engine.measurement(self.budget, self.outcome.n_columns, withholds=withholds)
 
     def record(self, checked: Checked, charge: Charge, **formulas: int | None) -> PrivacyRecord:
-        """Return the privacy record of what was rewritten; arguments as of ``release_record``."""
+        """Return the privacy record of the rewritten input; arguments as of ``release_record``."""
         measurement = self.measurement(charge)
         return release_record(checked, self.outcome, measurement, charge, **formulas)
 
@@ -295,7 +303,7 @@ def _changed() -> LexveilError:
 
 
 class _Fingerprint:
-    """Tells whether two passes read the same, from chunk to chunk.
+    """Fingerprint of the chunks that a pass reads, to detect whether two passes read equal chunks.
 
     Keyed with a random key, so that it identifies no text elsewhere. The number of texts and the
     length of each go before them: no text can pose as two.
@@ -328,6 +336,6 @@ class _Fingerprint:
         self.hash.update(number.to_bytes(8, "little"))
 
     def follows(self, first: _Fingerprint) -> bool:
-        """Whether the chunks so far are those with which ``first`` begins."""
+        """Whether the chunks so far equal the first chunks of ``first``."""
         n = len(self.chunks)
         return n <= len(first.chunks) and self.chunks[-1:] == first.chunks[n - 1 : n]
