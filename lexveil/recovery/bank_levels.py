@@ -35,7 +35,8 @@ LOG = logger(__name__)
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Calibration:
-    """What levels are calibrated with.
+    """Data for the calibration of levels of sentences: model, vectors of the bank, and public
+    texts.
 
     Attributes:
         model: the model of the bank.
@@ -123,7 +124,9 @@ def level_of_bank(
 
 
 def _worked_out(bank: SentenceBank, model: Model, per_text: int, name: LevelName) -> BankLevel:
-    """Return the level for other than the usual settings, from the cache or now."""
+    """Return the level for settings other than the usual ones, from the cache or by a new
+    computation.
+    """
     beta = model.params.mechanisms.tem.beta
     purposes = [f"{purpose} {purpose.sha256}" for purpose in model.purposes]
     key = "\n".join([version(), bank.sha256, str(per_text), repr(beta), name, *purposes])

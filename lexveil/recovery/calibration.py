@@ -92,7 +92,7 @@ class Curve:
 
 
 class OutOfReachError(RequestError):
-    """No ε gives a wanted recovery.
+    """Error about a level of recovery that no ε reaches.
 
     Attributes:
         nearest: the recovery nearest to it that the mechanism reaches.

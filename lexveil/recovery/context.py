@@ -149,7 +149,7 @@ class ContextualAdversary:
         return np.where(numbers < 0, self.bigrams.unknown, numbers)
 
     def guess(self, tokens: SeenTokens) -> Guesses:
-        """Decode texts, some at a time."""
+        """Decode texts, a batch of them at a time."""
         n = len(tokens.text_of)
         is_certain = tokens.is_certain
         words = [word for word in tokens.certain if word is not None]

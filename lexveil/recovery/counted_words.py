@@ -86,7 +86,9 @@ class CountedWords:
         return cls(vocabulary, prior, bands, texts)
 
     def sample(self, name: str, n_words: int) -> WordSample:
-        """Draw ``n_words`` of each band from a public seed; another ``name`` draws others."""
+        """Draw ``n_words`` words of each band from a public seed; another ``name`` gives another
+        sample.
+        """
         return WordSample.draw(self.prior, self.bands, stream(PUBLIC_SEED, "words", name), n_words)
 
     def around(self, sample: WordSample, name: str) -> PublicTexts:
@@ -150,7 +152,8 @@ class CountedWords:
 
 
 def below_least(nearest: float, band: str) -> str:
-    """Return why no run reaches a level below what a reader names without any output.
+    """Return the reason why no run can have a level of recovery: the level is below the share of
+    words that a reader names without any output.
 
     Args:
         nearest: the share of the words that this reader names.
@@ -166,7 +169,7 @@ def below_least(nearest: float, band: str) -> str:
 
 
 class Unseeing(Adversary):
-    """Adversary that sees no output, and knows the frequencies of W words alone."""
+    """Adversary without any output, who knows only the frequencies of W words."""
 
     def __init__(self, prior: Floats) -> None:
         self.log_prior: Floats = np.log(np.maximum(prior, NEVER))

@@ -105,7 +105,7 @@ class DisclosedTexts:
 
 
 def n_unique(texts: DisclosedTexts) -> int:
-    """Return the number of texts whose structure no other of these texts has."""
+    """Return the number of texts whose structure is unique among these texts."""
     _, counts = np.unique(np.array(texts.keys, dtype=f"S{DIGEST}"), return_counts=True)
     return int((counts == 1).sum())
 
@@ -136,8 +136,8 @@ class LinkageReaders:
 
     def shares(self, size: int) -> dict[str, float]:
         """Return the share of outputs whose source each adversary ranks first among ``size``
-        candidates of similar length, the source among them; among all candidates if there are
-        fewer.
+        candidates of similar length. The source is one of the candidates. If there are fewer texts,
+        all of them are candidates.
         """
         structure = np.zeros(len(self.sources))
         likelihood = np.zeros(len(self.sources))
@@ -179,8 +179,8 @@ class LinkageReaders:
 
 
 def like_length(lengths: Ids, source: int, size: int) -> Ids:
-    """Return the ``size`` texts whose length is nearest to that of a text, itself among them,
-    ascending.
+    """Return the ``size`` texts whose length is nearest to that of a given text, in ascending
+    order; the given text is one of them.
 
     Texts that are equally near are taken in their order.
 

@@ -86,7 +86,9 @@ class PublicWords:
         return near_of(self.prepared.mechanism, self.prepared.open_near_lists)
 
     def sample(self, name: str, n_words: int) -> WordSample:
-        """Draw ``n_words`` of each band from a public seed; another ``name`` draws others."""
+        """Draw ``n_words`` words of each band from a public seed; another ``name`` gives another
+        sample.
+        """
         return self.counted.sample(name, n_words)
 
     def adversary(self, epsilon_range: tuple[float, float]) -> Adversary:

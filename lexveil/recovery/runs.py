@@ -322,7 +322,9 @@ def decode(
     language_model: NgramModel | None,
     neural: PieceModel | None = None,
 ) -> dict[str, Replaced]:
-    """Return the guesses by data set; without a language model, only those by the word."""
+    """Return the adversaries' guesses by data set. Without a language model, only the adversary who
+    guesses each word from its own replacement is run.
+    """
     if unigram is None:
         none = np.empty(0, dtype=np.int64)
         return {

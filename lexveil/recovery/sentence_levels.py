@@ -37,7 +37,7 @@ MOST = 10 * STEPS_OF_AN_OCTAVE  # of 1,024
 
 
 class Found(NamedTuple):
-    """Shares of 1 that a reader finds out at an epsilon.
+    """Shares of 1 of sources and words that a reader recovers at an epsilon.
 
     Attributes:
         linkage: sources that are found again among the candidates.
@@ -52,7 +52,7 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PublicSources:
-    """Public texts that are the sources and the candidates.
+    """Public texts that serve as sources and as candidates in the measurement of linkage.
 
     Attributes:
         vectors: (P, p) the vectors of the texts.
@@ -98,7 +98,7 @@ def content_bands(counts: Counts, tokens: Sequence[str], is_plain: Callable[[str
 def found_at(
     mechanism: SentenceDraws, sources: PublicSources, per_text: int, epsilon: float
 ) -> Found:
-    """Return what a reader finds out of outputs of ``per_text`` sentences each."""
+    """Return the shares that a reader recovers from outputs of ``per_text`` sentences each."""
     n = len(sources)
     of = np.repeat(np.arange(n), per_text)
     spent = np.full(len(of), epsilon)
@@ -113,7 +113,8 @@ def found_at(
 
 
 def named_by(sources: PublicSources, log_likelihood: Floats) -> Shares:
-    """Return the shares of the words of sources that a reader names, by the chances of the others.
+    """Return the shares of the words of sources that a reader names. The reader knows all texts
+    except the source itself, and weighs the words of each text by its probability.
 
     Args:
         log_likelihood: (P, P) of each output, as if of each candidate.
@@ -154,7 +155,9 @@ class LevelSearch:
         self.blind = named_by(sources, np.zeros((len(sources), len(sources))))
 
     def at(self, step: int) -> Found:
-        """Return what is found out at an epsilon, by its number."""
+        """Return the shares that a reader recovers at an epsilon, which is given by its number in
+        the grid.
+        """
         if step not in self._measured:
             self._measured[step] = found_at(
                 self._mechanism, self._sources, self._per_text, epsilon_of(step)
@@ -162,8 +165,8 @@ class LevelSearch:
         return self._measured[step]
 
     def holds(self, step: int, linkage: float, shares: Shares) -> bool:
-        """Whether no more is found out than is allowed; less than is named without any output is no
-        target.
+        """Whether a reader recovers at most the allowed shares at an epsilon. A share below the
+        share that is named without any output is no target.
         """
         reached = self.at(step)
         return (
@@ -173,8 +176,9 @@ class LevelSearch:
         )
 
     def largest(self, linkage: float, shares: Shares) -> tuple[float, Found]:
-        """Return the largest epsilon that is tried, and what is found out there, of those at which,
-        and below which, no more is found out than is allowed; not beyond the peak.
+        """Return the largest epsilon of the grid, and the shares recovered there, such that at this
+        and every smaller epsilon a reader recovers at most the allowed shares; search only up to
+        the peak of linkage.
 
         Raises:
             RequestError: if more is found out at every epsilon.
@@ -198,12 +202,16 @@ class LevelSearch:
         return epsilon_of(peak), self.at(peak)
 
     def _is_past(self, peak: int, step: int) -> bool:
-        """Whether so much less is found than at the peak that it is none of chance."""
+        """Whether linkage has fallen so far below the peak that the difference is not due to
+        chance.
+        """
         most = self.at(peak).linkage
         return most > NOISE and self.at(step).linkage < most / 2
 
     def _last(self, low: int, high: int, linkage: float, shares: Shares) -> int:
-        """Return the last step that keeps to a level, between one that does and one that fails."""
+        """Return the last step that keeps to a level, between a step that keeps to it and a step
+        that fails.
+        """
         while high - low > 1:
             middle = (low + high) // 2
             if self.holds(middle, linkage, shares):

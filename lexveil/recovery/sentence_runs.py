@@ -44,7 +44,7 @@ LOGGED = ["dataset", "doc_id", "field", "position", "word_id"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Sentences:
-    """Texts of one data set and what became of some of them. It holds source text.
+    """Texts of one data set, with the output of some of them. This class holds source text.
 
     Attributes:
         candidates: P texts, the sources among them.
@@ -121,7 +121,9 @@ def linkage_of_texts(texts: Sentences, scores: Floats) -> dict[str, dict[str, fl
 
 
 def measured(texts: Sentences, bank: SentenceBank, model: Model, epsilon: float) -> dict[str, Any]:
-    """Return what is found out of the texts of one data set: linkage, and words named."""
+    """Return the shares that a reader recovers from the texts of one data set: linkage, and words
+    named.
+    """
     beta = model.params.mechanisms.tem.beta
     mechanism = SentenceDraws(bank.vectors, bank.space.radius, beta)
     units = units_of(texts.candidates, model)

@@ -70,7 +70,7 @@ def posterior(log_likelihood: Floats) -> Floats:
 def named_words(
     chances: Floats, words: Sequence[Set[str]], n_words: int, own: Set[str] = frozenset()
 ) -> set[str]:
-    """Return the words that a reader names: those of which it is likeliest that they stand in the
+    """Return the words that a reader names: the words with the highest probability of being in the
     source.
 
     Args:

@@ -65,8 +65,8 @@ class Told:
     def of(
         cls, scores: Floats, words: Ids, weights: Floats, outputs: Ids, guesses: Sequence[Ids]
     ) -> Told:
-        """Return the recovery by the best of some adversaries: one takes the output as its answer,
-        the others their guess.
+        """Return the recovery by the strongest of some adversaries. One adversary takes the output
+        as its guess; the guesses of the others are given.
 
         Args:
             scores: (W,) scores of the words.
@@ -89,7 +89,7 @@ class Told:
         return cls(total / float(weights.sum()), side, auc, named)
 
     def towards(self, other: Told, part: float) -> Told:
-        """Interpolate linearly, a part of the way to ``other``."""
+        """Return the linear interpolation between this share and ``other``."""
         pairs = zip(astuple(self), astuple(other), strict=True)
         return Told(*((1 - part) * first + part * second for first, second in pairs))
 

@@ -168,8 +168,8 @@ class StoredCurve(Curve):
         return epsilon_for(self, target, band, measure, starts.get(asked, 1.0))
 
     def check(self, epsilon: float) -> Expected:
-        """Return the expected recovery at an epsilon, for other words and other noise than those of
-        the curve.
+        """Return the expected recovery at an epsilon for a new sample of words and new noise,
+        independent of those of the curve.
         """
         return self.words.expected(epsilon, "check")
 
@@ -187,8 +187,8 @@ class StoredCurve(Curve):
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """Lock the cache file against other processes, merge their figures, and save additions at
-        the end.
+        """Lock the cache file against other processes, add the cached figures of other processes,
+        and save new figures at the end.
 
         In a folder without write access, the figures are computed again each time, and nothing else
         changes.
