@@ -86,7 +86,7 @@ class Axis:
 
     @property
     def what(self) -> str:
-        """Label of the axis without the unit."""
+        """The label of the axis, without the unit."""
         return self.label.partition(" (")[0]
 
     def scale(self, values: Iterable[float], start: float, end: float) -> Scale:
@@ -338,15 +338,15 @@ def lines(
 
 
 def middle(value: Known) -> float:
-    """Return the value at which a point is drawn: the mean, the share, or the number itself."""
+    """Return the value at which a point is drawn: a mean, a share, or a plain number."""
     if isinstance(value, MeanSd):
         return value.mean
     return value.share if isinstance(value, Interval) else value
 
 
 def bar(value: Known) -> Ends | None:
-    """Return the ends of an error bar: those of the interval, or one standard error on each side of
-    a mean. None if there is no error.
+    """Return the ends of an error bar: the ends of an interval, or one standard error on each side
+    of a mean. None if there is no error.
     """
     if isinstance(value, Interval):
         return value.low, value.high

@@ -50,7 +50,7 @@ class ReportData:
     @cached_property
     def grid(self) -> dict[Key, SkippedLevel | None]:
         """Mechanism, strategy and epsilon or level of every run in params.yaml, in the order of the
-        page; and of a run that was skipped why, else None.
+        page, with the reason for a run that was skipped, and None for a run that was made.
         """
         grid = self.params.grid
         ordered = grid.model_copy(update={"epsilons": sorted(grid.epsilons)})
@@ -58,7 +58,9 @@ class ReportData:
 
     @cached_property
     def keys(self) -> list[Key]:
-        """The runs that were made, in the order of the page; a level has its epsilon."""
+        """Mechanism, strategy and epsilon of the runs that were made, in the order of the page. A
+        run at a level has the calibrated epsilon.
+        """
         return [
             (mechanism, strategy, resolved(mechanism, strategy, noise))
             for (mechanism, strategy, noise), skipped in self.grid.items()
@@ -202,7 +204,7 @@ class ReportData:
 
     @cached_property
     def sentence_recovery(self) -> dict[Key, Record]:
-        """Readers' shares of every run of sentences that is made."""
+        """Shares that readers recover from every run of sentences that was made."""
         return {
             key: read_json(paths.recovery(*key), stage_name("evaluate", *key))
             for key in made_sentence_runs(self.params.grid.sentence_runs())

@@ -159,13 +159,13 @@ def keys_of(of: Values) -> list[Key]:
 
 
 def at_epsilons(of: Values) -> Values:
-    """Return all values except those of runs at levels of recovery."""
+    """Return all values except the values of runs at levels of recovery."""
     return {(name, key): value for (name, key), value in of.items() if key[2].share is None}
 
 
 def one_kind(of: Values) -> Values:
-    """Return values that one line can connect: those of runs at base epsilons, or those of runs at
-    levels if there are no others.
+    """Return the values that one line of a chart can connect: the values of runs at base epsilons,
+    or the values of runs at levels if there are no others.
     """
     of_epsilons = at_epsilons(of)
     return of_epsilons if keys_of(of_epsilons) else of

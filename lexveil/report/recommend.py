@@ -156,8 +156,8 @@ class WeighedRun:
 
 def read_records() -> list[Record]:
     """Read artifacts/evaluation, ordered by mechanism, strategy and ε; ``run`` of each record is ε
-    as params.yaml writes it. Runs that were skipped are left out, and runs of sentences, whose
-    epsilon is of another distance.
+    as params.yaml writes it. Skipped runs are left out. Runs of sentences are left out, too,
+    because their epsilon belongs to another distance.
 
     Raises:
         MissingArtifactError: if there are no evaluation files.

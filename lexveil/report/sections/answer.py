@@ -81,8 +81,8 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class LabellessAnswer:
-    """The answer of a data set without labels: how near the rewritten texts are to their sources,
-    in place of what a task keeps.
+    """Answer for a data set without labels: the similarity of the rewritten texts to their sources,
+    instead of the utility of a task.
 
     Attributes:
         attack, found: as of ``Answer``.

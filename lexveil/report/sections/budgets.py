@@ -51,8 +51,8 @@ def require_one_budget(plans: Sequence[Record]) -> None:
 
 
 def by_epsilon(plans: Sequence[Record], names: Sequence[str], value: str) -> list[Row]:
-    """Pivot plans: one row for each combination of the columns ``names``, with the first plan that
-    has it, and ``value`` at every epsilon.
+    """Pivot plans into one row for each combination of the columns ``names``, with the first plan
+    of that combination, and with ``value`` at every epsilon.
     """
     rows: dict[tuple[str, ...], dict[str, object]] = {}
     for plan in plans:

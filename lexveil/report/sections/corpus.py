@@ -137,7 +137,7 @@ def rank_chart(ranks: Sequence[Record]) -> Chart:
 
 
 def top_tables(rows: Sequence[Record]) -> dict[str, Table]:
-    """Return the lists of collocations by caption; ``rows`` are those of
+    """Return the lists of collocations by caption; ``rows`` are the rows of
     sql/report/collocations.sql.
     """
     columns = [

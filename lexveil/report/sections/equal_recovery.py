@@ -39,8 +39,8 @@ def ordered(compared: Sequence[AtLevel]) -> list[AtLevel]:
 
 
 def table(name: str, of: Values, compared: Sequence[AtLevel], words: str) -> Table:
-    """Return the scores of each mechanism and strategy at each level, followed by those of clean
-    texts and of the majority baseline.
+    """Return the scores of each mechanism and strategy at each level, followed by the scores of
+    clean texts and of the majority baseline.
 
     Args:
         words: the words to which the levels refer, for the headings.

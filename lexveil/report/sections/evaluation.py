@@ -55,8 +55,8 @@ AVERAGED = (
 def glance_table(
     values_of: Mapping[str, Values], grid: Sequence[Key], recovery: Sequence[RunRecovery]
 ) -> Table:
-    """Return scores per data set: those of clean texts, of the majority baseline, and of the runs
-    that stand out.
+    """Return scores per data set: the scores of clean texts, of the majority baseline, and of the
+    best runs.
 
     A data set has no row if neither a utility nor an attack is known.
     """

@@ -56,7 +56,7 @@ class Promise:
 
 
 def promises(runs: Sequence[ReportedRun], recovery: Sequence[RunRecovery]) -> list[Promise]:
-    """Group runs with equal guarantees, and return one promise per group; the baseline comes last.
+    """Group runs with equal guarantees, and return one promise per group, the baseline last.
 
     Args:
         recovery: measured recovery of the runs.

@@ -41,8 +41,8 @@ def choose(
     ranks: Sequence[int],
     limit: int = 200_000,
 ) -> list[int]:
-    """Choose tokens to show: the ones at ``ranks`` among those of ``n_words`` words, counted from
-    the most frequent.
+    """Choose tokens to show: the tokens at ``ranks`` among the tokens of ``n_words`` words, counted
+    from the most frequent.
 
     Tokens with a stop word, or with a part that has no letter, are skipped. If there are too few
     tokens, the last one is taken instead.
