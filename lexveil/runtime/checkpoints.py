@@ -69,8 +69,8 @@ def kept_work(
 
 @contextmanager
 def own_folder(parent: Path) -> Iterator[Path]:
-    """Yield a folder beside the finished parts to which no other process writes; it is removed
-    after the block.
+    """Yield a folder beside the finished parts for this process alone; remove the folder after the
+    block.
 
     A part is written there and then renamed, because several workers may try the same part, for
     example after one of them was given up.

@@ -124,8 +124,8 @@ def track(root: Path, paths: Sequence[Path]) -> None:
 
 
 def changes_of(root: Path, pointer: Path) -> set[str]:
-    """Return the differences that DVC finds between a .dvc file and what it describes: "modified",
-    "deleted" or "not in cache"; empty if there are none.
+    """Return the differences that DVC finds between a .dvc file and the data that the file
+    describes: "modified", "deleted" or "not in cache"; empty if there are none.
     """
     with open_repo(root) as repo:
         changes = [change for each in repo.status([str(pointer)]).values() for change in each]

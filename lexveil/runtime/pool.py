@@ -160,7 +160,7 @@ class WorkerProcess:
         self._connection.send((shared.pickled, shared.bounds))
 
     def call(self, item: object) -> Any:
-        """Return what the function makes of an item.
+        """Apply the function to an item in the worker, and return the result.
 
         Raises:
             LexveilError: if the worker was killed. Errors of the function are raised here.
@@ -175,7 +175,7 @@ class WorkerProcess:
         raise cast(BaseException, result)
 
     def end(self) -> None:
-        """Tell the worker to end at once, whatever it does."""
+        """Tell the worker to end at once, even during its work."""
         with suppress(OSError):  # it has ended already
             self._socket.shutdown(socket.SHUT_WR)
 

@@ -68,7 +68,7 @@ def upgrade(folder: Path) -> list[str]:
 
 
 def other_files(folder: Path) -> list[str]:
-    """Return the project's own stages, flows and queries that differ from those of this version."""
+    """Return the project's own stages, flows and queries whose text differs from this version's."""
     ours = [file for name in FOLDERS for file in (paths.TEMPLATE / name).rglob("*")]
     names = [file.relative_to(paths.TEMPLATE) for file in ours if file.suffix in (".py", ".sql")]
     return [str(name) for name in sorted(names) if _differs(folder / name, paths.TEMPLATE / name)]
@@ -200,7 +200,7 @@ def _yaml_line(text: str, name: str) -> str:
 
 
 def _checked(text: str, configuration: Configuration) -> str:
-    """Return the text of a lexveil.toml, of which it is certain that it has these settings."""
+    """Return the text of a lexveil.toml, after a check that the text gives these settings."""
     assert parse_configuration(tomllib.loads(text)) == configuration
     return text
 
@@ -235,7 +235,7 @@ class _Entry:
 def _entries(
     lines: Sequence[str], mapping: yaml.Node | None, end: int, prefix: str = ""
 ) -> Iterator[_Entry]:
-    """Yield the keys of a mapping, and below each those of the mapping that is its value."""
+    """Yield the keys of a mapping, and after each key the keys of the mapping that is its value."""
     if not isinstance(mapping, yaml.MappingNode) or not _is_block(mapping):
         return
     keys = [(key, value) for key, value in mapping.value if isinstance(key, yaml.ScalarNode)]
@@ -247,13 +247,13 @@ def _entries(
 
 
 def _is_block(value: yaml.Node) -> bool:
-    """Whether a value is a mapping or a list below its key."""
+    """Whether the value of a key is a mapping or a list on the lines below the key."""
     return isinstance(value, yaml.CollectionNode) and not value.flow_style
 
 
 def _first_line(lines: Sequence[str], mark: yaml.Mark) -> int:
-    """Return the line of a key, or the first of the comments directly above it; one that is further
-    to the right continues the comment of the key before.
+    """Return the line of a key, or the first line of the comments directly above the key. A comment
+    that is further to the right continues the comment of the key before.
     """
     line: int = mark.line
     while line > 0 and re.match(rf" {{0,{mark.column}}}#", lines[line - 1]):
@@ -312,8 +312,8 @@ def _can_be_lifted(name: str) -> bool:
 
 
 def _without_moved(text: str, remains: dict[str, Any]) -> str:
-    """Return the text without the lines of the keys that moved; if something else stands in these
-    lines, the remaining values anew, without comments.
+    """Return the text without the lines of the moved keys. If these lines also hold other text,
+    write the remaining values again without comments.
     """
     lines = text.splitlines()
     gone: set[int] = set()

@@ -120,8 +120,8 @@ def source_of(module: str) -> Path:
 
 
 def files_of(task: Path) -> set[Path]:
-    """Return the files of the library that a stage runs: modules, files beside them that they name,
-    cards of models.
+    """Return the files of the library that a stage runs: modules, files beside the modules that the
+    modules name, and cards of models.
     """
     files = {source_of(module) for module in modules_of(task)}
     cards = set(paths.MODELS.glob("*/model.json")) if _READS_BASE in _imports(task) else set()

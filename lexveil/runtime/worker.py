@@ -69,7 +69,7 @@ def _answer_items(connection: Connection, file: int) -> None:
 
 
 def _receive(connection: Connection, items: queue.SimpleQueue[Any]) -> None:
-    """Receive items while others are worked on; end this process once the parent has gone."""
+    """Receive items while other items are worked on; end this process once the parent has gone."""
     with suppress(EOFError, OSError):
         while True:
             items.put(connection.recv())
@@ -79,7 +79,7 @@ def _receive(connection: Connection, items: queue.SimpleQueue[Any]) -> None:
 def _answer(
     connection: Connection, opened: Callable[[], Callable[[Any], Any]], item: object
 ) -> None:
-    """Send whether the function returned, and its result or its exception."""
+    """Send to the parent whether the function returned, and its result or its exception."""
     try:
         answer = pickle.dumps((True, opened()(item)))
     except Exception as error:
