@@ -173,7 +173,7 @@ def _sorted(keys: Ids, scores: Floats) -> tuple[Ids, Floats]:
 
 
 def _looked_up(wanted: Ids, is_wanted: Flags, keys: Ids, scores: Floats) -> Floats:
-    """Return the score of each wanted key that the index holds, minus infinity for all others."""
+    """Return the score of each wanted key; minus infinity for a key that is not in the index."""
     looked_up = np.full(len(wanted), -np.inf)
     if len(keys):
         positions = np.flatnonzero(is_wanted)

@@ -50,8 +50,8 @@ class TokenClass(IntEnum):
 
     @classmethod
     def labels(cls, *, with_found: bool = False) -> list[str]:
-        """Return the names of those of words, in the order of their numbers; of all where a
-        detector may have found some, or they are sentences.
+        """Return the names of the classes of words, in the order of their numbers. If detectors may
+        have found tokens, or the tokens are sentences, return the names of all classes.
         """
         return [member.label for member in cls if with_found or member < cls.FOUND]
 

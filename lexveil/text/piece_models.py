@@ -14,7 +14,12 @@ class BeamStates(Protocol):
     """State of a causal language model for b beams of each of t texts."""
 
     def read(self, pieces: Ids, is_read: Flags) -> None:
-        """Read one piece in each beam for which ``is_read`` is true; both arrays are (t, b)."""
+        """Read the next piece in each beam for which ``is_read`` is true.
+
+        Args:
+            pieces: (t, b) the piece for each beam of each text.
+            is_read: (t, b) whether the beam reads its piece.
+        """
 
     def fork(self, text: int, parents: Ids) -> None:
         """Continue each beam of a text from its parent beam."""

@@ -243,7 +243,7 @@ def _packed(data: Bytes, at: int, stop: int) -> np.uint64:  # pragma: no cover -
 def _begins(
     data: Bytes, at: int, end: int, letters: Letters
 ) -> bool:  # pragma: no cover - compiled
-    """Whether the text at ``at`` begins with these letters."""
+    """Whether the text at position ``at`` begins with these letters."""
     if end - at < len(letters):
         return False
     for i in range(len(letters)):  # noqa: SIM110

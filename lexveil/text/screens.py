@@ -61,7 +61,7 @@ def has_slur(token: str, slurs: Set[str], plain: Set[str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class NameLists:
-    """Lists that tell the full name of a person from other pairs of words.
+    """Word lists that distinguish the full name of a person from other pairs of words.
 
     Attributes:
         first, last: first names and surnames, in lower case.

@@ -78,7 +78,7 @@ class Spans:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Claims:
-    """Claims of spans on the m words of a batch.
+    """Spans that claim the m words of a batch.
 
     Attributes:
         type: (m,) int16, the type of the span that has the word, as a number in ``types``; -1 if no
@@ -149,7 +149,8 @@ class Found:
 
 
 def owners(spans: Spans, words: Words, allowed: Flags | None = None) -> Ids:
-    """Return the number of the span that has each word, (m,); ``NOBODY`` where no span has it.
+    """Return the number of the span that contains each word, (m,); ``NOBODY`` for a word outside
+    all spans.
 
     Args:
         allowed: (m,) words that no span may have; None if there are none.

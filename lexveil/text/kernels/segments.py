@@ -25,8 +25,8 @@ def gst(pair_score: Floats, triple_score: Floats) -> Lengths:  # pragma: no cove
 
 @kernel()
 def take(starts: Ids, sizes: Ids, lengths: Lengths) -> None:  # pragma: no cover - compiled
-    """Take candidates in their order, each if all its positions are free. A position is free while
-    its length is 1.
+    """Accept candidates in their order, each if all its positions are free. A position is free
+    while its length is 1.
     """
     for c in range(len(starts)):
         first = starts[c]
