@@ -116,7 +116,9 @@ def sentence_outputs(grid: GridParams) -> list[SentenceOutput]:
 def judge_sentences(
     con: duckdb.DuckDBPyConnection, outputs: Sequence[SentenceOutput], docs: DataDocs
 ) -> Iterator[tuple[str, pd.DataFrame, Verdict]]:
-    """Judge each output of sentences, for a session that has the inputs."""
+    """Run the expectations on each output of strategy S5, and yield each output's name, checked
+    rows and verdict. ``con`` must have the input documents.
+    """
     from lexveil.checks.sentence_output_suite import sentence_output_suite
     from lexveil.checks.validation import validate
 

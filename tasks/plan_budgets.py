@@ -50,7 +50,8 @@ def policy_of(strategy: str, params: Params) -> Policy:
 
 
 def built_with(mechanism: str, params: Params) -> dict[str, JsonValue]:
-    """Return the parameters of a run's mechanism, and those of rank_remap, which may follow it.
+    """Return the parameters of a run's mechanism, and the parameters of rank_remap, which may
+    follow the mechanism.
 
     Runs depend on their plan and on no other section of params.yaml, so that a change of one
     variant's parameters makes no run of another variant stale.
