@@ -92,7 +92,7 @@ def claim_of(name: str, space: AuditedSpace, parameters: Mapping[str, Mapping[st
 def rungs(
     built: Built, word: int, epsilon: float, n: int, error: float, rng: np.random.Generator
 ) -> tuple[float, ...]:
-    """Return the values of ε to audit: the requested ε, and the value of the grid at which the audit
+    """Return the values of ε to audit: the requested ε, and the value of the grid where the audit
     detects the smallest excess over the claimed ε. Return only the requested ε if no value is
     better.
 

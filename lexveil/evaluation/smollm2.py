@@ -101,7 +101,7 @@ class SmolLm2:
         return body.norm(states)
 
     def next_pieces(self, states: Any, among: Ids | None = None) -> Floats:
-        """Return the probability that each piece follows, given hidden states of the model; the pieces
+        """Return the probability that each piece follows, given hidden states; the pieces
         are ``among``, or all pieces of the model without it.
         """
         if among is not None and among is not self._among[0]:

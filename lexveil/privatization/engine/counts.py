@@ -303,7 +303,7 @@ class SpendHistogram:
         self.bins = np.zeros(BINS, dtype=np.int64)
 
     def add(self, spent: Floats, per_token: Floats) -> None:
-        """Add documents, with the epsilon of each document and the epsilon of each of their tokens."""
+        """Add documents, with the epsilon of each document and of each of their tokens."""
         if not len(spent):
             return
         self.n += len(spent)
