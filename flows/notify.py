@@ -41,7 +41,7 @@ def on_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> No
     try:
         address = os.environ.get(WEBHOOK) or load_configuration().operation.webhook
     except LexveilError as error:
-        logger.warning(f"nobody is told of this failure: {error}")
+        logger.warning(f"no notification of this failure is sent: {error}")
         return
     if address is None:
         return
@@ -51,10 +51,10 @@ def on_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> No
         ) as client:
             client.post(address, json=notice(flow.name, flow_run, state)).raise_for_status()
     except httpx.HTTPStatusError as error:
-        logger.warning(f"the webhook was told and answered {error.response.status_code}")
+        logger.warning(f"the webhook was notified and answered {error.response.status_code}")
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         # Its message can hold the address, which is often a secret.
-        logger.warning(f"the webhook could not be told of this failure: {type(error).__name__}")
+        logger.warning(f"the webhook could not be notified of this failure: {type(error).__name__}")
 
 
 def notice(flow: str, flow_run: FlowRun, state: State[Any]) -> dict[str, str | None]:

@@ -109,7 +109,8 @@ class LexveilOperator(Operator):  # type: ignore[misc]  # of a library without t
                 raise RequestError(f"unknown parameter {unknown[0]}; {hint}")
             if asked["strategy"] == SENTENCES:
                 raise RequestError(
-                    f"strategy {SENTENCES} writes whole sentences, and a span is none; take S1"
+                    f"strategy {SENTENCES} writes whole sentences, but a span is not a sentence; "
+                    "take S1"
                 )
             if not isinstance(params.get("records", []), MutableSequence | None):
                 raise RequestError("records must be a list")

@@ -118,7 +118,7 @@ def _encoding(value: str | None) -> str | None:
     except (LookupError, ValueError):
         is_of_text = False
     if not is_of_text or name in ("utf-7", "unicode_escape", "raw_unicode_escape", "punycode"):
-        raise refused("it is the name of no encoding of texts")
+        raise refused("it is not the name of a text encoding")
     return "utf-8" if name == "utf-8-sig" else name
 
 
@@ -295,15 +295,14 @@ class Request(Options):
         for name in OF_SENTENCES:
             if getattr(self, name) is not None:
                 raise ValueError(
-                    f"{option(name)} is of sentences; add {option('strategy')} {SENTENCES}, or "
-                    "leave it out"
+                    f"{option(name)} is an option for sentences; add {option('strategy')} "
+                    f"{SENTENCES}, or leave the option out"
                 )
         given = [name for name in BUDGETS if getattr(self, name) is not None]
         if (self.mechanism == "none") != (self.strategy == "none"):
             raise ValueError(
                 f"{option('mechanism')} {self.mechanism}, {option('strategy')} "
-                f"{self.strategy}: give none for both to "
-                "leave texts unchanged"
+                f"{self.strategy}: give none for both, which keeps texts unchanged, or for neither"
             )
         if self.mechanism == "none" and given:
             raise ValueError(

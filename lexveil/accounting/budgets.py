@@ -137,7 +137,7 @@ def budget_of_average(base_epsilon: float, average_words: float) -> float:
     budget = base_epsilon * average_words
     if not np.isfinite(budget):
         raise ParameterError(
-            f"epsilon is {base_epsilon}; a budget that large has no number, lower it"
+            f"epsilon is {base_epsilon}; a budget of that size is not a finite number, lower it"
         )
     return budget
 

@@ -32,7 +32,8 @@ def neighbours(folder: Path, sentence: str, k: int, model: Model) -> list[Neighb
     units = units_of_texts([sentence], model)
     if not len(units.known().rows):
         raise RequestError(
-            f"model {model.name} knows no word of the sentence, so that all sentences are as near"
+            f"model {model.name} knows no word of the sentence, so that all sentences are equally "
+            "near"
         )
     query = bank.space.embed(units)
     rows, distances = ExactSearch(bank.vectors).nearest_k(query.astype(np.float64), k)

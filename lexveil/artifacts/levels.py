@@ -206,7 +206,7 @@ def epsilon_of(mechanism: str, strategy: str, noise: NoiseSetting) -> float:
     if strategy == SENTENCES:
         return epsilon_of_sentences(noise)
     if skipped := skipped_run(mechanism, strategy, noise):
-        raise RequestError(f"{skipped.name} was not made: {skipped.skipped}")
+        raise RequestError(f"{skipped.name} is skipped: {skipped.skipped}")
     planned = read_json(paths.planned_epsilon(mechanism, strategy, noise), "plan_budgets")
     return LevelCalibration.model_validate(planned).epsilon
 

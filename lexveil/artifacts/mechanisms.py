@@ -304,9 +304,8 @@ def _bigrams(segmentation: str, source: ModelSource) -> tuple[Bigrams, dict[str,
     """Load the bigram counts of an embedding, and return them with their files."""
     if (counted := source.bigrams(segmentation)) is None:
         raise RequestError(
-            f"model {source.name} has no counts of which words follow each other, by which "
-            f"tem_context weighs them; take {option('mechanism')} tem, or a model that has them, "
-            "such as en"
+            f"model {source.name} has no counts of pairs of words, which tem_context needs to "
+            f"weigh words; take {option('mechanism')} tem, or a model that has the counts, such as en"
         )
     return counted, source.bigram_files(segmentation)
 

@@ -172,8 +172,8 @@ class Model:
         for purpose in self.purposes:
             if len({*purpose.of(tokens).tolist()}) < 2:
                 raise RequestError(
-                    f"purpose {purpose.name}: it tells none of the words of the model apart; "
-                    "is it of another language?"
+                    f"purpose {purpose.name}: all words of the model have the same score; "
+                    "is the scale for another language?"
                 )
 
     @property

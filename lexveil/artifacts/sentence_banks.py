@@ -202,7 +202,7 @@ def read_card(folder: Path) -> BankCard:
         card = BankCard.model_validate_json((folder / CARD).read_bytes())
     except FileNotFoundError:
         raise RequestError(
-            f"{folder}: is no bank of sentences, which has a file {CARD}; make one of "
+            f"{folder}: is no bank of sentences, because it lacks the file {CARD}; make a bank of "
             f"public texts: lexveil sentences build PUBLIC.jsonl -o {folder} --public"
         ) from None
     except (OSError, ValidationError) as error:

@@ -128,14 +128,12 @@ def resumed_training(
     workers = settings.workers
     if workers > 1:
         LOG.info(
-            f"training with {workers} workers: faster, and not byte-stable: other vectors each time"
+            f"training with {workers} workers: this is faster, but gives other vectors each time"
         )
     checkpoints = Checkpoints(folder)
     state = checkpoints.load()
     if state is not None:
-        LOG.info(
-            f"going on with an interrupted training: {state.epoch} of {epochs} epochs are done"
-        )
+        LOG.info(f"continuing an interrupted training: {state.epoch} of {epochs} epochs are done")
     progress = Progress(f"train {segmentation}", epochs, "epochs")
     progress.advance(state.epoch if state else 0)
 

@@ -38,7 +38,7 @@ OF_ANY_LIMITS = (
         column="n_repeated",
         min_value=0,
         max_value=0,
-        description="Every n-gram is there once",
+        description="Every n-gram occurs once",
         meta={"fault": "{subject} are there more than once"},
     ),
     gxe.ExpectColumnValuesToBeBetween(
@@ -52,14 +52,14 @@ OF_ANY_LIMITS = (
         column="n_miscounted",
         min_value=0,
         max_value=0,
-        description="The frequency of an n-gram is the one that was counted",
+        description="The frequency of an n-gram is its counted frequency",
         meta={"fault": "{subject} have another count than in artifacts/ngrams"},
     ),
     gxe.ExpectColumnValuesToBeBetween(
         column="n_strays",
         min_value=0,
         max_value=0,
-        description="What the base adds is what it has and the corpus lacks",
+        description="The base adds exactly the n-grams that it has and the corpus lacks",
         meta={
             "fault": "{subject} and {n_of_base:,} of the base: some of these are missing, too "
             "many or other than the base has them"

@@ -81,7 +81,7 @@ RULES = (
     gxe.ExpectColumnValuesToBeBetween(
         column="mean_gap",
         max_value=TOLERANCE,
-        description="A mean is that of its trainings",
+        description="A mean is the mean of the scores of its trainings",
         meta={"fault": f"{{subject}} have a mean that is not that of their trainings{CELL}"},
     ),
     gxe.ExpectColumnValuesToBeBetween(

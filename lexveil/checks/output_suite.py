@@ -45,7 +45,7 @@ RULES = (
         column="n_miscarried",
         min_value=0,
         max_value=0,
-        description="Split, label and attribute are those of the input",
+        description="Split, label and attribute equal those of the input",
         meta={"fault": "{subject} have another split, label or attribute than the input"},
     ),
     gxe.ExpectColumnValuesToBeBetween(
@@ -146,7 +146,7 @@ SPENT = (
     gxe.ExpectColumnValuesToBeBetween(
         column="epsilon_difference",
         max_value=TOLERANCE,
-        description="The epsilon a document says it spent is the sum of its token log",
+        description="The spent epsilon of a document is the sum over its token log",
         meta={"fault": "{subject} say another epsilon_spent than their token log"},
     ),
 )

@@ -45,7 +45,7 @@ def suite_of(
         column=MISSING,
         min_value=0,
         max_value=0,
-        description=f"No {rows} lack a value that is judged here",
+        description=f"No {rows} lack a value that the suite checks",
         meta={"fault": f"{counted} have no value in {{missing}}"},
     )
     return gx.ExpectationSuite(

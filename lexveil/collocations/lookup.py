@@ -81,9 +81,9 @@ def look_up(
         by = by or "pmi_bits"
         if by not in measures:
             raise RequestError(
-                f"{option('by')} {by}: there is no such measure here; there are "
+                f"{option('by')} {by}: this project has no such measure; it has "
                 f"{', '.join(measures)} "
-                "(params.yaml: collocations.measures names those that are written)"
+                "(params.yaml: collocations.measures names the measures that the project computes)"
             )
         values = {
             "by": by,

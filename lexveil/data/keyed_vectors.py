@@ -98,7 +98,7 @@ def table_of(held: Any, name: str, way_out: str) -> KeyedTable:
         and len(vectors) == len(words)
     )
     if not is_sound:
-        raise RequestError(f"{name}: holds no words with a vector each; {way_out}")
+        raise RequestError(f"{name}: has no words with a vector for each; {way_out}")
     counts = getattr(held, "expandos", {}).get("count")
     if not isinstance(counts, np.ndarray) or counts.shape != (len(words),):
         counts = np.zeros(len(words))

@@ -36,7 +36,7 @@ def _check_token(where: str, token: str, n_words: int) -> None:
 
 def _finite(where: str, score: object) -> float:
     if isinstance(score, bool) or not isinstance(score, int | float):
-        raise RequestError(f"{where}: its score is no number")
+        raise RequestError(f"{where}: its score is not a number")
     if not math.isfinite(score):
         raise RequestError(f"{where}: its score is not finite")
     return float(score)

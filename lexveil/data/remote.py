@@ -145,7 +145,7 @@ def find_remote(address: str) -> Remote:
         ) from None
     except ValueError:
         raise RequestError(
-            f"{where}: no address of a kind that is known; known are those of fsspec"
+            f"{where}: the kind of the address is unknown; use an address that fsspec opens"
         ) from None
     entries = persistent(where, lambda: _entries(fs, path))
     files = sorted(
@@ -244,7 +244,7 @@ def persistent(what: str, call: Callable[[], T]) -> T:
                 raise LexveilError(f"{what}: cannot be read ({reason})") from None
             if attempt == TRIES:
                 raise LexveilError(
-                    f"{what}: not to be had in {TRIES} tries ({reason}); run again to go on"
+                    f"{what}: could not be read in {TRIES} tries ({reason}); run again to go on"
                 ) from None
             wait = min(2.0 ** (attempt - 1), LONGEST_WAIT)
             LOG.warning(f"{what}: {reason}; try {attempt + 1} of {TRIES} in {wait:.0f} s")

@@ -259,7 +259,7 @@ class PlainText(LineFormat):
     def table(self, stream: IO[bytes], source: Source, request: TableRequest) -> InputTable:  # noqa: D102
         if len(request.texts) > 1 or request.subject is not None:
             raise RequestError(
-                f"{source.shown}: a text file has no columns; name neither texts nor subjects"
+                f"{source.shown}: a text file has no columns; name no column of texts or subjects"
             )
         column = request.texts[0] if request.texts else "text"
         text = open_lines(stream, source)

@@ -177,5 +177,6 @@ def check_absent(path: Path, ledger: str) -> None:
     """
     if (mark := read(path)) is not None:
         raise RequestError(
-            f"{ledger}: the ledger is gone, whose entry {mark.entries:,} {path} names; {RESTORE}"
+            f"{ledger}: the ledger is missing, although {path} names its entry {mark.entries:,}; "
+            f"{RESTORE}"
         )

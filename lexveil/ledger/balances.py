@@ -27,9 +27,8 @@ CHARGES = (
 def edited(wrong: int) -> RequestError:
     """Return the error about balances that somebody edited."""
     return RequestError(
-        f"{wrong:,} of the ledger's balances are not what releases charged: somebody edited "
-        "them (`lexveil ledger "
-        f"verify` says where); {RESTORE}"
+        f"{wrong:,} of the ledger's balances differ from the charges of releases: somebody edited "
+        f"the balances (`lexveil ledger verify` says which); {RESTORE}"
     )
 
 

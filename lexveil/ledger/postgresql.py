@@ -307,7 +307,7 @@ class ServerStore(Store):
             con.execute("select pg_advisory_xact_lock(?)", (APPLICATION,))
             if database.form() is not None:
                 raise RequestError(
-                    f"{self.name}: another machine has just made the ledger; copy its salt"
+                    f"{self.name}: another machine has just made the ledger; copy the salt from it"
                 )
             con.execute(f"create schema {PLACE}")
             con.execute(f"comment on schema {PLACE} is '{SCHEMA}'")

@@ -334,7 +334,7 @@ class Transaction:
         self._commit({"lost": lost} if lost else {})
         if lost:
             raise RequestError(
-                f"{'; '.join(lost)}: somebody removed what was written; it is paid for all the same"
+                f"{'; '.join(lost)}: somebody removed the written files; the charge stays"
             )
 
     def commit(self) -> None:

@@ -63,7 +63,7 @@ def build_mechanism(
     """
     if name not in MECHANISMS and name not in entries():
         raise ParameterError(
-            f"there is no mechanism {name!r}; there are none, {', '.join(MECHANISMS)}"
+            f"there is no mechanism {name!r}; choose from: none, {', '.join(MECHANISMS)}"
         )
     values = parameters or {}
     mechanism: Mechanism = MECHANISMS[name].build(space, values.get(name, {}))

@@ -124,11 +124,11 @@ class TruncatedGumbel(EuclideanMechanism):
         uncovered = ~(a * self.smallest > 1)
         if self.calibration == "theorem" and uncovered.any():
             raise ParameterError(
-                "truncated_gumbel: the theorem has noise for an epsilon of more than "
-                f"{self.smallest_epsilon:.6g} per token alone (V = {len(self.vectors):,}, Δmin = "
-                f"{self.smallest:.4g}, Δmax = {self.largest:.4g}), and none for "
-                f"{epsilon.min():.6g}. Name more, or set "
-                "mechanisms.truncated_gumbel.calibration: paper, which takes every epsilon"
+                "truncated_gumbel: the paper's theorem covers an epsilon of more than "
+                f"{self.smallest_epsilon:.6g} per token (V = {len(self.vectors):,}, Δmin = "
+                f"{self.smallest:.4g}, Δmax = {self.largest:.4g}). The epsilon here is "
+                f"{epsilon.min():.6g}. Give a larger epsilon, or set "
+                "mechanisms.truncated_gumbel.calibration: paper, which accepts every epsilon"
             )
         # Where the paper's formula has no value, the noise is nearly uniform over its whole range.
         b = np.full(len(epsilon), FLAT * 2 * self.largest)

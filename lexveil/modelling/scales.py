@@ -99,7 +99,7 @@ def build(
     there = {token: score for token, score in known.items() if token in {*space.tokens}}
     if len({*there.values()}) < 2:
         raise RequestError(
-            f"{source}: none of its words tells words of the model apart; is it of another "
+            f"{source}: all words of the model would have the same score; is the file for another "
             "language?"
         )
     scores = known if as_given else spread(space, there)

@@ -400,7 +400,7 @@ def _without_level(settings: Settings, name: LevelName, why: str) -> RequestErro
     way_out = "" if settings.mechanism == "tem" else f"; or take {option('mechanism')} tem"
     return RequestError(
         f"{option('protection')} {name}: no epsilon of {settings.mechanism} {settings.strategy} is "
-        f"known to give it: {why}{way_out}"
+        f"known to keep to this level: {why}{way_out}"
     )
 
 
@@ -481,7 +481,7 @@ def settings_of(request: Request, project: Project) -> Settings:
     if request.mechanism == "none":
         if request.is_release and not without_guarantee:
             raise RequestError(
-                f"{option('mechanism')} none leaves texts as they are, so no guarantee can be "
+                f"{option('mechanism')} none keeps texts unchanged, so that no guarantee can be "
                 "given; add "
                 f"{option('mode')} experiment, or {option('without_guarantee')}, which names "
                 "the output so"

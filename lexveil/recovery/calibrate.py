@@ -84,8 +84,7 @@ def calibrate(
     shares = model.configuration.release.shares
     if any(getattr(shares, name) != 1 for name in CLASSES[1:]):
         raise RequestError(
-            "calibrate: what a reader gets back is not worked out where classes of tokens "
-            "have shares of the budget; "
+            "calibrate: recovery is not computed if classes of tokens have shares of the budget; "
             "leave lexveil.toml: release.shares out"
         )
     grid = product(mechanisms, strategies)

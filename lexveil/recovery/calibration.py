@@ -125,7 +125,7 @@ def epsilon_for(
         raise OutOfReachError(
             f"recovery {target:g} of {of}: a reader who sees no output already names "
             f"{curve.blind[band]:.3f} of them, "
-            "by guessing the most frequent one always; ask for more, or of another band "
+            "by always guessing the most frequent word; ask for a higher level, or another band "
             f"({option('band')} rare)",
             curve.blind[band],
         )
@@ -138,8 +138,8 @@ def epsilon_for(
         end, which, more = (LAST, "largest", "less") if high > LAST else (-LAST, "smallest", "more")
         nearest = value(curve.point(end), band)
         raise OutOfReachError(
-            f"recovery {target:g} of {of}: the {which} epsilon, {curve.epsilon(end):g}, gives back "
-            f"{nearest:.3f}; ask for {more}",
+            f"recovery {target:g} of {of}: at the {which} epsilon, {curve.epsilon(end):g}, a "
+            f"reader names {nearest:.3f} of them; ask for {more}",
             nearest,
         )
     below = value(curve.point(low), band)

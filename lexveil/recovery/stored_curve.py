@@ -98,11 +98,10 @@ class StoredCurve(Curve):
         self._told = told
         if self._prepared.mechanism.reads_texts:
             raise RequestError(
-                f"{mechanism} by a language model (params.yaml: {CHOSEN_BY}): what a reader "
-                "is expected to get back "
-                f"depends on all of a text and is not worked out; only {option('epsilon')} "
-                "says what to spend "
-                "(docs/reference/levels.md, By SmolLM2, has what readers got back)"
+                f"{mechanism} by a language model (params.yaml: {CHOSEN_BY}): the expected "
+                "recovery depends on the whole text and is not computed; "
+                f"give {option('epsilon')} "
+                "(docs/reference/levels.md, By SmolLM2, has measured recovery)"
             )
         self._words_of = partial(PublicWords.of, model, mechanism, strategy, policy, self._prepared)
         self._cache_only = model.cache_only

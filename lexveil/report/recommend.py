@@ -216,7 +216,8 @@ def recommend(
     """
     if limits.min_utility is None and limits.max_attack is None:
         raise RequestError(
-            f"nothing to recommend by: give {option('min_utility')}, {option('max_attack')} or both"
+            f"there is no limit to recommend by: give {option('min_utility')}, "
+            f"{option('max_attack')} or both"
         )
     records = read_records()
     weighed: dict[str, object] = {}

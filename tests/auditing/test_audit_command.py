@@ -160,7 +160,7 @@ def test_truncated_gumbel_on_the_built_vocabulary(root: Path) -> None:
     """
     space = load_embedding("word")
     vectors = Vocabulary.of(space.tokens, space.vectors, Policy("keep", "keep", "keep")).vectors
-    with pytest.raises(ParameterError, match="the theorem has noise for an epsilon of more than"):
+    with pytest.raises(ParameterError, match="theorem covers an epsilon of more than"):
         audit("truncated_gumbel", 1.0, words=40)
     epsilon = 1.01 * TruncatedGumbel(vectors).smallest_epsilon
     result = audit("truncated_gumbel", epsilon, words=40)

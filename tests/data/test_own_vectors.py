@@ -55,7 +55,7 @@ def test_what_holds_no_vectors_is_refused(keyed: KeyedVectors) -> None:
         with pytest.raises(RequestError, match="give KeyedVectors of gensim"):
             lexveil.add_model(wrong, **SAID, collocations="none")  # type: ignore[arg-type]
     short = SimpleNamespace(index_to_key=["the"], vectors=keyed.vectors)
-    with pytest.raises(RequestError, match="holds no words with a vector each"):
+    with pytest.raises(RequestError, match="has no words with a vector for each"):
         lexveil.add_model(short, **SAID, collocations="none")
 
 

@@ -267,7 +267,7 @@ def test_a_place_that_stays_away_ends_the_call_and_keeps_what_is_finished(
     paths = put("c4/en", *SHARDS)
     Far.breaks[paths[1]] = [(0, ConnectionResetError(SECRET)) for _ in range(6)]
     with pytest.raises(
-        LexveilError, match=r"c4-train.00001-of-00004.json.gz: not to be had in 6 tries"
+        LexveilError, match=r"c4-train.00001-of-00004.json.gz: could not be read in 6 tries"
     ) as error:
         use(root)
     assert error.value.exit_code == 1 and SECRET not in str(error.value)

@@ -86,7 +86,7 @@ def test_an_anchor_behind_a_link_is_written_where_the_link_leads(
 
 def test_a_folder_that_was_removed_is_not_made_again(used: Path, anchor: Path) -> None:
     shutil.rmtree(used)
-    with pytest.raises(RequestError, match=r"the ledger is gone.*accept --because"):
+    with pytest.raises(RequestError, match=r"the ledger is missing.*accept --because"):
         Ledger.open(used, anchor=anchor)
     with pytest.raises(MissingArtifactError):
         Ledger.open(used, None, make=False)

@@ -131,7 +131,7 @@ def test_no_text_becomes_part_of_the_page_as_markup(client: TestClient) -> None:
         ({"purpose": "zanzibarsecret.tsv"}, "there is no model or purpose"),
         ({"text": "zanzibarsecret " * MOST}, "longer than 10,000"),
         ({"budget": "recovery", "recovery": "1"}, "between 0 (excluded) and 1"),
-        (HOUSE | {"budget": "recovery", "recovery": "0.0001"}, "ask for more"),
+        (HOUSE | {"budget": "recovery", "recovery": "0.0001"}, "ask for a higher level"),
     ],
 )
 def test_errors_say_what_to_do(

@@ -184,7 +184,7 @@ def test_a_mechanism_that_context_sees_through_is_refused_where_no_epsilon_helps
     ("name", "mechanism", "said"),
     [
         ("en+sentiment=1", "diffractor_tem", "works on a list of the words, whose order no"),
-        ("en", "truncated_gumbel", "has noise for an epsilon of more than 269"),
+        ("en", "truncated_gumbel", "covers an epsilon of more than 269"),
     ],
 )
 def test_what_a_mechanism_itself_refuses_is_said_once(

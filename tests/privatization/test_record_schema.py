@@ -274,7 +274,7 @@ def test_what_cannot_be_is_refused_in_one_line(
 def test_what_needs_a_reader_is_refused_beside_shares(project: Path) -> None:
     """A reader who knows the class expects other words than one who does not."""
     change_params(release={"max_recovery": 0.5, "shares": {"stopwords": 0.5}})
-    with pytest.raises(RequestError, match="calibrate: what a reader gets back is not worked out"):
+    with pytest.raises(RequestError, match="calibrate: recovery is not computed"):
         calibrate(Model.load(project), 0.2, ("tem",), ("S3",))
     with pytest.raises(
         RequestError, match=r"release\.max_recovery: expected recovery is not known"

@@ -84,16 +84,16 @@ def test_the_epsilon_of_a_known_curve(middle: float, target: float) -> None:
     [
         (0.04, ALL, "already names 0.050"),
         (0.1, "function", "already names 0.100"),
-        (0.9, "rare", "the largest epsilon, .*, gives back 0.8.*ask for less"),
+        (0.9, "rare", "the largest epsilon, .*, a reader names 0.8.*ask for less"),
         (0.0, ALL, "already names 0.050"),
-        (1.0, ALL, "the largest epsilon, .*, gives back 0.8.*ask for less"),
+        (1.0, ALL, "the largest epsilon, .*, a reader names 0.8.*ask for less"),
     ],
 )
 def test_a_target_that_no_epsilon_gives_is_refused(target: float, band: str, message: str) -> None:
     with pytest.raises(RequestError, match=message):
         epsilon_for(curve(lambda epsilon: epsilon / (epsilon + 1), largest=0.8), target, band)
     with pytest.raises(
-        RequestError, match=r"the smallest epsilon, .*, gives back 0.500; ask for more"
+        RequestError, match=r"the smallest epsilon, .*, a reader names 0.500 of them; ask for more"
     ):
         epsilon_for(curve(lambda epsilon: 0.2), 0.3, "rare", given_back)
 

@@ -45,4 +45,4 @@ def test_a_missing_ledger_is_named_by_its_path(service: Make, logged: Logged, le
     client = service()
     ledger.rename(ledger.with_name("elsewhere"))
     client.post("/v1/privatize", json={"texts": ["The fire burned."]})
-    assert f"ERROR {ledger / 'ledger.sqlite'}: the ledger is gone, whose entry #" in logged.text
+    assert f"ERROR {ledger / 'ledger.sqlite'}: the ledger is missing, although" in logged.text

@@ -113,7 +113,7 @@ def test_what_its_workers_cannot_do_ends_it(outside: Path) -> None:
         "lexveil service: recovery 0.0001 of all words: a reader who sees no output" in ended.stderr
     )
     assert (
-        "ask for more, or of another band (--band" in ended.stderr
+        "ask for a higher level, or another band (--band" in ended.stderr
         and "could not start" in ended.stderr
     )
 

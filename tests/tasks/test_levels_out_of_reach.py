@@ -80,7 +80,7 @@ def test_in_place_of_texts_and_figures_there_is_the_reason_alone(
 
 
 def test_what_asks_for_its_epsilon_is_told(planned: Path) -> None:
-    with pytest.raises(RequestError, match=r"tem S1 r0\.02 was not made: out of reach: whoever"):
+    with pytest.raises(RequestError, match=r"tem S1 r0\.02 is skipped: out of reach: whoever"):
         epsilon_of(*SKIPPED[0])
 
 

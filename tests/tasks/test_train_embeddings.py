@@ -78,7 +78,7 @@ def test_a_killed_training_goes_on(
     capsys.readouterr()
     run_stage("train_embeddings", "gst")
     assert (
-        f"going on with an interrupted training: {epoch} of 3 epochs are done"
+        f"continuing an interrupted training: {epoch} of 3 epochs are done"
         in capsys.readouterr().err
     )
     assert written() == undisturbed

@@ -236,7 +236,7 @@ class WordEngine(Engine):
             return self.recovery_curve().meaning(least, most)
         # what is paid for is published, also where nothing can be said of it
         except (LexveilError, OSError) as error:
-            LOG.warning(f"what epsilon means is not said: {error}")
+            LOG.warning(f"the meaning of epsilon is not computed: {error}")
             return None
 
     def worker(self, columns: Sequence[str] = ("text",)) -> BatchWorker:

@@ -207,7 +207,7 @@ def inspect(
     """
     using = Model.load(project, model)
     if request.mechanism == "none":
-        raise RequestError("mechanism none leaves texts as they are; there is nothing to inspect")
+        raise RequestError("mechanism 'none' keeps texts unchanged; there is nothing to inspect")
     spool = using.path(using.configuration.machine.temp_directory)
     try:
         with find_readers(source, request, spool) as readers:

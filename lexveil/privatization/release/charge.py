@@ -204,8 +204,8 @@ class LedgerCharge(Charge):
         if self.options.tells_operator and (n_near := self.near.count()):
             LOG.warning(
                 f"private to the operator: {n_near:,} subjects differ from others in capitals "
-                "or punctuation only; "
-                "each has a budget of its own: if they are the same, name them alike"
+                "or punctuation only; each has a budget of its own: if two of them are one "
+                "person, give both the same name"
             )
 
     @property

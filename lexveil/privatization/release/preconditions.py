@@ -116,7 +116,7 @@ def settings_for(request: Request | Settings, model: Model) -> Settings:
     """
     settings = request if isinstance(request, Settings) else resolve_settings(request, model)
     if settings.mechanism == "none":
-        raise RequestError("mechanism none leaves texts as they are; there is nothing to do")
+        raise RequestError("mechanism 'none' keeps texts unchanged; there is nothing to do")
     model.require_checks(settings.of_words)
     return settings
 
@@ -345,7 +345,8 @@ def tell_unmatched(request: Request, found: Iterable[tuple[str, str]]) -> None:
     }
     for kind in sorted(map(str, types - {kind for kind, _ in found})):
         LOG.warning(
-            f"no match is of type {kind}, which --type (types=) names, so it changes nothing"
+            f"no match is of type {kind}, which --type (types=) names, so that the option "
+            "changes nothing"
         )
 
 
