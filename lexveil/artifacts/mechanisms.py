@@ -305,7 +305,7 @@ def _bigrams(segmentation: str, source: ModelSource) -> tuple[Bigrams, dict[str,
     if (counted := source.bigrams(segmentation)) is None:
         raise RequestError(
             f"model {source.name} has no counts of pairs of words, which tem_context needs to "
-            f"weigh words; take {option('mechanism')} tem, or a model that has the counts, such as en"
+            f"weigh words; take {option('mechanism')} tem, or a model with such counts, like en"
         )
     return counted, source.bigram_files(segmentation)
 

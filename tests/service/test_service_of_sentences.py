@@ -189,9 +189,7 @@ def test_a_model_that_is_kept_tells_purposes_from_none(outside: Path, bank: Path
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        pytest.param(
-            ("--bank", "x"), "is an option for sentences; add --strategy S5", id="no strategy"
-        ),
+        pytest.param(("--bank", "x"), "for sentences; add --strategy S5", id="no strategy"),
         pytest.param(
             ("--strategy", "S5", "--max-token-epsilon", "5"), "--max-token-epsilon", id="of words"
         ),
