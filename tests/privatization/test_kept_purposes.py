@@ -145,7 +145,7 @@ def test_names_that_are_refused(model: str, said: str) -> None:
         (b"good\tnan\n", "line 1: must be"),
         (b"good\t1.5\n", "line 1: must be"),
         (b"good\t1\nGood\t0.5\n", "line 2: duplicate word"),
-        (b"# nothing\n", "no word has a score other than 0"),
+        (b"# nothing\n", "every word has the score 0"),
         (b"xqzzy\t1\n", "all words of the model have the same score"),
         (b"\xff\xfe", "is no text file in UTF-8"),
     ],
