@@ -31,7 +31,7 @@ HOW: dict[str, Any] = {"mechanism": "madlib", "strategy": "S1", "epsilon": 2.0}
         ({"max_token_epsilon": "none"}, r"^max_token_epsilon none: .*, or add mode experiment$"),
         (
             {"types": {"PERSON": "drop"}},
-            "^types: nothing is looked for; add detector, protect or spans$",
+            "^types: no detector is chosen; add detector, protect or spans$",
         ),
         (
             {"types": {"PERSON": "melt"}, "spans": [[]]},

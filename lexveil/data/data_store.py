@@ -445,7 +445,7 @@ def _replacement(root: Path) -> Iterator[Path]:
     previous = root / PREVIOUS
     if data.is_symlink() or (data.exists() and not data.is_dir()):
         raise RequestError(
-            f"{shown(data)}: a link or a file, where a folder is replaced; move it away"
+            f"{shown(data)}: is a link or a file, but must be a folder; move it away"
         )
     _finish_swap(root)
     try:

@@ -49,7 +49,7 @@ def _scores(file: Path, n_words: int) -> dict[str, float]:
             where = f"{shown(file)}, entry {number:,}, {shown(token)}"
             _check_token(where, token, n_words)
             if token in scores:
-                raise RequestError(f"{where}: it is there twice; keep one score")
+                raise RequestError(f"{where}: has two scores; keep one")
             scores[token] = _finite(where, score)
         return scores
 

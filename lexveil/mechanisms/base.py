@@ -274,10 +274,11 @@ class Mechanism:
             texts: n tokens, m of which are drawn.
             ids: (m,) the words of the drawn tokens; -1 for an unknown word, which is sampled.
             epsilon: (m,) epsilon of each drawn token; 0 for unknown words.
-            generators: the generator of all texts; or the one of each text by its number, from 0.
-            written: (W,) row of the written form of each word among the tokens that a model of
-                words knows; None if they are the words themselves.
-            words: the words that kept tokens without a row point to.
+            generators: the generator of all texts, or the generator of each text by its number,
+                from 0.
+            written: (W,) row of the written form of each word among the tokens of a model of
+                words; None if each word is its own written form.
+            words: the words to which kept tokens without a row point.
 
         Returns:
             (n,) the word drawn for each token; -1 for kept or skipped tokens.
@@ -429,8 +430,8 @@ def register(mechanism: C) -> C:
     module = mechanism.__module__.rpartition(".")[2]
     if mechanism.name != module:
         raise ParameterError(
-            f"mechanism {mechanism.name} stands in {module}.py; a mechanism is the module of "
-            "its name"
+            f"mechanism {mechanism.name} is defined in {module}.py; its module must be named "
+            f"{mechanism.name}.py"
         )
     REGISTERED[mechanism.name] = mechanism
     return mechanism

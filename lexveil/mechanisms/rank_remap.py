@@ -25,7 +25,10 @@ class RankRemapParameters(Section):
         0.5, ge=1e-6, le=1e6, description="the i-th neighbour has probability ∝ exp(-c·epsilon·i)"
     )
     ranks: int = Field(
-        32, ge=1, le=64, description="neighbours of a word that it may become, itself included"
+        32,
+        ge=1,
+        le=64,
+        description="number of neighbours that an output may become, itself included",
     )
 
 

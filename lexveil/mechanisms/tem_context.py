@@ -41,9 +41,9 @@ class TemContextParameters(TemParameters):
     common_words: int | None = Field(
         None,
         ge=2,
-        description="how many of the most frequent words, by public counts, come out; others "
-        "weigh a millionth "
-        "(2^-20) and hardly do at the ε of a level; null: all weigh by their counts",
+        description="number of common words, the most frequent by public counts; the weight of "
+        "any other word is multiplied by 2^-20, so that it is hardly ever drawn at the ε of a "
+        "level; null: all words weigh by their counts",
     )
     model: Literal["bigrams", "smollm2"] = Field(
         "bigrams",

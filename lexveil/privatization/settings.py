@@ -458,12 +458,12 @@ def progress_of(model: Model, settings: Settings) -> Callable[[float], None]:
         nonlocal is_said
         if not is_said:
             LOG.info(
-                f"working out what a reader names with the model {model.name} by "
-                f"{settings.mechanism} {settings.strategy}: it is kept, so that only the first "
-                "call with a model, a purpose or parameters takes so long, up to some minutes"
+                f"computing the expected recovery with the model {model.name} by "
+                f"{settings.mechanism} {settings.strategy}: the result is cached, so that only the "
+                "first call with a model, a purpose or parameters takes up to some minutes"
             )
         is_said = True
-        LOG.info(f"working out, once, what a reader is expected to name at epsilon {epsilon:.4g}")
+        LOG.info(f"computing, once, the expected recovery at epsilon {epsilon:.4g}")
 
     return tell
 
@@ -596,9 +596,8 @@ def detection_of(request: Request, default: DetectionParams) -> Detection | None
         for name in ("allow", "types", "pseudonyms"):
             if getattr(request, name):
                 raise RequestError(
-                    f"{option(name)}: nothing is looked for; add {option('detector')}, "
-                    f"{option('protect')} or "
-                    f"{option('spans_column')}"
+                    f"{option(name)}: no detector is chosen; add {option('detector')}, "
+                    f"{option('protect')} or {option('spans_column')}"
                 )
         return None
     actions = dict(default.types) | _actions(request.types or {})

@@ -135,8 +135,8 @@ def _worked_out(bank: SentenceBank, model: Model, per_text: int, name: LevelName
     if stored := read_object(file):
         return BankLevel.model_validate(stored)
     LOG.info(
-        f"working out, once, the epsilon of the level {name} for {per_text} sentences by "
-        f"{model.name}: it takes up to some minutes, and is kept"
+        f"computing, once, the epsilon of the level {name} for {per_text} sentences by "
+        f"{model.name}: this takes up to some minutes, and the result is cached"
     )
     calibration = Calibration(model, bank.space, bank.vectors, bank.public)
     level = found_level(calibration.search(per_text, beta), name, LEVELS[name])

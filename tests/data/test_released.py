@@ -124,7 +124,7 @@ def test_tables_of_another_embedding_are_refused(tmp_path: Path) -> None:
         pytest.param({"a_b": "7"}, "its score is not a number", id="a text"),
         pytest.param({"a_b": True}, "its score is not a number", id="a truth value"),
         pytest.param('{"a_b": NaN}', "its score is not finite", id="no finite number"),
-        pytest.param('{"a_b": 1, "a_b": 2}', "it is there twice", id="two scores"),
+        pytest.param('{"a_b": 1, "a_b": 2}', "has two scores", id="two scores"),
         pytest.param({"a_b": {"count": 3}}, "not 2 words|no number", id="an object"),
         pytest.param([["a_b", 1]], "not a JSON object", id="a list"),
         pytest.param({}, "not a JSON object", id="nothing"),

@@ -262,10 +262,10 @@ def test_a_purpose_is_named_in_python_and_the_wait_for_it_is_explained(
     texts = ["It was a good day for a fire."]
     named = lexveil.privatize(texts, **HOW, seed=1, model="toy", purpose="toy.tsv=1.7")
     said = capsys.readouterr().err
-    assert "working out what a reader names with the model toy+toy=1.7 by tem S1" in said
-    assert "only the first call" in said and said.count("it is kept") == 1
+    assert "computing the expected recovery with the model toy+toy=1.7 by tem S1" in said
+    assert "only the first call" in said and said.count("the result is cached") == 1
     joined = lexveil.privatize(texts, **HOW, seed=1, model="toy+toy.tsv=1.7")
-    assert "working out" not in capsys.readouterr().err
+    assert "computing" not in capsys.readouterr().err
     assert named.values == joined.values and named.record.model == joined.record.model
     several = lexveil.privatize(texts, **HOW, seed=1, model="toy", purpose=["toy.tsv=1.7"])
     assert several.values == named.values

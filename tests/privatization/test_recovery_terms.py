@@ -176,7 +176,7 @@ def test_a_release_that_gives_back_too_much_is_refused_before_it_costs_anything(
         "--epsilon",
         "500",
         code=2,
-        told=r"using the model.*\n(working out.*\n)*",
+        told=r"using the model.*\n(computing.*\n)*",
     ).err
     assert "nothing is released" in said and "release.max_recovery allows 20.0%" in said
     assert not Path("out.jsonl").exists()
@@ -184,7 +184,7 @@ def test_a_release_that_gives_back_too_much_is_refused_before_it_costs_anything(
     twice = ("2.jsonl", "--epsilon", passes, "--max-token-epsilon", 2 * float(passes))
     assert (
         "nothing is released"
-        in cli(*command, *twice, code=2, told=r"using the model.*\n(working out.*\n)*").err
+        in cli(*command, *twice, code=2, told=r"using the model.*\n(computing.*\n)*").err
     )
     cli(*command, "3.jsonl", "--epsilon", passes, "--max-token-epsilon", passes)
     cli(*command, "4.jsonl", "--epsilon", "500", "--mode", "experiment")  # nothing is released
