@@ -98,7 +98,7 @@ def privatize(
             of pandas or polars. None is no text. Or a table: a DataFrame of pandas or polars, a
             Table of pyarrow, a relation of DuckDB, a Dataset of Hugging Face; of one that streams,
             its batches, one after the other.
-        column: of a table: its text column; the others keep types and values.
+        column: the text column of a table; other columns keep their types and values.
         subjects: n of them: whom each text is about, whose budget the ledger keeps over all
             releases; a Series of pandas belongs to texts of pandas by the labels of its index, all
             else by position. None: each text is a subject of its own. Of a table also the name of a

@@ -154,7 +154,7 @@ def validated(
 
     Args:
         source: the file that messages begin with; empty for values that are in none.
-        named: what messages call a key of the section itself.
+        named: the name that messages give to the section itself.
         by_name: keys are names of fields, and not the aliases that a file has where Python reserves
             a name.
         strict: texts are no numbers.

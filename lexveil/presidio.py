@@ -150,9 +150,9 @@ class LexveilExperiment(LexveilOperator):
     private.
 
     Every item of the result is stamped with its name, lexveil-experiment, and every record with its
-    mode. A parameter ``seed`` must be given: ``random.Random(7)``, of which every span takes its
-    own noise, or a whole number, by which equal spans get equal words: Presidio does not tell an
-    operator which span of a text it is called for.
+    mode. The parameter ``seed`` is required. With a generator such as ``random.Random(7)`` every
+    span gets its own noise. With a whole number equal spans get equal words, because Presidio does
+    not tell an operator which span of a text it is called for.
     """
 
     needs: ClassVar[tuple[str, ...]] = ("seed",)

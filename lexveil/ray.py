@@ -88,8 +88,8 @@ class PrivatizedDataset:
         """Count, charge, rewrite and publish the data set, in this call.
 
         Args:
-            path: of the table's folder, on storage that all nodes see; it appears whole, or in its
-                place nothing.
+            path: the path of the table's folder, on storage that all nodes see. The folder appears
+                complete, or not at all.
 
         Raises:
             RequestError: if a row, a worker or the folder is not as it must be; nothing is spent
@@ -125,7 +125,8 @@ def privatize(
         project: as of ``lexveil.privatize``.
         model: the name of a packaged model, which every node has installed, too.
         purpose: as of ``lexveil.privatize``.
-        model_folder: of that model, on storage that every node sees, if it is not installed.
+        model_folder: the folder of that model, on storage that every node sees; not needed if the
+            model is installed.
         options: as of ``lexveil.privatize``, but those of experiments.
 
     Raises:

@@ -58,8 +58,8 @@ class OptionHelp(NamedTuple):
 
     Attributes:
         group: the group it stands in.
-        metavar: what its value is called.
-        follows_strategy: what it is where nobody says it depends on the strategy.
+        metavar: the name of the option's value in help.
+        follows_strategy: whether the default of the option depends on the strategy.
     """
 
     group: str = "Parameters"
@@ -445,7 +445,7 @@ def partly(
     against each other.
 
     Args:
-        other_types: of fields of which not all values can be given.
+        other_types: types of the fields of which only some values can be given, by name.
     """
     fields: dict[str, Any] = {}
     for name, field in model.model_fields.items():

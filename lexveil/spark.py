@@ -84,7 +84,7 @@ class PrivatizedFrame:
         """Count, charge, rewrite and publish the table, in this call.
 
         Args:
-            path: of the table's folder; it appears whole, or in its place nothing.
+            path: the path of the table's folder. The folder appears complete, or not at all.
             append: add to the rows of a table that is there.
             partition_by: columns by whose values the folder is divided.
 
@@ -117,13 +117,14 @@ def privatize(
     written.
 
     Args:
-        frame: of a classic session. It must give the same rows whenever it is evaluated.
+        frame: a DataFrame of a classic session. It must give the same rows at every evaluation.
         column: its text column, or several, whose texts share the budget of a row.
         subjects: the column that says whom a row is about; None: each text is a subject of its own.
         project: as of ``lexveil.privatize``.
         model: the name of a packaged model, which every worker has installed, too.
         purpose: as of ``lexveil.privatize``.
-        model_folder: of that model, on storage that every worker sees, if it is not installed.
+        model_folder: the folder of that model, on storage that every worker sees; not needed if the
+            model is installed.
         options: as of ``lexveil.privatize``, but those of experiments.
 
     Raises:
