@@ -308,7 +308,8 @@ class PerDocument:
     Attributes:
         base_epsilon: per word; None if ``total`` is given.
         total: the budget B; None if it is the base epsilon times an average number of words.
-        average_words: that number; None is that of the public corpus, "data" that of the texts.
+        average_words: the average number of words; None takes the average of the public corpus,
+            "data" the average of the texts.
         max_token_epsilon: the largest epsilon of a token; None is twice the base epsilon.
     """
 

@@ -101,12 +101,12 @@ class Measurement:
         neighbours: the relation between inputs under which the bound holds.
         metric: the distance d between two tokens.
         loss: the privacy map of one token: (n,) ε and (n,) distances to (n,) nats.
-        delta: of each token that is perturbed.
+        delta: the δ of each perturbed token.
         budget: B and the largest ε_i; None where they are not known, and of a single token.
-        conditions: what the bound rests on.
+        conditions: the preconditions of the bound.
         not_covered: between which texts nothing is claimed; empty if there are none.
         shares: the class of a token decides its share of the budget; None if all have the same.
-        sampled: what replaces a token that is sampled.
+        sampled: a phrase for the replacement of a sampled token.
         repeats: equal tokens are replaced alike.
         copies_layout: white space and capitals are those of the source.
         looks_for: detectors decide the fate of what they find.
@@ -451,7 +451,7 @@ class SentenceMeasurement(Measurement):
         return self.epsilon * self.diameter
 
     def guarantee(self, structure: StructureFigures | None = None) -> Guarantee:
-        """Return the statement of a record; nothing of it depends on how words are cut."""
+        """Return the guarantee that a record states; the guarantee does not use ``structure``."""
         del structure
         if self.refusals:
             # of a class of slots, no parent is found by super() alone

@@ -146,7 +146,7 @@ class LanguageFinding(Result):
 
     Attributes:
         model: The model.
-        language: Of the model.
+        language: The language of the model.
         looks_like: The language of which the texts have most function words; null where it is the
             model's, or none that is known.
         function_words: Share of the words that are function words of the two languages; empty where
@@ -254,7 +254,7 @@ class OperatorReport(Result):
         screened: Share of the replaced words that are of each chosen part of the screen, none of
             which comes out; null of sentences, and where detectors looked.
         ledger: Null of an experiment, for which nothing is paid.
-        release: Of `lexveil release`.
+        release: Data of `lexveil release` about the release; null for other runs.
     """
 
     schema_version: Literal[2] = Field(2, alias="schema")

@@ -111,14 +111,14 @@ class SentencesRecord(Result):
     """Sentences of a public bank that replace texts, as a privacy record describes them.
 
     Attributes:
-        unit: What a draw is for: a text, or a sentence of it.
+        unit: The unit that one draw replaces: a text, or a sentence of a text.
         per_text: Draws for a text; null where there is one for each of its sentences.
         longest: Words of a sentence of a text; a longer one counts as several. Null where the unit
             is the text.
-        bank: Of the card of the bank, which has the hashes of its files.
+        bank: SHA-256 of the card of the bank, which has the hashes of the bank's files.
         bank_sentences: In the bank.
         diameter: D: no two units are farther apart.
-        local_epsilon: Of one draw: ε·D, in nats.
+        local_epsilon: The bound ε·D on the loss of one draw, in nats.
     """
 
     unit: Literal["text", "sentence"]
@@ -214,12 +214,12 @@ class ModelReference(Result):
     """Reference to the model with which an output was made.
 
     Attributes:
-        name: Of a packaged model; `own` is what a run of the project made.
-        version: Of a packaged model.
+        name: The name of a packaged model; `own` is the model that a run of the project made.
+        version: The version of a packaged model; null for `own`.
         made_of: The public texts or vectors that its words got their vectors from; null in records
             of earlier releases.
-        sha256: Of its card, which has the hashes of all its files; of `own`, of the embedding and
-            the collocations.
+        sha256: The hash of the model's card, which has the hashes of all files; for `own`, the hash
+            of the embedding and the collocations.
     """
 
     name: str
@@ -251,8 +251,8 @@ class Protection(Result):
         content: Share of the perturbed content words, which are no function words.
         rare: Share of the rare words among them.
         reader: Adversary, and source of the shares.
-        linkage: Of sentences of a bank, the share of texts that are found again among 1,000; null
-            of words.
+        linkage: For sentences of a bank, the share of texts whose source is found among 1,000
+            texts; null for words.
     """
 
     level: Literal["strong", "balanced", "light"]
@@ -313,7 +313,7 @@ class PrivacyRecord(Result):
         document_budget: Budget B of each document, by data set; `input` for a user's own.
         shares: Null where all tokens of a document got the same.
         detection: Null where nothing was looked for.
-        sentences: Where S5 wrote sentences of a bank; null of words.
+        sentences: The sentences of a bank that S5 wrote; null for words.
         screen: The public words that do not come out: the nearest other word takes their place, and
             a bank has no sentence with them; null where every word may come out.
         on_unsupported: Whether texts in a script without spaces between words were taken for empty
@@ -328,12 +328,14 @@ class PrivacyRecord(Result):
         columns: The text columns.
         other_columns: Columns that went out as they were, of which nothing is guaranteed; null
             where texts came without a table.
-        release: What the ledger charged; null of an experiment, for which nothing is paid.
+        release: The transaction of the ledger that charged the release; null for an experiment,
+            which is not charged.
         audit: The audit that is relied on: of the same code, space, parameters and policy, and
             recent; null without one.
-        model: What gave the words and their vectors; null of a copy, and of records up to schema 4.
+        model: The model of the words and their vectors; null for a copy, and in records up to
+            schema 4.
         made_with: The artifacts that decide what comes out: embedding, collocations, word orders.
-        publication: Of `lexveil release`.
+        publication: The release of an archive by `lexveil release`; null for other outputs.
         withdrawn: Rows taken out of the archive since.
     """
 
