@@ -50,11 +50,11 @@ class WrittenCard(Result):
 
     Attributes:
         writer: The language model that wrote them, and whose it is.
-        licence: Of the language model and of the sentences.
-        weights: Of the file of the language model.
-        prompts: Of the file that the prompts are made of.
-        seed: Of the prompts and of the draws.
-        temperature: Of the draws.
+        licence: The licence of the language model and of the sentences.
+        weights: SHA-256 of the file of the language model.
+        prompts: SHA-256 of the file from which the prompts are made.
+        seed: The seed of the prompts and of the draws of the language model.
+        temperature: The temperature of the draws of the language model.
         top: The share of the chance of a piece among which it was drawn.
         least: The mean log likelihood of the pieces of a text, at least.
         sentences: The number of sentences.
@@ -87,7 +87,7 @@ class WrittenLinkage(NamedTuple):
         model: sha256 of the card of the model, without purposes.
         purposes: each purpose with its weight and the sha256 of its scale.
         per_text: sentences that are written for a text.
-        epsilon: of each sentence.
+        epsilon: the epsilon of each sentence.
         found: share of the sources that were found.
         high: upper end of its 95 % interval.
     """

@@ -51,7 +51,7 @@ class Model:
 
     Attributes:
         project: the project, or outside of projects the user's data folder in its place.
-        source: where words, vectors, collocations and counts come from.
+        source: the source of words, vectors, collocations and counts.
         cache_only: whether not to compute the expected recovery by adversaries if the cache lacks
             it. The computation takes seconds, which a service does not have while it answers.
         purposes: public scales of words, whose axes are added to the embedding.
@@ -84,10 +84,10 @@ class Model:
         Args:
             project: its folder; None is that of the project around the current folder, and else the
                 user's.
-            name: of a packaged model, or ``own``: what the project's run made. None is ``own``
-                where there has been a run, else the model that ships; the log then says
-                which, and what it was made of.
-                Purposes follow it: ``en+sentiment=1``, or ``+sentiment`` of that model.
+            name: the name of a packaged model, or ``own`` for the model that the project's run
+                made. None takes ``own`` if the project has been run, and otherwise the model that
+                ships; the log then names the model. Purposes follow the name: ``en+sentiment=1``,
+                or ``+sentiment`` for the default model.
 
         Raises:
             RequestError: if there is no model or purpose with this name, ``own`` is asked for

@@ -60,7 +60,7 @@ class BankLevel(Result):
     """A level of protection of a bank: texts become ``PER_TEXT`` sentences each, without purposes.
 
     Attributes:
-        epsilon: Of each sentence.
+        epsilon: The epsilon of each sentence.
         linkage: Share of public texts that were found again among 1,000.
         content: Share of their content words that were named.
         rare: Share of the rare words among them.
@@ -157,7 +157,7 @@ def write_bank(
 
     Args:
         table: text and n_words.
-        about: what the card says beside what follows from these.
+        about: the fields of the card that do not follow from the other arguments.
         public: the tokens of some of the public texts.
         levels_of: the levels of a space and the vectors of the sentences.
     """
