@@ -29,7 +29,7 @@ class OwnNoise:
 
     Attributes:
         vectors: (N, p) float64.
-        parameters: of the mechanism, as its record has them.
+        parameters: the parameters of the mechanism, in the form of its record.
     """
 
     vectors: Floats

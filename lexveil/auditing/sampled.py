@@ -218,8 +218,8 @@ def _best_events(first: Ids, second: Ids, a: int, z: float, scale: float) -> tup
 
 
 def _ranked(first: Ids, a: int) -> Ids:
-    """Return (k, outputs) outputs by descending likelihood ratio of a to each input b; ties by
-    number.
+    """Return, for each input b, the outputs by descending likelihood ratio of input a to input b,
+    (k, outputs); outputs with equal ratios are ordered by number.
     """
     return np.argsort(-(first[a] + 0.5) / (first + 0.5), axis=1, kind="stable").astype(np.int64)
 

@@ -78,9 +78,9 @@ class ToyProject:
     code.
 
     Attributes:
-        tokens: those of the mechanism, in the order of their numbers.
+        tokens: the tokens of the mechanism, in the order of their numbers.
         cap: the largest ε of a token, as a multiple of base ε; infinite where there is none.
-        shares: what tokens get of the budget, where others get 1.
+        shares: the shares of the budget of some tokens; all other tokens have the share 1.
         crowd: the words of the crowd (``toy_spaces.crowd``), if it has one.
     """
 

@@ -52,7 +52,8 @@ class Toy:
     """A space, and the words that are drawn for.
 
     Attributes:
-        contexts: what is written before them, where that matters: nothing, or a token.
+        contexts: the tokens that are written before the words, if the output depends on them: none,
+            or one token.
         losses: whether bounds of the loss are looked for, for which there must be few words.
     """
 
