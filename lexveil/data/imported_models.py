@@ -59,11 +59,11 @@ class Import:
     """Description of word vectors that the file itself does not contain.
 
     Attributes:
-        name, version: of the model that is made.
+        name, version: the name and version of the new model.
         license: under which the vectors may be used.
         mixed_license: under which the whole model may be used, where its collocations have another
             licence than its vectors.
-        language: of the words, e.g. en.
+        language: the language of the words, e.g. en.
         collocations: the model whose collocations are taken; None makes a model of single words, or
             of the file's own collocations.
         max_words: the first so many usable words are taken; files list frequent words first.

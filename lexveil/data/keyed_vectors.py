@@ -81,7 +81,7 @@ def table_of(held: Any, name: str, way_out: str) -> KeyedTable:
 
     Args:
         held: KeyedVectors, or an object with the attributes of one.
-        name: of the object, for messages.
+        name: the name of the object, for messages.
         way_out: advice for an object that holds no word vectors.
 
     Raises:

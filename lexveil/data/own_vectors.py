@@ -44,13 +44,13 @@ def add_model(
     Args:
         vectors: gensim's ``KeyedVectors``, or a file that `lexveil model add` takes. They must be
             of public texts: whoever knows the model could learn of others.
-        name: by which ``model=`` and ``--model`` then name it.
+        name: the name of the new model, for ``model=`` and ``--model``.
         license: under which the vectors may be used.
-        language: of the words, such as ``"en"``.
+        language: the language of the words, such as ``"en"``.
         collocations: the model whose collocations are added for S2 to S4, or ``"none"``.
         mixed_license: under which the model may be used, where its collocations have another
             licence than its vectors.
-        version: of the model.
+        version: the version of the new model.
         max_words: how many usable words are taken, from the first on.
         words: a public list of words, one a line; others are left out.
         force: replace a model of this name.

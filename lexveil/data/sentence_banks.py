@@ -103,7 +103,7 @@ def make_bank(
 
     Args:
         table: the sentences, as ``choose`` returns them.
-        about: what the card says of the sources and of the choice.
+        about: the fields of the card about the sources and about the choice of sentences.
         sample: some of the public texts.
     """
     base = without_purposes(model)

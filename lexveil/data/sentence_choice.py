@@ -22,7 +22,7 @@ class Choice:
     Attributes:
         most_words: words of a sentence, without punctuation, at most.
         size: sentences at most.
-        seed: of the choice among more.
+        seed: the seed of the choice, if there are more sentences than the bank takes.
         screen: parts of the public list whose words stand in no sentence.
     """
 
