@@ -95,8 +95,8 @@ def reported() -> Iterator[None]:
 
 
 def told(error: BaseException) -> LexveilError | None:
-    """Return the error that a worker of ours raised, or that a worker without Lexveil is behind, as
-    found in the error of an engine; None for any other error.
+    """Return the error of Lexveil behind an engine's error: the error that a worker raised, or an
+    error that says that a worker lacks Lexveil. Return None for any other error.
     """
     if (said := SAID.search(str(error))) is not None:
         return (RequestError if said[1] == "2" else LexveilError)(said[2])
