@@ -113,8 +113,8 @@ class SmolLm2:
     def _attention(
         self, module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **_: object
     ) -> tuple[Any, None]:
-        """Compute attention with heads that share keys as queries of one head, so that no key is
-        copied.
+        """Compute attention without copying keys: query heads that share a key head are treated as
+        further queries of one head.
         """
         n_texts, n_heads, n_queries, width = query.shape
         n_shared = module.num_key_value_groups
