@@ -36,7 +36,7 @@ class Source:
     Attributes:
         compression: its ending, "" for none.
         stem: the file's name without the endings of format and compression.
-        delimiter: what the user says stands between fields; None: as the file shows.
+        delimiter: the delimiter that the user gave; None detects the delimiter in the file.
         encoding: as what the user says text is encoded; None: as the file shows.
     """
 
@@ -83,8 +83,8 @@ class InputTable:
     Attributes:
         columns: the columns of the header, the schema or the first object.
         rows: to iterate over once.
-        layout: what its format needs to write the table back: the line end of CSV, the file of
-            Parquet.
+        layout: the data that the format needs to write the table back: the line end of CSV, the
+            file of Parquet.
         n_rows: how many there are, if the file says so.
         encoding: as what the text of the file is encoded, as Python calls it.
         mark: a byte order mark, if one stands before the text.

@@ -35,7 +35,8 @@ class Chunk:
         texts: the texts of each row, one for each text column; None for null.
         subjects: the subject of each row; None if no column names it.
         rest: the rest of the rows, for the writer.
-        spans: what a detector found in the texts of each row; None if no column says so.
+        spans: the spans that a detector found in the texts of each row; None without a column of
+            spans.
         file: the name of its file in a folder; empty if there is one only.
         selection: the rows that are rewritten; None if all are.
         widths: how many of the texts of a row are of each text column; None: one of each.

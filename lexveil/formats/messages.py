@@ -101,7 +101,7 @@ class NoColumnError(RequestError):
     Without its header the first row of a file would stand there, and could be a text.
 
     Attributes:
-        columns: those it has.
+        columns: the columns that the table has.
     """
 
     def __init__(self, where: str, column: str, columns: Iterable[str], hint: str) -> None:

@@ -77,8 +77,9 @@ class SpooledRows:
     Attributes:
         reopen: opens the bytes anew.
         descriptor: the descriptor of the file of the rows.
-        engine: which database the rows are from, if they are.
-        kinds: what it calls the types of columns, where Arrow's do not say it all.
+        engine: the database engine of the rows; None for rows of another source.
+        kinds: the engine's names for the types of the columns, if the types of Arrow are less
+            exact.
     """
 
     reopen: Callable[[], IO[bytes]]
