@@ -69,8 +69,8 @@ class Anchor:
         later one. The check reads at most four rows.
 
         Args:
-            mark: what the anchor said before the state began that is read here, or while nobody
-                else could change the ledger.
+            mark: the content of the anchor, read before the state of the ledger was read, or while
+                no other process could change the ledger.
 
         Raises:
             RequestError: if the ledger does not match, or there is no anchor although something was

@@ -236,10 +236,11 @@ class Transaction:
             cap: epsilon of one subject over all releases; None records and withholds nothing; own
                 is the cap that the ledger has by itself, which is fixed now if it has none: ten
                 times ``usual``.
-            on_exhausted: what happens if documents are to be withheld.
+            on_exhausted: the action if documents would be withheld.
             partials: files that may be written from now on, beside those named to ``begin``.
             spends: also ``spend`` it, in the same transaction.
-            usual: what a text of ordinary length may spend; None is the document budget.
+            usual: the epsilon that a text of ordinary length may spend; None takes the document
+                budget.
 
         Raises:
             ExhaustedError: with ``refuse``, if a document would be withheld; nothing is reserved
