@@ -36,7 +36,7 @@ def sentence_mechanism(
 
     Args:
         radius: no vector of the bank and of a text is longer.
-        parameters: of the mechanism.
+        parameters: the parameters of the mechanism.
 
     Raises:
         ParameterError: if a parameter does not suit sentences.

@@ -53,9 +53,9 @@ def build_mechanism(
     """Build mechanism ``name`` over the words of a space.
 
     Args:
-        parameters: by mechanism, its parameters by name; missing ones have their defaults.
-            ``rank_remap`` (enabled, c, ranks) applies to the mechanisms whose output is read off a
-            noisy vector.
+        parameters: the parameters of each mechanism, by name; missing parameters have their
+            defaults. ``rank_remap`` (enabled, c, ranks) applies to the mechanisms that choose their
+            output by a noisy vector.
 
     Raises:
         ParameterError: if there is no such mechanism, a parameter is out of range, or the space

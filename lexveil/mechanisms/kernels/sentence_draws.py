@@ -51,11 +51,11 @@ def add_envelopes(
     """Add up the envelopes of ``size`` consecutive sentences each, for some queries.
 
     Args:
-        products: (q, m) of queries and sentences in whole steps.
+        products: (q, m) products of queries and sentences in whole steps.
         of_queries, of_bank: (q,) and (m,) squared lengths in whole steps.
         tables: (t, k) envelopes by the squared distance in units of 2^shift steps.
-        table_of: (q,) which of them is that of each query.
-        sums: (q, at least m / size) to write to.
+        table_of: (q,) the number of the table of each query.
+        sums: (q, at least m / size) array to which the sums are written.
     """
     for query in range(len(of_queries)):
         table = tables[table_of[query]]
