@@ -421,8 +421,8 @@ class _Writers:
             self._write_withheld(chunk)
 
     def write_rows(self, chunk: Chunk, texts: Texts) -> None:
-        """Write the rows that are kept, with other texts and without spans: these count characters
-        of the source.
+        """Write the selected rows of a chunk, with rewritten texts and without spans, because spans
+        count characters of the source.
         """
         if chunk.spans is not None:
             texts = [[*row, None] for row in texts]

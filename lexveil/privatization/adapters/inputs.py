@@ -49,7 +49,7 @@ class Job:
     Attributes:
         out: None for a stream.
         name: tells the files of a folder apart.
-        stream: where it is written if that is no file: standard output, or what waits for a table
+        stream: the target of an output that is no file: standard output, or the writer of a table
             of a database.
     """
 

@@ -56,16 +56,16 @@ class Privatized:
     """The result of privatizing a column.
 
     Attributes:
-        values: of the kind that was given, in the same order; None where there was none, or where
-            the ledger has nothing left for its subject.
-        token_log: what happened to every token: row (from 1), position, class, epsilon, action; no
-            source word. It is the operator's, as ``operator`` is: the classes of tokens are not
-            protected.
+        values: the rewritten values, of the kind and in the order of the given values; None for a
+            missing text, or for a text whose subject has no budget left in the ledger.
+        token_log: the log of all tokens: row (from 1), position, class, epsilon, action; no source
+            word. The token log is for the operator, as ``operator`` is: the classes of tokens are
+            not protected.
         record: the privacy record, which can be published with the values.
         operator: the report that compares source and output; as secret as the source.
-        measurement: what ran, with what is proven of it: ``measurement.bound(distances)`` says how
-            far two neighbours with tokens at these distances can be told apart at most; the
-            record's guarantee is generated from it.
+        measurement: the mechanism of the run, with the bound that is proven for it:
+            ``measurement.bound(distances)`` bounds how well two neighbours can be told apart whose
+            tokens have these distances. The record's guarantee is generated from the measurement.
     """
 
     values: Any
@@ -104,9 +104,9 @@ def privatize(
         column: the text column, if the values are a table.
         subjects: whom each text is about, of the same length: whose budget the ledger keeps; None:
             each text has its own. Of a table also the name of a column.
-        spans: what a detector found in each text, of the same length: a list of objects with start,
-            end and type, as JSON or not. Of a table also the name of a column, which comes out
-            empty: it counts characters of the texts.
+        spans: the spans that a detector found in each text: a list, for each text, of objects with
+            start, end and type, as JSON or not. For a table also the name of a column of spans.
+            This column is empty in the output, because spans count characters of the source texts.
         watch: see ``Run``.
 
     Raises:
@@ -277,9 +277,9 @@ class Frame:
     Attributes:
         columns: their names; of pandas their labels, which may be numbers and tuples.
         read: a column by its name, as a list, null as None.
-        replacing: what makes the table, of the same kind, with other texts in the place of a
-            column, every other column with its type and values. Raises a ``RequestError`` if a
-            column cannot be written.
+        replacing: function that makes a table of the same kind with other texts in one column;
+            every other column keeps its type and values. Raises a ``RequestError`` if a column
+            cannot be written.
     """
 
     columns: Sequence[Any]

@@ -65,7 +65,7 @@ class BudgetPlan:
     """The budgets of one strategy and base epsilon.
 
     Attributes:
-        epsilon: of each token that pays, by text.
+        epsilon: the epsilon of each token that pays, by text.
         budgets: document budget B by data set.
         n_perturbed: tokens to be perturbed in all texts.
     """

@@ -215,9 +215,9 @@ class Rewritten:
             that of an equal token before it.
         rows: (n,) row of the output token in the embedding; -1 where kept, dropped or ``written``.
         out_words: (n,) words in the output token; 0 where dropped.
-        written: what stands in the place of tokens that a detector found, by the number of the
-            token.
-        n_in_bank: sentences of the source that stand in the bank; None where words are replaced.
+        written: the texts that replace tokens that a detector found, by the number of the token.
+        n_in_bank: the number of sentences of the source that the bank contains; None where words
+            are replaced.
     """
 
     encoded: Encoded
@@ -362,7 +362,7 @@ def in_plain_layout(
     Args:
         rows: (n,) row of each output token in the embedding, -1 where a token is kept or
             ``written``.
-        kept: those that are.
+        kept: the kept tokens, as an index of the tokens.
         stays: (n,) whether there is an output token.
         written: see ``Rewritten``.
     """

@@ -40,7 +40,7 @@ class BatchCounts:
         counts: (4, n_documents) words, tokens, parts of the budget that are paid for, and by which
             S1 and S2 divide; see ``count_planned``.
         by_class: (n_classes, n_actions) tokens of each class that meet each action.
-        documents: those in which there is any text.
+        documents: the number of documents with any text.
         texts: texts in them.
         found: the number of tokens that detectors found, by type and action.
         keys: the keys of the documents by their texts, where the batch asks for them.
@@ -153,7 +153,7 @@ class Tally:
 
         Args:
             document: (n_texts,) the document of each text.
-            vocabulary: what its perturbed tokens were taken from, None if there are none.
+            vocabulary: the vocabulary of the perturbed tokens; None without perturbed tokens.
         """
         encoded = done.encoded
         is_perturbed = done.action == Action.PERTURBED.value
@@ -359,7 +359,7 @@ class RewrittenChunk:
 
     Attributes:
         texts: the texts of each document.
-        tokens: what happened to each token, with columns of ``TOKEN_LOG``; no source word.
+        tokens: the action on each token, with the columns of ``TOKEN_LOG``; no source word.
         spent: (n_documents,) epsilon spent on each document.
         per_token: (n_documents,) the largest epsilon of its tokens.
     """

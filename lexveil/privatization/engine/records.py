@@ -17,7 +17,7 @@ def record_of(
     """Return the privacy record of any output: of a release, of a run of the graph, of a copy.
 
     Args:
-        engine: None of a copy, whose texts are as they were.
+        engine: the engine of the run; None for a copy, whose texts stay unchanged.
         facts: the fields of the record that only some outputs have.
     """
     made: dict[str, Any] = {"guarantee": unchanged()}

@@ -89,8 +89,8 @@ class BatchWorker:
             same.
         log: the columns of ``TOKEN_LOG`` that are asked for; the others take time on their way
             between processes.
-        budget_name: what names the noise of a seeded run beside mechanism, strategy and keys; None
-            is the budget.
+        budget_name: a name for the budget, which decides the noise of a seeded run together with
+            mechanism, strategy and keys; None takes the budget itself.
     """
 
     settings: Settings
@@ -248,7 +248,7 @@ def rewrite(
     Args:
         planned: the texts' tokens and what is to happen to each.
         part_epsilon: (n_texts,) for each part of the budget that a token of the text pays.
-        generator: of an experiment's text it belongs to that text alone.
+        generator: the generator of noise; in an experiment each text has its own.
         written: see ``Rewritten``.
         keep_layout: copy the writer's white space and capitals, which nothing protects.
     """

@@ -82,7 +82,8 @@ class BudgetPreview(Result):
         usual_text: The text that ten of these releases would spend it for.
         beyond_light: A caution where a token gets more than at the level light.
         max_token_epsilon: The largest that a token may get; null: no limit.
-        capped_documents: Whose tokens get no more than that, and which leave some of their budget.
+        capped_documents: The number of documents whose tokens reach the limit of a token, so that a
+            part of the budget is left.
         capped_tokens: Tokens of these, each with the largest epsilon.
         median_words: Words of the middle document; null of none.
         average_words: Words that a document is taken to have, by which its budget follows from
@@ -112,8 +113,8 @@ class Trial(Result):
     """The result of rewriting the first texts; the rewritten texts were discarded.
 
     Attributes:
-        documents: How much of each of them came out as it went in.
-        texts: How many they were; null of draws of one text.
+        documents: The shares of the content words of documents that stayed unchanged.
+        texts: The number of texts; null for repeated draws of one text.
         unique_structures: Texts among them whose structure no other has; null as ``texts``.
         screened: Share of their replaced words that are of each chosen part of the screen, none of
             which comes out; null as ``texts``, and of sentences.
@@ -135,10 +136,11 @@ class TextsInspection(Result):
     Attributes:
         coverage: Share of the words that the vocabulary knows.
         unprotected_share: Share of the tokens that would stay unprotected.
-        by_class: How many tokens of each class would meet which action.
-        guarantee: What the record would state.
-        linkage: How often whoever has candidates for a source finds it again, by public texts.
-        tried: What would come of the texts.
+        by_class: The number of tokens of each class, by action.
+        guarantee: The guarantee that the record would state.
+        linkage: How often an adversary who holds candidates for a source identifies the source,
+            measured on public texts.
+        tried: The result of rewriting a sample of the texts.
     """
 
     secrecy: str = SECRECY
@@ -158,16 +160,16 @@ class Inspection(TextsInspection):
     """The effects that `lexveil privatize` would have on an input.
 
     Attributes:
-        subjects: How many the rows are about, counted until there are a million; null without a
-            column that names them.
-        spending: What a release would cost the subjects, and what is left for them; null of an
-            experiment, without texts, and where there are more than a million subjects.
+        subjects: The number of subjects of the rows, counted up to a million; null without a column
+            that names subjects.
+        spending: The cost of a release for the subjects, and the rest of their cap; null for an
+            experiment, without texts, and with more than a million subjects.
         language: Null where nothing speaks against the model's language.
         emptied: Texts that come out empty, because they are in a script without spaces between
             words; null where such an input is refused.
         found: Tokens that detectors find, by type and action; they are in no class. Null without a
             detector.
-        meaning: What its epsilons would mean.
+        meaning: The meaning of the epsilons of tokens.
         examples: Frequent words that would stay unprotected or are unknown; they are source text.
     """
 

@@ -54,10 +54,11 @@ class ChargeOptions:
         single_commit: spend what is reserved in the same transaction, for one durable write less:
             who asks for it draws noise at once, and has nothing in between that could still give
             the epsilon back.
-        tells_operator: of subjects that look alike; a service's log holds nothing that follows from
-            a request.
+        tells_operator: whether the log warns of subjects whose names look alike. A service does not
+            warn, because its log holds nothing that follows from a request.
         on_spent: hears of the transaction's id once its epsilon is durably spent.
-        client: whose subjects are kept apart from those of all others; None shares them.
+        client: the client of a service, whose subjects have keys of their own; None shares the keys
+            of subjects.
     """
 
     about: Mapping[str, str] = field(default_factory=dict)

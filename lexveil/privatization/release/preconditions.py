@@ -238,7 +238,7 @@ def find_valid_audit(
     `lexveil schedule` makes audits every week.
 
     Args:
-        model, made_with: what the run is made with.
+        model, made_with: the model and the artifacts of the run.
 
     Raises:
         RequestError: if an audit of this mechanism with these parameters found a violation, however

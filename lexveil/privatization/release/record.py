@@ -50,7 +50,7 @@ def release_record(
     """Return the privacy record of a run over a user's texts.
 
     Args:
-        measurement: which mechanism ran, and what is proven of it.
+        measurement: the mechanism of the run, with the bound that is proven for it.
         formulas: counts of the fields that a spreadsheet would compute.
     """
     engine = checked.engine

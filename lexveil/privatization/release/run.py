@@ -179,7 +179,7 @@ class Run:
         """Yield the chunks of the source with their counts; at the end the budget is known.
 
         Args:
-            label: what the progress is called.
+            label: the name of the progress in messages.
         """
         settings = self.settings
         progress = Progress(label, 0, "rows", watch=self.watch)
