@@ -193,8 +193,8 @@ class ContextualAdversary:
         return [candidates.ids[:, 0], chains.best(), blind.best()], chains
 
     def _suiting(self, candidates: Candidates, left: Ids, right: Ids) -> tuple[Ids, Floats]:
-        """Select from the candidates of p outputs the CANDIDATES most probable ones between certain
-        neighbours; the first stays.
+        """Select, for each of p outputs, the CANDIDATES most probable candidates between known
+        neighbours; the first candidate of an output is always selected.
 
         Returns:
             (p, k) words, and Pr[M(w)=y], scaled so that the largest of each position is 1; 0 for

@@ -144,7 +144,7 @@ class LevelSearch:
     beyond it.
 
     Attributes:
-        blind: what a reader names who sees no output.
+        blind: the shares that a reader names without any output.
     """
 
     def __init__(self, mechanism: SentenceDraws, sources: PublicSources, per_text: int) -> None:

@@ -39,7 +39,7 @@ class Channel:
         """Return the channel for sentences that came out; distances are right to about 1e-3.
 
         Args:
-            rows: of the bank.
+            rows: the rows of the bank.
         """
         drawn = np.unique(rows)
         gamma = float(mechanism.gamma(np.array([epsilon]))[0])
