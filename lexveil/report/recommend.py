@@ -202,7 +202,7 @@ def recommend(
     """Return the runs that keep the limits, by data set.
 
     Args:
-        limits: of which utility or attack must be limited.
+        limits: the limits of the runs; utility or attack must have one.
         dataset: name of the only data set to look at; None takes all that have both scores.
         setting: texts on which utility is measured: rewritten (private) or clean texts.
 

@@ -61,10 +61,10 @@ class Answer:
         utility: scores of the task.
         attack: scores of an attacker who learns from rewritten texts; None if no text has an
             attribute.
-        kept: by run, the share of content words that an adversary names, and the utility.
+        kept: the share of content words that an adversary names and the utility, by run.
         chosen: the best run at each of ``LEVELS``; None if no run stays within the level.
-        found: by run, the number of candidates, and the share of source texts that the most
-            successful adversary finds among them.
+        found: the number of candidates, and the share of source texts that the most successful
+            adversary finds among them, by run.
         taken: the run with the smallest share of named words, among the runs that keep ``ENOUGH``
             of the utility; None if no run does.
     """
@@ -86,7 +86,7 @@ class LabellessAnswer:
 
     Attributes:
         attack, found: as of ``Answer``.
-        near: by run, what a reader names, and the mean cosine of texts and sources.
+        near: the shares that a reader names, and the mean cosine of texts and sources, by run.
         chosen: the run with the nearest texts at each of ``LEVELS``; None where there is none.
     """
 
