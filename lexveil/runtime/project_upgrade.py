@@ -218,7 +218,7 @@ class _Entry:
     value, and whatever follows up to the next key.
 
     Attributes:
-        name: of the key, such as ``machine.workers``.
+        name: the name of the key, such as ``machine.workers``.
         begin: number of its first line, which may be a comment.
         line: number of the line with the key.
         end: number of the line after its last.
