@@ -152,7 +152,7 @@ class Encoded:
         forms: the distinct normal forms.
         word: (m,) int32, the form of each word, in text order.
         spans: (m, 2) int32, character span of each word in its text.
-        found: what a detector found of the tokens; None without one.
+        found: the findings of a detector for the tokens; None without a detector.
         sentence_offsets: (s + 1,) the word at which each sentence begins; those without words are
             left out.
     """

@@ -52,7 +52,7 @@ def render_in_layout(
         tokens: one output token per token of ``encoded``; None where the token is dropped or
             ``written`` replaces it.
         texts: the source texts, for their layout.
-        written: by the number of a token, the text that replaces it verbatim.
+        written: the text that replaces a token verbatim, by the number of the token.
     """
     bounds = encoded.offsets()
     rendered = []

@@ -67,7 +67,7 @@ class NameLists:
         first, last: first names and surnames, in lower case.
         public: full names of public and invented figures, and pairs that only look like a name;
             words joined by ``_``.
-        capitalised: by pair of words, the count of adjacent occurrences with capitals.
+        capitalised: the number of adjacent occurrences with capitals, by pair of words.
     """
 
     first: Set[str]
