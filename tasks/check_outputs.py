@@ -91,7 +91,7 @@ class SentenceOutput:
 
     Attributes:
         name, stage, folder: as of ``Run``.
-        epsilon: of each sentence.
+        epsilon: the epsilon of each sentence.
     """
 
     name: str

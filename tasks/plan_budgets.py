@@ -140,7 +140,7 @@ def planned_run(
     """Return the epsilon of a run, or why it is skipped.
 
     Args:
-        limits: what stage bound_levels found, by strategy.
+        limits: the limits that stage bound_levels found, by strategy.
 
     Raises:
         MissingArtifactError, ParameterError, RequestError: see ``calibrate``.
