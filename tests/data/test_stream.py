@@ -358,7 +358,7 @@ def test_what_an_address_stands_for(address: str, names: list[str]) -> None:
         ("far://c4", "there are the folders en: name one"),
         ("far://nothing", "not found"),
         ("far://c4/en/*.bin", "known are"),
-        ("nosuch://c4", "no address of a kind"),
+        ("nosuch://c4", "the kind of the address is unknown"),
         ("hf://c4", "not of the form hf://"),
     ],
 )

@@ -176,7 +176,7 @@ def test_an_edited_balance_is_refused_when_it_is_spent_from(
     used: Path, anchor: Path, statements: list[str]
 ) -> None:
     edit(used, *statements)
-    assert "somebody edited them" in refused(used, anchor, "ana", *map(str, range(20)))
+    assert "somebody edited the balances" in refused(used, anchor, "ana", *map(str, range(20)))
     accepted(used, anchor)
 
 
