@@ -304,7 +304,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def read_purpose(file: Path, weight: float = 1.0) -> Purpose:
-    """Read a scale.
+    """Read a purpose from the file of its scale, which gives a score to each of its words.
 
     Raises:
         RequestError: with the line, if there is no such file, a line is not a word and a score, a
@@ -318,9 +318,7 @@ def read_purpose(file: Path, weight: float = 1.0) -> Purpose:
     )
     scores = read_numbers(rows, file, "a word, a tab and a score from -1 to 1", -1, 1)
     if not any(scores.values()):
-        raise RequestError(
-            f"{file}: no word has a score other than 0, so it tells no word from another"
-        )
+        raise RequestError(f"{file}: every word has the score 0; give some words another score")
     return Purpose(file.stem, weight, scores, sha256(file), PUBLIC in lines)
 
 

@@ -113,7 +113,7 @@ def test_a_refused_epsilon_has_no_numbers_and_says_why(
     assert (
         low["n_w"] is None
         and low["s_w_expected"] is None
-        and "has noise for an epsilon of more than" in low["refused"]
+        and "covers an epsilon of more than" in low["refused"]
     )
     assert high["n_w"]["mean"] > 50 and high["refused"] is None
 
