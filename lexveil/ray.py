@@ -149,11 +149,11 @@ def privatize(
 
 
 class _RayJob:
-    """A ``Cluster``: both passes in Ray, and the folder that is published.
+    """The ``Cluster`` of Ray, which runs both passes of a release, and publishes the folder.
 
-    Each attempt of a task writes files of its own, and tells the driver their names with its
-    result. Ray gives the driver one result of each task, and it publishes the files which that
-    names: those of other attempts, one that is taken for dead and still writes among them, stay in
+    Each attempt of a task writes its own files, and reports their names to the driver with its
+    result. Ray gives the driver one result of each task, and the driver publishes the files that
+    this result names. Files of other attempts, such as an attempt that Ray took for dead, stay in
     a folder that is removed.
     """
 

@@ -201,7 +201,7 @@ def written_bank(model: Model) -> Path:
     card = read_written_card()
     file = WRITTEN / SENTENCES_FILE
     if not file.is_file() or sha256(file) != card.sha256:
-        raise RequestError(f"{file}: is not what its card says it is; install Lexveil again")
+        raise RequestError(f"{file}: differs from the hash in its card; install Lexveil again")
     base = without_purposes(model)
     made_with = f"{FORMAT} {card.sha256} {base.reference(STRATEGY).sha256}"
     folder = paths.user_cache() / KEPT_BANKS / hashlib.sha256(made_with.encode()).hexdigest()[:32]

@@ -237,7 +237,7 @@ class ModelSpace(Space):
         """
         if self._purposes:
             raise RequestError(
-                f"{option('mechanism')}: the one that is asked for works on a list of the words, "
+                f"{option('mechanism')}: the mechanism works on a list of the words, "
                 f"whose order no purpose changes; take {option('mechanism')} tem, or leave the "
                 "purpose out"
             )

@@ -292,7 +292,7 @@ def _with_purposes(space: SentenceSpace, model: Model, units: Units) -> Sentence
         return space.with_purposes(tokens, model.purposes, units)
     except ValueError as error:
         raise RequestError(
-            f"purpose {error}: it tells none of the sentences of the bank apart; leave it out, or "
+            f"purpose {error}: all sentences of the bank have the same score; leave it out, or "
             "build a bank of texts that have its words"
         ) from None
 

@@ -48,7 +48,7 @@ class AuditRequest(Options):
         description="where the noise comes from: the operating system, or the seed in params.yaml",
     )
     confidence: Annotated[Fraction, OptionHelp(metavar=NUMBER)] = Field(
-        CONFIDENCE, description="of the whole audit: the chance that no bound is too high"
+        CONFIDENCE, description="the probability, over the whole audit, that no bound is too high"
     )
     workers: Annotated[Count, Field(ge=1, le=64), OptionHelp(metavar="N")] = Field(
         2,

@@ -69,7 +69,7 @@ def sentence_output_suite(stage: str) -> gx.ExpectationSuite:
         gxe.ExpectColumnValuesToBeBetween(
             column="epsilon_difference",
             max_value=TOLERANCE,
-            description="The epsilon that a document spends is that of its sentences",
+            description="The epsilon that a document spends is the sum over its sentences",
             meta={"fault": "{subject} say another epsilon than their token log"},
         ),
     ]

@@ -179,7 +179,7 @@ class DataRequest:
             )
         if not self.text_column:
             raise RequestError(
-                f"{option('text_column')}: the name is empty; give that of the column of texts"
+                f"{option('text_column')}: the name is empty; give the name of the column of texts"
             )
         for name in filter(None, sources):
             if not re.fullmatch(NAME, name):

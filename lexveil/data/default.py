@@ -93,7 +93,7 @@ def drug_reviews(file: Path) -> list[dict[str, str | None]]:
     content = file.read_bytes()
     if hashlib.sha256(content).hexdigest() != DRUG_FILE_SHA256:
         raise RequestError(
-            f"{file}: not what the default is made from; `uv sync --reinstall-package "
+            f"{file}: is not the file of which the default is made; `uv sync --reinstall-package "
             f"{DRUG_PACKAGE}`"
         )
     rows = []
@@ -173,7 +173,8 @@ def _lines(file: str) -> list[str]:
     content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != TEST_DATA[file]:
         raise RequestError(
-            f"{path}: not what the default is made from; `uv sync --reinstall-package gensim`"
+            f"{path}: is not the file of which the default is made; "
+            "`uv sync --reinstall-package gensim`"
         )
     # Pound signs, dashes and accents are in the encoding of Windows.
     return [line.strip() for line in content.decode("cp1252").split("\n") if line.strip()]

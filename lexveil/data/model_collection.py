@@ -184,7 +184,8 @@ def _wanted(options: ImportOptions, force: bool) -> Import:
         )
     if not re.fullmatch(MODEL_NAME, name) or name in RESERVED:
         raise RequestError(
-            f"{option('name')} {shown(name)}: no name for a model, or one of {', '.join(RESERVED)}"
+            f"{option('name')} {shown(name)}: is not valid as the name of a model, or is one of "
+            f"{', '.join(RESERVED)}"
         )
     version = options.version or "1"
     source = options.collocations or DEFAULT

@@ -78,7 +78,7 @@ def _given(item: Any, texts: Sequence[str | None], columns: Sequence[str], where
             f"{where}: has no column; there are several text columns, so each span names its own"
         )
     if column_name is not None and column_name not in columns:
-        raise RequestError(f"{where}: its column is none of the text columns")
+        raise RequestError(f"{where}: its column is not one of the text columns")
     column = 0 if column_name is None else list(columns).index(column_name)
     start = item["start"]
     end = item["end"]

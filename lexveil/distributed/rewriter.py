@@ -406,9 +406,7 @@ def _check_columns(schema: pa.Schema, columns: Sequence[str], subject_column: st
         if column is not None and there.count(column) != 1:
             raise RequestError(f"{role}: {name(column)} is not one of the columns {names(there)}")
     if not columns or len({*columns}) < len(columns) or subject_column in columns:
-        raise RequestError(
-            "column: name each text column once, and none that says whom a row is about"
-        )
+        raise RequestError("column: name each text column once, and not the column of subjects")
     for column in columns:
         if not is_text(schema.field(column).type):
             raise RequestError(f"column: {name(column)} holds no texts; choose a column of strings")

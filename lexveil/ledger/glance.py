@@ -44,7 +44,7 @@ def spent_in(folder: Path | str, address: str | None, keys: Iterable[str]) -> di
         meta = dict(con.execute("select name, value from meta").fetchall())
         if meta.get("salt") != fingerprint(content):
             raise RequestError(
-                f"{salt}: is not the salt of this ledger; bring back the one of your copy"
+                f"{salt}: is not the salt of this ledger; restore the salt from your copy"
             )
         return dict(_spent(con, Hasher(content), keys))
 

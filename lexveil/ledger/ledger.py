@@ -120,7 +120,7 @@ class Ledger:
             meta = dict(database.rows("select name, value from meta"))
             if meta.get("salt") != fingerprint(salt):
                 raise RequestError(
-                    f"{folder / SALT}: is not the salt of this ledger; bring back the one of "
+                    f"{folder / SALT}: is not the salt of this ledger; restore the salt from "
                     "your copy"
                 )
             if keys is not None and meta.get("keys") != keys:
@@ -408,5 +408,5 @@ def _unsalted(folder: Path) -> RequestError:
     return RequestError(
         f"{folder / SALT} is missing or not whole: bring it back from your copy, or from "
         "another machine that uses the "
-        "ledger. Under another one all subjects could spend their cap once more"
+        "ledger. Under another salt all subjects could spend their cap once more"
     )

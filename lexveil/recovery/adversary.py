@@ -223,8 +223,8 @@ class Ladder:
 
 
 class LadderAdversary(Adversary):
-    """Adversary that combines the distances of all words to an output with values at the rungs of a
-    ladder of ε.
+    """Adversary that combines the distances of all words to an output with values that are known on
+    a grid of ε, the ladder.
 
     Attributes:
         vectors: (V, p) vectors of the words.

@@ -181,7 +181,7 @@ def _explained(error: Exception, client: Client, address: str) -> Exception:
     """Return the error to raise, with advice if the cause is known."""
     if isinstance(error, KilledWorker):
         return LexveilError(
-            "a Dask worker was killed, and so were those that tried the same again; if "
+            "a Dask worker was killed, and so were the workers that repeated its task; if "
             "memory ran out, give fewer "
             "workers (lexveil.toml: machine.workers) or more memory"
         )

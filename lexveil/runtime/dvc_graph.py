@@ -186,7 +186,7 @@ def with_status(repo: Repo, graph: StageGraph) -> StageGraph:
 
 
 def _without(changes: list[Any], made: Sequence[Path]) -> list[Any]:
-    """Return DVC's list of changes without those of the files that some stages make."""
+    """Return DVC's list of changes, without changes of files that are outputs of some stages."""
     kept: list[Any] = []
     for change in changes:
         paths = change.get("changed deps") if isinstance(change, dict) else None

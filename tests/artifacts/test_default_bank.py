@@ -119,7 +119,7 @@ def test_an_edited_file_of_it_is_refused(
         (edited / file.name).write_bytes(file.read_bytes())
     (edited / SENTENCES_FILE).write_bytes(b"another")
     monkeypatch.setattr(default_bank, "WRITTEN", edited)
-    with pytest.raises(RequestError, match="is not what its card says it is"):
+    with pytest.raises(RequestError, match="differs from the hash in its card"):
         bank_of(Model.load(name="en"))
 
 

@@ -432,7 +432,9 @@ def test_reviews_of_medicines_have_labels_conditions_and_plain_text(made: Path) 
 
 def test_altered_reviews_are_refused(tmp_path: Path) -> None:
     (tmp_path / "drugsCom.zip").write_bytes(b"another file")
-    with pytest.raises(RequestError, match=r"drugsCom\.zip: not what the default is made from"):
+    with pytest.raises(
+        RequestError, match=r"drugsCom\.zip: is not the file of which the default is made"
+    ):
         default.drug_reviews(tmp_path / "drugsCom.zip")
 
 

@@ -407,7 +407,7 @@ def test_of_another_language_nothing_is_measured(packaged: PackagedModel, outsid
     ("arguments", "says"),
     [
         ((), "--name, --license, --language: needed"),
-        ((*ADD[:6], "--name", "own"), "no name for a model"),
+        ((*ADD[:6], "--name", "own"), "is not valid as the name of a model"),
         ((*ADD, "--version", "one"), "not a version"),
         ((*ADD, "--collocations", "absent"), "absent"),
         (ADD, "v.txt, line 2: not a word and 2 numbers"),

@@ -86,7 +86,7 @@ def test_spans_of_several_columns_and_none() -> None:
         ([SPAN | {"start": -1}], ["a"], "outside its text"),
         ([SPAN | {"type": "Ann Lee"}], ["a"], "its type is no name"),
         ([SPAN], ["a", "b"], "has no column"),
-        ([SPAN | {"column": "c"}], ["a", "b"], "none of the text columns"),
+        ([SPAN | {"column": "c"}], ["a", "b"], "not one of the text columns"),
     ],
 )
 def test_spans_that_are_refused_name_the_place_and_quote_nothing(

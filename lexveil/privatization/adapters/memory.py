@@ -310,10 +310,10 @@ class Frame:
 
 
 def frame_of(values: Any) -> Frame | None:
-    """Return the table that was given; None if it is none.
+    """Return given values as a table; None if the values are not a table.
 
     Raises:
-        RequestError: of a kind that has to be made a table first, with how.
+        RequestError: if the values must first be converted to a table; the message says how.
     """
     kind = f"{type(values).__module__.partition('.')[0]}.{type(values).__name__}"
     if isinstance(values, pa.Table | pa.RecordBatch):
