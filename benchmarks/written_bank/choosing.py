@@ -42,6 +42,8 @@ GRAVE = re.compile(
     r"islam\w*|god|cancer|hiv|aids|miscarr\w*|abus\w*|stupid|idiot\w*)\b",
     re.IGNORECASE,
 )
+# two numbers in a row, which could be a number to call
+NUMBERS = re.compile(r"[0-9][ .-]+[0-9]")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 
 
@@ -132,6 +134,7 @@ def _screens(texts: Sequence[str], public: Sequence[Path]) -> dict[str, Screen]:
     return {
         "may name somebody": lambda text: has_name(text, names),
         "of a grave subject": lambda text: GRAVE.search(text) is not None,
+        "two numbers in a row": lambda text: NUMBERS.search(text) is not None,
         "part of something": is_torn,
         "says the same twice": repeats,
         "of an example or a public text": lambda text: not taken.isdisjoint(_phrases([text])),

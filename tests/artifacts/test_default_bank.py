@@ -137,7 +137,7 @@ def test_it_is_shown_without_a_name_and_by_its_name(
 ) -> None:
     for asked in ([], ["shipped"]):
         assert command("sentences", "show", *asked) == 0
-        assert capsys.readouterr().out.startswith("shipped: 12,764 sentences")
+        assert capsys.readouterr().out.startswith("shipped: 41,844 sentences")
 
 
 def test_the_nearest_of_its_sentences_need_no_library_of_projects(
