@@ -68,10 +68,43 @@ class Section(BaseModel):
         """
         return cls
 
-    @classmethod
-    def places_of(cls, key: str) -> list[str]:  # noqa: ARG003
-        """Return where a key that is unknown here stands in other sections; none is known."""
-        return []
+
+# The sections that are whole files of a project, by the name of the file.
+FILES = dict[str, type[Section]]()
+
+
+def of_file(name: str) -> Callable[[type[S]], type[S]]:
+    """Return the decorator of a section that is a whole file of a project."""
+
+    def register(section: type[S]) -> type[S]:
+        FILES[name] = section
+        return section
+
+    return register
+
+
+def places_of(key: str) -> list[str]:
+    """Return where a key stands in the files of a project: "lexveil.toml [machine]"."""
+    return [
+        _place(name, within) for name, section in FILES.items() for within in _within(section, key)
+    ]
+
+
+def _place(file: str, section: str) -> str:
+    """Return the name of a section of a file, as that file writes the section."""
+    if not section:
+        return file
+    return f"{file} [{section}]" if file.endswith(".toml") else f"{file}, {section}"
+
+
+def _within(section: type[Section], key: str, name: str = "") -> Iterator[str]:
+    """Yield the names of the sections within a section that have a key."""
+    fields = fields_of(section)
+    if key in fields:
+        yield name
+    for inner, field in fields.items():
+        if (kind := section_of(field)) is not None:
+            yield from _within(kind, key, f"{name}.{inner}" if name else inner)
 
 
 class Documented(Section):
@@ -175,7 +208,7 @@ def validated(
         message = _message(model, worst, named, quotes)
         if worst["type"] == "extra_forbidden":
             key = str(worst["loc"][-1])
-            message = _placed(message, key, model.places_of(key))
+            message = _placed(message, key, places_of(key) if model in FILES.values() else [])
         raise ParameterError(f"{source}: {message}" if source else message) from None
 
 

@@ -20,12 +20,12 @@ from lexveil.config.operation import (
     OperationParams,
     ReleaseParams,
 )
-from lexveil.config.places import places_of
 from lexveil.errors import ParameterError
 from lexveil.levels import SEGMENTATION_OF
-from lexveil.parameters import Section, validated
+from lexveil.parameters import Section, of_file, validated
 
 
+@of_file(str(paths.CONFIGURATION))
 class Configuration(Section):
     """Settings of this machine and of releases. The settings change no result of a stage, and a
     change of a setting makes no stage stale. A setting that is left out has its default.
@@ -37,11 +37,6 @@ class Configuration(Section):
     release: ReleaseParams = Field(default_factory=ReleaseParams)
     detection: DetectionParams = Field(default_factory=DetectionParams)
     inbox: InboxParams = Field(default_factory=InboxParams)
-
-    @classmethod
-    def places_of(cls, key: str) -> list[str]:
-        """Return where a key that is unknown here stands in the two files of a project."""
-        return places_of(key)
 
     def changed(self, **sections: Mapping[str, object]) -> Configuration:
         """Return the configuration with other values of some keys, by section. The values are not

@@ -22,7 +22,6 @@ from lexveil.config.corpus import (
     WordOrderParams,
 )
 from lexveil.config.moved import moved_keys
-from lexveil.config.places import places_of
 from lexveil.config.privacy import (
     CheckParams,
     DeniabilityParams,
@@ -36,9 +35,10 @@ from lexveil.config.privacy import (
 from lexveil.errors import ParameterError
 from lexveil.levels import SEGMENTATION_OF
 from lexveil.mechanisms.variants import base_of
-from lexveil.parameters import Section, validated
+from lexveil.parameters import Section, of_file, validated
 
 
+@of_file(str(paths.PARAMS))
 class Params(Section):
     """The parameters that the results of an experiment depend on."""
 
@@ -62,11 +62,6 @@ class Params(Section):
     checks: CheckParams = Field(default_factory=CheckParams)
     report: ReportParams = Field(default_factory=ReportParams)
     model: ModelParams = Field(default_factory=ModelParams)
-
-    @classmethod
-    def places_of(cls, key: str) -> list[str]:
-        """Return where a key that is unknown here stands in the two files of a project."""
-        return places_of(key)
 
     @model_validator(mode="after")
     def _stored(self) -> Self:
