@@ -26,7 +26,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 FRONT = re.compile(r"\A---\n(.*?)^---\n", re.DOTALL | re.MULTILINE)
-MECHANISMS = Path("lexveil/mechanisms")
+MECHANISMS = Path("lexveil/core/mechanisms")
 # Statistics of mechanisms, and names of their variants, which none of them uses.
 NO_PROOF = {"__init__.py", "deniability.py", "variants.py"}
 

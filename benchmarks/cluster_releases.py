@@ -109,7 +109,7 @@ def processes(workers: int) -> Iterator[Release]:
     columns = ["--text-column", "body", "--subject-column", "who", "--workers", str(workers)]
 
     def release(source: Path, out: Path) -> int:
-        script = "import sys; from lexveil.cli.main import main; sys.exit(main())"
+        script = "import sys; from lexveil.faces.cli.main import main; sys.exit(main())"
         command = [
             sys.executable,
             "-c",

@@ -45,10 +45,10 @@ from benchmarks.corpus import corpus_texts
 from benchmarks.limits import sgemm
 from benchmarks.material import made_vectors, zipf_tokens
 from benchmarks.table import print_table
-from lexveil.artifacts.packaged_model import ModelContent, write_packaged
-from lexveil.embeddings.word_space import WordSpace
-from lexveil.runtime.tables import write_json
-from lexveil.text.encode import Lexicon, encode
+from lexveil.base.runtime.tables import write_json
+from lexveil.core.embeddings.word_space import WordSpace
+from lexveil.core.text.encode import Lexicon, encode
+from lexveil.io.artifacts.packaged_model import ModelContent, write_packaged
 
 ROOT = Path(__file__).resolve().parents[1]
 DIMENSIONS = 300
@@ -183,7 +183,7 @@ def run(code: Checkout, folder: Path, arguments: Sequence[str]) -> dict[str, Any
         "PWD": str(folder),
     }
     script = (
-        f"import os, sys; os.chdir({str(folder)!r}); from lexveil.cli.main import main; "
+        f"import os, sys; os.chdir({str(folder)!r}); from lexveil.faces.cli.main import main; "
         "sys.exit(main())"
     )
     before = os.times()
@@ -329,7 +329,7 @@ def profile(folder: Path, mechanism: str, options: argparse.Namespace) -> None:
     Python handles a signal only after compiled code returns, so that a sample counts for all the
     time since the previous one.
     """
-    from lexveil.cli.main import main as lexveil
+    from lexveil.faces.cli.main import main as lexveil
 
     seen: Counter[tuple[str, str]] = Counter()
     last = time.process_time_ns()

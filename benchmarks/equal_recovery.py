@@ -12,7 +12,7 @@ are for that, another task, or an attack where it is who wrote them. The n-gram 
 contextual reader reads, and which says how well texts read, learns from the corpus (JSON lines,
 compressed) without the sources of the model's own counts. Three readers look for the source of an
 output among 1,000 texts of like length of the same data set, by its structure alone, by its words,
-and by the exact channel (`lexveil/recovery/linkage.py`).
+and by the exact channel (`lexveil/readers/linkage.py`).
 
 Two processes share the work; rows that the file already has are not measured again. The file holds
 rewritten texts, and `--texts` shows some of them: keep the file where the data is. The folder has
@@ -40,10 +40,10 @@ import numpy as np
 from benchmarks.linkage import readers_of
 from benchmarks.problems import PROBLEMS, Problem, Sizes
 from benchmarks.protection import RANGES, Measuring, learnt, nats_a_word, with_context
-from lexveil.artifacts.model import Model
-from lexveil.evaluation.language_model import NgramModel
-from lexveil.runtime.tables import write_json
-from lexveil.types import Floats
+from lexveil.base.runtime.tables import write_json
+from lexveil.base.types import Floats
+from lexveil.core.language_models.language_model import NgramModel
+from lexveil.io.artifacts.model import Model
 
 TRIES = 12  # attempts to find the ε of a level
 RANGE = (0.5, 128.0)  # range of ε, except for the 1-Diffractors
@@ -58,7 +58,7 @@ PROCESSES = 2
 CANDIDATES = 1000
 OUTPUTS = 200
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-LINKAGE = ("structure", "naive", "likelihood")  # readers, as lexveil/recovery/linkage.py has them
+LINKAGE = ("structure", "naive", "likelihood")  # readers, as lexveil/readers/linkage.py has them
 Row = dict[str, Any]
 
 

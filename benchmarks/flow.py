@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.table import print_table
-from lexveil.mechanisms import mechanism_names
+from lexveil.core.mechanisms import mechanism_names
 
 ROOT = Path(__file__).parents[1]
 DVC = [sys.executable, "-m", "dvc", "repro", "-q"]
-FLOW = [sys.executable, "-m", "lexveil.cli", "run"]
+FLOW = [sys.executable, "-m", "lexveil.faces.cli", "run"]
 
 STAGE = """
 import sys, time

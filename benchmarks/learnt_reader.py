@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from lexveil.types import Ids
+from lexveil.base.types import Ids
 
 Reals = NDArray[np.floating[Any]]  # float32, but in tests of the gradient
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks.table import print_table
-from lexveil.ledger.ledger import Ledger
+from lexveil.release.ledger.ledger import Ledger
 
 BATCH = 2_000  # documents in one request
 BULK = 50_000  # subjects in one batch of a bulk reservation

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.mechanisms.noise.streams import release_generator
+from lexveil.core.mechanisms.noise.streams import release_generator
 
 # a product of this shape stays in the cache, so that it is the fastest possible
 QUERIES = 1024

@@ -6,7 +6,7 @@
 Texts are public. The texts of each file that have enough words are cut to one length and put in
 random order. The first ones are rewritten at each level of protection. Adversaries then rank all
 texts of the file as sources of each output: by the structure that the output discloses, by words
-alone without knowledge of the method, and by the exact channel (lexveil/recovery/linkage.py). Noise
+alone without knowledge of the method, and by the exact channel (lexveil/readers/linkage.py). Noise
 is seeded: this protects nothing.
 """
 
@@ -24,14 +24,14 @@ import numpy as np
 
 from benchmarks.protection import Measuring, read_texts
 from benchmarks.table import markdown
-from lexveil.accounting.budgets import Action
-from lexveil.artifacts.levels import LINKAGE, level_of, measured_levels
-from lexveil.artifacts.model import Model
-from lexveil.protection import LEVELS, MeasuredLinkage
-from lexveil.recovery.linkage import SIZES, DisclosedTexts, LinkageReaders, naive_similarities
-from lexveil.recovery.seen_tokens import written_before
-from lexveil.runtime.tables import write_json
-from lexveil.types import ModelRows, WordNumbers
+from lexveil.base.runtime.tables import write_json
+from lexveil.base.types import ModelRows, WordNumbers
+from lexveil.core.accounting.budgets import Action
+from lexveil.core.protection import LEVELS, MeasuredLinkage
+from lexveil.io.artifacts.levels import LINKAGE, level_of, measured_levels
+from lexveil.io.artifacts.model import Model
+from lexveil.readers.linkage import SIZES, DisclosedTexts, LinkageReaders, naive_similarities
+from lexveil.readers.seen_tokens import written_before
 
 SEED = 1
 LENGTHS = (10, 20, 40, 100)  # numbers of words of a text

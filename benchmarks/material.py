@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from lexveil.artifacts.embeddings import read_space
-from lexveil.types import Floats, Ids, Vectors
+from lexveil.base.types import Floats, Ids, Vectors
+from lexveil.io.artifacts.embeddings import read_space
 
 
 def made_vectors(n_words: int, dimensions: int = 300, seed: int = 1) -> Vectors:

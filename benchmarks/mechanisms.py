@@ -31,16 +31,16 @@ import numpy.typing as npt
 
 from benchmarks import limits, material, per_word
 from benchmarks.table import print_table
-from lexveil.artifacts.neighborhoods import add_lists, key_of, open_lists
-from lexveil.embeddings.extent import largest_distance
-from lexveil.embeddings.kernels.dot import processor_kind
-from lexveil.embeddings.neighborhoods import NearTable
-from lexveil.embeddings.screen import Screen
-from lexveil.mechanisms.base import DRAW, MOST_NOISE
-from lexveil.mechanisms.registry import MECHANISMS, Space, build_mechanism
-from lexveil.mechanisms.tem import Tem
-from lexveil.mechanisms.word_lists import OnLists
-from lexveil.runtime.tables import write_json
+from lexveil.base.runtime.tables import write_json
+from lexveil.core.embeddings.extent import largest_distance
+from lexveil.core.embeddings.kernels.dot import processor_kind
+from lexveil.core.embeddings.neighborhoods import NearTable
+from lexveil.core.embeddings.screen import Screen
+from lexveil.core.mechanisms.base import DRAW, MOST_NOISE
+from lexveil.core.mechanisms.registry import MECHANISMS, Space, build_mechanism
+from lexveil.core.mechanisms.tem import Tem
+from lexveil.core.mechanisms.word_lists import OnLists
+from lexveil.io.artifacts.neighborhoods import add_lists, key_of, open_lists
 
 SIZES = (20_000, 50_000, 100_000)
 EPSILONS = (1.0, 10.0, 50.0)

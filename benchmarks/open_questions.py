@@ -38,23 +38,23 @@ import pyarrow.parquet as pq
 
 from benchmarks.corpus import corpus_texts
 from benchmarks.table import markdown
-from lexveil.accounting.budgets import Action, Policy
-from lexveil.association import MEASURES, rendered
-from lexveil.embeddings.bigrams import Bigrams
-from lexveil.evaluation.classifier import Linear
-from lexveil.evaluation.encoder import TfidfMean
-from lexveil.evaluation.kneser_ney import train as train_ngrams
-from lexveil.evaluation.language_model import NgramModel
-from lexveil.mechanisms.base_measure import BaseMeasure, base_measure
-from lexveil.mechanisms.madlib import Madlib
-from lexveil.mechanisms.vickrey import Vickrey
-from lexveil.runtime import duckdb_session
-from lexveil.text.collocation_index import BITS, Collocations
-from lexveil.text.encode import Encoded, Lexicon, TokenClass, encode, tokenize
-from lexveil.text.languages import language_of
-from lexveil.text.normal_forms import has_letters
-from lexveil.text.segment import segment, write_lines
-from lexveil.types import Floats, Ids, Vectors
+from lexveil.base.types import Floats, Ids, Vectors
+from lexveil.core.accounting.budgets import Action, Policy
+from lexveil.core.association import MEASURES, rendered
+from lexveil.core.embeddings.bigrams import Bigrams
+from lexveil.core.language_models.kneser_ney import train as train_ngrams
+from lexveil.core.language_models.language_model import NgramModel
+from lexveil.core.mechanisms.base_measure import BaseMeasure, base_measure
+from lexveil.core.mechanisms.madlib import Madlib
+from lexveil.core.mechanisms.vickrey import Vickrey
+from lexveil.core.text.collocation_index import BITS, Collocations
+from lexveil.core.text.encode import Encoded, Lexicon, TokenClass, encode, tokenize
+from lexveil.core.text.languages import language_of
+from lexveil.core.text.normal_forms import has_letters
+from lexveil.core.text.segment import segment, write_lines
+from lexveil.io.execution import duckdb_session
+from lexveil.lab.evaluation.classifier import Linear
+from lexveil.lab.evaluation.encoder import TfidfMean
 
 SEED = 1
 DIMENSIONS = 100

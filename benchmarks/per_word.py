@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy.linalg import sqrtm
 from scipy.stats import poisson
 
-from lexveil.types import Floats, Vectors
+from lexveil.base.types import Floats, Vectors
 
 PerWord = Callable[[int, float, np.random.Generator], int]
 

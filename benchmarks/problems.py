@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow.parquet as pq
 
-from lexveil.evaluation.classifier import Linear
-from lexveil.types import Floats
+from lexveil.base.types import Floats
+from lexveil.lab.evaluation.classifier import Linear
 
 SEED = 1
 TEST_SHARE = 0.3  # share of the texts that are held out and predicted

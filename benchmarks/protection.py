@@ -34,32 +34,32 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from benchmarks.table import markdown
-from lexveil.accounting.budgets import Action, DocumentBudget, PerDocument, Policy
-from lexveil.artifacts.levels import level_of, measured_levels
-from lexveil.artifacts.mechanisms import CAUSAL_MODELS
-from lexveil.artifacts.model import Model
-from lexveil.evaluation.kneser_ney import train
-from lexveil.evaluation.language_model import NgramModel
-from lexveil.evaluation.registry import READER_MODELS
-from lexveil.privatization.engine.batch import Batch, Rewritten
-from lexveil.privatization.engine.engine import WordEngine
-from lexveil.privatization.settings import Settings, resolve_settings
-from lexveil.protection import LEVELS, MeasuredLevel, Shares
-from lexveil.recovery.bands import BANDS
-from lexveil.recovery.beams import contextual_adversary
-from lexveil.recovery.calibration import recovered
-from lexveil.recovery.context import ContextualAdversary
-from lexveil.recovery.counted_words import NEVER
-from lexveil.recovery.measured import GUESSES, READERS
-from lexveil.recovery.public_words import WORDS_OF_A_BAND, PublicWords
-from lexveil.recovery.seen_tokens import SeenTokens, written_before
-from lexveil.recovery.shares import Expected, Share, by_band
-from lexveil.recovery.stored_curve import SHIPPED
-from lexveil.request import Request
-from lexveil.runtime.tables import write_json
-from lexveil.text.encode import tokenize
-from lexveil.text.piece_models import PieceModel
-from lexveil.types import ModelRows, WordNumbers
+from lexveil.base.runtime.tables import write_json
+from lexveil.base.types import ModelRows, WordNumbers
+from lexveil.core.accounting.budgets import Action, DocumentBudget, PerDocument, Policy
+from lexveil.core.language_models.kneser_ney import train
+from lexveil.core.language_models.language_model import NgramModel
+from lexveil.core.protection import LEVELS, MeasuredLevel, Shares
+from lexveil.core.text.encode import tokenize
+from lexveil.core.text.piece_models import PieceModel
+from lexveil.io.artifacts.levels import level_of, measured_levels
+from lexveil.io.artifacts.mechanisms import CAUSAL_MODELS
+from lexveil.io.artifacts.model import Model
+from lexveil.io.request import Request
+from lexveil.lab.evaluation.recovery.measured import GUESSES, READERS
+from lexveil.lab.evaluation.registry import READER_MODELS
+from lexveil.readers.bands import BANDS
+from lexveil.readers.beams import contextual_adversary
+from lexveil.readers.calibration import recovered
+from lexveil.readers.context import ContextualAdversary
+from lexveil.readers.counted_words import NEVER
+from lexveil.readers.public_words import WORDS_OF_A_BAND, PublicWords
+from lexveil.readers.seen_tokens import SeenTokens, written_before
+from lexveil.readers.shares import Expected, Share, by_band
+from lexveil.readers.stored_curve import SHIPPED
+from lexveil.release.engine.batch import Batch, Rewritten
+from lexveil.release.engine.engine import WordEngine
+from lexveil.release.settings import Settings, resolve_settings
 
 SEED = 1
 STEPS = 8  # steps of a bisection on ln ε, after which ε is known to 1.2 %

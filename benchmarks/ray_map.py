@@ -15,10 +15,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from lexveil.errors import LexveilError, RequestError
-from lexveil.runtime.crash import short_report
-from lexveil.runtime.hashes import code_hash
-from lexveil.runtime.project import ONE_THREAD
+from lexveil.base.errors import LexveilError, RequestError
+from lexveil.base.runtime.crash import short_report
+from lexveil.base.runtime.hashes import code_hash
+from lexveil.base.runtime.project import ONE_THREAD
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # Ray reads it at import
 

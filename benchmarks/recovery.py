@@ -21,20 +21,20 @@ import numpy as np
 
 from benchmarks import limits, material
 from benchmarks.table import markdown, print_table
-from lexveil.artifacts.packaged_model import PackagedModel
-from lexveil.errors import LexveilError
-from lexveil.mechanisms.base import Mechanism
-from lexveil.mechanisms.registry import MECHANISMS, Space, build_mechanism
-from lexveil.recovery.adversary import Adversary, Ladder
-from lexveil.recovery.bands import BANDS, bands_of, prior_of
-from lexveil.recovery.calibration import Curve, epsilon_for, without_output
-from lexveil.recovery.estimate import EstimatedAdversary
-from lexveil.recovery.shares import Expected, WordSample, expected
-from lexveil.recovery.tem import RATIO, TemAdversary
-from lexveil.recovery.unigram import build_adversary
-from lexveil.text.languages.english import STOP_WORDS
-from lexveil.text.normal_forms import is_punctuation
-from lexveil.types import Bytes, Floats, Orders, Vectors
+from lexveil.base.errors import LexveilError
+from lexveil.base.types import Bytes, Floats, Orders, Vectors
+from lexveil.core.mechanisms.base import Mechanism
+from lexveil.core.mechanisms.registry import MECHANISMS, Space, build_mechanism
+from lexveil.core.text.languages.english import STOP_WORDS
+from lexveil.core.text.normal_forms import is_punctuation
+from lexveil.io.artifacts.packaged_model import PackagedModel
+from lexveil.readers.adversary import Adversary, Ladder
+from lexveil.readers.bands import BANDS, bands_of, prior_of
+from lexveil.readers.calibration import Curve, epsilon_for, without_output
+from lexveil.readers.estimate import EstimatedAdversary
+from lexveil.readers.shares import Expected, WordSample, expected
+from lexveil.readers.tem import RATIO, TemAdversary
+from lexveil.readers.unigram import build_adversary
 
 N_WORDS = 30_000
 DIMENSIONS = 300

@@ -36,15 +36,15 @@ import pyarrow as pa
 
 from benchmarks.corpus import corpus_texts
 from benchmarks.table import markdown
-from lexveil.artifacts.model import Model
-from lexveil.collocations.sampling import DocumentShard, tokenize_shard
-from lexveil.config import MachineParams
-from lexveil.errors import LexveilError
-from lexveil.formats.arrow_tables import ArrowRows
-from lexveil.privatization.engine.batch import Batch
-from lexveil.privatization.release.preconditions import check
-from lexveil.request import Request
-from lexveil.runtime.pool import process_map
+from lexveil.base.errors import LexveilError
+from lexveil.io.artifacts.model import Model
+from lexveil.io.config import MachineParams
+from lexveil.io.execution.pool import process_map
+from lexveil.io.formats.arrow_tables import ArrowRows
+from lexveil.io.request import Request
+from lexveil.lab.collocations.sampling import DocumentShard, tokenize_shard
+from lexveil.release.engine.batch import Batch
+from lexveil.release.preconditions import check
 
 ROOT = Path(__file__).resolve().parents[1]
 # No other user may use the ports of these nodes; Ray reads the token at import, here too.
@@ -151,7 +151,7 @@ def processes(nodes: list[subprocess.Popen[bytes]]) -> Iterator[Map]:
 @contextmanager
 def dask(nodes: list[subprocess.Popen[bytes]]) -> Iterator[Map]:
     """Yield the map of Dask: a scheduler and two workers of one thread, without dashboards."""
-    from lexveil.runtime.dask_cluster import cluster_map
+    from lexveil.io.execution.dask_cluster import cluster_map
 
     port = free_port()
     address = f"tcp://127.0.0.1:{port}"

@@ -26,16 +26,16 @@ import numpy as np
 
 from benchmarks.problems import PROBLEMS, Problem, Sizes
 from benchmarks.table import markdown
-from lexveil.accounting.budgets import Action
-from lexveil.artifacts.model import Model
-from lexveil.artifacts.screened_words import is_screened, screened_words
-from lexveil.privatization.engine.batch import Batch, Rewritten
-from lexveil.privatization.engine.engine import WordEngine
-from lexveil.privatization.settings import document_budget, resolve_settings
-from lexveil.protection import LevelName
-from lexveil.request import Request
-from lexveil.screen_parts import NONE, PARTS, chosen_parts
-from lexveil.types import Flags, Floats
+from lexveil.base.types import Flags, Floats
+from lexveil.core.accounting.budgets import Action
+from lexveil.core.protection import LevelName
+from lexveil.core.screen_parts import NONE, PARTS, chosen_parts
+from lexveil.io.artifacts.model import Model
+from lexveil.io.artifacts.screened_words import is_screened, screened_words
+from lexveil.io.request import Request
+from lexveil.release.engine.batch import Batch, Rewritten
+from lexveil.release.engine.engine import WordEngine
+from lexveil.release.settings import document_budget, resolve_settings
 
 LEVELS: tuple[LevelName, ...] = ("balanced", "light")
 NAMED = ("SST-2", "Tweets")

@@ -15,7 +15,7 @@ numbers of sentences and weights of a purpose; where the task is another than se
 scale that is trained for it, from texts of the data set that are not measured. A linear classifier
 learns from rewritten texts and predicts held-out ones: what is utility where the texts are for
 that, or an attack where it is who wrote them. Three readers look for the source of each output
-among texts of the data set (lexveil/recovery/linkage.py); a fourth names words of the source, with
+among texts of the data set (lexveil/readers/linkage.py); a fourth names words of the source, with
 other texts of the data set as candidates and by the exact channel. Noise is seeded: this protects
 nothing. Markdown; what the file of rows has is not measured again. `--figures` writes what these
 rows say of linkage with the packaged bank to its folder, from which records say it. `--speed`
@@ -42,32 +42,32 @@ from benchmarks.linkage import linkage
 from benchmarks.problems import PROBLEMS, Problem, Sizes
 from benchmarks.protection import Measuring
 from benchmarks.table import markdown
-from lexveil.accounting.budgets import PerToken
-from lexveil.artifacts.default_bank import (
+from lexveil.base.runtime.tables import write_json
+from lexveil.base.types import Ids, Vectors
+from lexveil.core.accounting.budgets import PerToken
+from lexveil.core.embeddings.sentences import UNIT
+from lexveil.core.mechanisms.sentence_draws import PRODUCT, QUERIES, SentenceDraws
+from lexveil.core.protection import LevelName
+from lexveil.core.text.encode import encode
+from lexveil.core.text.languages import language_of
+from lexveil.io.artifacts.default_bank import (
     WRITTEN,
     WRITTEN_LINKAGE,
     WrittenLinkage,
     bank_of,
     read_written_card,
 )
-from lexveil.artifacts.levels import level_of, measured_levels
-from lexveil.artifacts.model import Model
-from lexveil.artifacts.sentence_banks import STRATEGY, open_bank, without_purposes
-from lexveil.data.sentence_banks import BankOptions, build
-from lexveil.embeddings.sentences import UNIT
-from lexveil.mechanisms.sentence_draws import PRODUCT, QUERIES, SentenceDraws
-from lexveil.modelling.scales import build as build_scale
-from lexveil.privatization.engine.batch import Batch, Rewritten
-from lexveil.privatization.engine.sentences import SentenceEngine, cut
-from lexveil.privatization.settings import NOTHING_KEPT, Sentences, Settings, document_budget
-from lexveil.protection import LevelName
-from lexveil.recovery.linkage import first_chance, like_length, naive_similarities, words_of
-from lexveil.recovery.sentences import Channel, named_words, posterior
-from lexveil.recovery.shares import Share
-from lexveil.runtime.tables import write_json
-from lexveil.text.encode import encode
-from lexveil.text.languages import language_of
-from lexveil.types import Ids, Vectors
+from lexveil.io.artifacts.levels import level_of, measured_levels
+from lexveil.io.artifacts.model import Model
+from lexveil.io.artifacts.sentence_banks import STRATEGY, open_bank, without_purposes
+from lexveil.lab.data.sentence_banks import BankOptions, build
+from lexveil.lab.modelling.scales import build as build_scale
+from lexveil.readers.linkage import first_chance, like_length, naive_similarities, words_of
+from lexveil.readers.sentences import Channel, named_words, posterior
+from lexveil.readers.shares import Share
+from lexveil.release.engine.batch import Batch, Rewritten
+from lexveil.release.engine.sentences import SentenceEngine, cut
+from lexveil.release.settings import NOTHING_KEPT, Sentences, Settings, document_budget
 
 SEED = 1
 SIZES = Sizes(train=1_200, test=800, words=40, read=0)

@@ -36,9 +36,9 @@ import numpy as np
 import psutil
 
 from benchmarks.table import print_table
-from lexveil.ledger.database import DATABASE
-from lexveil.ledger.ledger import Ledger
-from lexveil.ledger.verification import verify
+from lexveil.release.ledger.database import DATABASE
+from lexveil.release.ledger.ledger import Ledger
+from lexveil.release.ledger.verification import verify
 
 SETTINGS = ("--mechanism", "tem", "--strategy", "S3", "--epsilon", "5")
 SENTENCES = (
@@ -111,7 +111,7 @@ def running(home: Path, *options: str, log: Path) -> Iterator[Running]:
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         port = one.getsockname()[1]
-    command = [sys.executable, "-m", "lexveil.cli", "service", "--port", str(port), *options]
+    command = [sys.executable, "-m", "lexveil.faces.cli", "service", "--port", str(port), *options]
     with log.open("wb") as lines:
         process = subprocess.Popen(
             command,

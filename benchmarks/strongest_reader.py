@@ -43,14 +43,14 @@ from benchmarks.protection import (
     write_levels,
 )
 from benchmarks.table import markdown
-from lexveil.artifacts.levels import level_of, measured_levels
-from lexveil.artifacts.model import Model
-from lexveil.evaluation.language_model import NgramModel
-from lexveil.protection import LEVELS, MeasuredLevel, Shares
-from lexveil.recovery.context import LIKELY, LOOKED_AT, ContextualAdversary
-from lexveil.recovery.counted_words import NEVER
-from lexveil.recovery.seen_tokens import Symbols
-from lexveil.types import Bytes, Floats, Ids, Vectors
+from lexveil.base.types import Bytes, Floats, Ids, Vectors
+from lexveil.core.language_models.language_model import NgramModel
+from lexveil.core.protection import LEVELS, MeasuredLevel, Shares
+from lexveil.io.artifacts.levels import level_of, measured_levels
+from lexveil.io.artifacts.model import Model
+from lexveil.readers.context import LIKELY, LOOKED_AT, ContextualAdversary
+from lexveil.readers.counted_words import NEVER
+from lexveil.readers.seen_tokens import Symbols
 
 MECHANISMS = ("tem", "tem_context", "madlib", "diffractor_geometric")
 SEED = 1

@@ -2,8 +2,8 @@
 schedule.
 """
 
-from lexveil.absent import take_process
-from lexveil.runtime.telemetry import turn_telemetry_off
+from lexveil.base.absent import take_process
+from lexveil.base.runtime.telemetry import turn_telemetry_off
 
 take_process()
 turn_telemetry_off()  # before a module of this package imports Prefect

@@ -13,22 +13,22 @@ import json
 import sys
 from pathlib import Path
 
-from lexveil.config import load_configuration
-from lexveil.errors import LexveilError
-from lexveil.inbox.archive import CURRENT, CURRENT_WITHOUT, INDEX
-from lexveil.inbox.report import ReleaseReport
-from lexveil.inbox.run import release_inbox
-from lexveil.logs import messages_on_stderr
-from lexveil.runtime import dvc_graph
-from lexveil.runtime.crash import hide_messages
+from lexveil.base.errors import LexveilError
+from lexveil.base.logs import messages_on_stderr
+from lexveil.base.runtime import dvc_graph
+from lexveil.base.runtime.crash import hide_messages
+from lexveil.io.config import load_configuration
+from lexveil.release.inbox.archive import CURRENT, CURRENT_WITHOUT, INDEX
+from lexveil.release.inbox.report import ReleaseReport
+from lexveil.release.inbox.run import release_inbox
 
 
 def release(dry_run: bool = False) -> ReleaseReport:
     """Release new documents and have DVC track the release; the caller holds the build lock.
 
     Raises:
-        LexveilError: see ``lexveil.inbox.run.release_inbox``; also if DVC cannot add the archived
-            files.
+        LexveilError: see ``lexveil.release.inbox.run.release_inbox``; also if DVC cannot add the
+            archived files.
     """
     with contextlib.redirect_stdout(sys.stderr):  # standard output is the result
         report = release_inbox(dry_run)

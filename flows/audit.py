@@ -18,17 +18,17 @@ from pydantic import Field
 from flows.notify import on_failure
 from flows.prefect_records import show_table
 from flows.supervision import exclusive, run_command, timed_out
-from lexveil.artifacts.levels import epsilon_of, skipped_run
-from lexveil.artifacts.model import Model
-from lexveil.artifacts.model_store import OWN
-from lexveil.config import Configuration, Params, load_configuration, load_params
-from lexveil.levels import BaseEpsilon
-from lexveil.mechanisms.variants import base_of
-from lexveil.paths import AUDITS
-from lexveil.privatization.settings import resolve_settings
-from lexveil.request import MechanismName, StrategyName
-from lexveil.runtime.project import find_root, prepare
-from lexveil.runtime.tables import read_object
+from lexveil.base.levels import BaseEpsilon
+from lexveil.base.paths import AUDITS
+from lexveil.base.runtime.project import find_root, prepare
+from lexveil.base.runtime.tables import read_object
+from lexveil.core.mechanisms.variants import base_of
+from lexveil.io.artifacts.levels import epsilon_of, skipped_run
+from lexveil.io.artifacts.model import Model
+from lexveil.io.artifacts.model_store import OWN
+from lexveil.io.config import Configuration, Params, load_configuration, load_params
+from lexveil.io.request import MechanismName, StrategyName
+from lexveil.release.settings import resolve_settings
 
 Epsilon = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Words = Annotated[int, Field(ge=2)]
@@ -42,7 +42,7 @@ def audit_command(combination: Combination, words: int, samples: int, out: Path)
     built yet.
     """
     mechanism, strategy, epsilon = combination
-    argv = [sys.executable, "-m", "lexveil.cli", "audit", "--model", OWN]
+    argv = [sys.executable, "-m", "lexveil.faces.cli", "audit", "--model", OWN]
     argv += ["--mechanism", mechanism, "--strategy", strategy]
     return [
         *argv,

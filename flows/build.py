@@ -32,13 +32,13 @@ from flows.prefect_records import FLOW_RUN, hand_over, note_run, show_table
 from flows.prefect_server import ServerLostError
 from flows.stages import TIME_IS_UP, Build
 from flows.supervision import deadline, timed_out
-from lexveil.config import load_configuration, load_params
-from lexveil.errors import LexveilError, advised
-from lexveil.lineage import provenance
-from lexveil.lineage.openlineage import Events
-from lexveil.lineage.trace import code_state
-from lexveil.runtime.project import build_lock, find_root, prepare
-from lexveil.runtime.run_events import StageResult
+from lexveil.base.errors import LexveilError, advised
+from lexveil.base.runtime.project import build_lock, find_root, prepare
+from lexveil.base.runtime.run_events import StageResult
+from lexveil.io.config import load_configuration, load_params
+from lexveil.lab.lineage import provenance
+from lexveil.lab.lineage.openlineage import Events
+from lexveil.lab.lineage.trace import code_state
 
 # The build of this process. It cannot be a parameter of the flow: a server must be able to store
 # those.

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lexveil.data.default import DEFAULT_MD5, DRUG_PACKAGE, has_drug_reviews
-from lexveil.errors import RequestError
-from lexveil.lineage.file_hashes import Files, digest, file_md5
-from lexveil.runtime.dvc_graph import open_repo
-from lexveil.runtime.project import STATE
+from lexveil.base.errors import RequestError
+from lexveil.base.runtime.dvc_graph import open_repo
+from lexveil.base.runtime.project import STATE
+from lexveil.lab.data.default import DEFAULT_MD5, DRUG_PACKAGE, has_drug_reviews
+from lexveil.lab.lineage.file_hashes import Files, digest, file_md5
 
 DATA = Path("data")
 POINTER = Path("data.dvc")
@@ -42,7 +42,7 @@ def ensure_data(say: Callable[[str], None]) -> None:
     """
     if DATA.is_dir() and any(DATA.iterdir()):
         return
-    from lexveil.data.data_store import use_default
+    from lexveil.lab.data.data_store import use_default
 
     if not POINTER.exists():
         say(f"no data yet: making the embedded default{_smaller()}")
@@ -89,7 +89,7 @@ def _make_default(named: str, say: Callable[[str], None]) -> bool:
 
     It is made elsewhere and compared first: a run would accept any data/ and rewrite data.dvc.
     """
-    from lexveil.data.data_store import materialize_default
+    from lexveil.lab.data.data_store import materialize_default
 
     try:
         materialize_default(TRIAL)

@@ -26,8 +26,8 @@ from pydantic import BaseModel, Field, ValidationError
 
 from flows.prefect_records import settle_killed_run
 from flows.process import Command
-from lexveil.errors import LexveilError, RequestError
-from lexveil.runtime.project import LOGS, STATE, build_lock
+from lexveil.base.errors import LexveilError, RequestError
+from lexveil.base.runtime.project import LOGS, STATE, build_lock
 
 DEPLOYMENTS = Path("prefect.yaml")
 LOCK = STATE / "serve.lock"

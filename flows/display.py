@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from lexveil.runtime.run_events import SKIPPED_LINE, RunObserver, StageResult
+from lexveil.base.runtime.run_events import SKIPPED_LINE, RunObserver, StageResult
 
 if TYPE_CHECKING:
     from rich.progress import TaskID

@@ -12,9 +12,9 @@ from prefect.client.schemas.objects import FlowRun
 from prefect.logging.loggers import flow_run_logger
 from prefect.settings import PREFECT_API_URL
 
-from lexveil import errors
-from lexveil.config import load_configuration
-from lexveil.errors import LexveilError
+from lexveil.base import errors
+from lexveil.base.errors import LexveilError
+from lexveil.io.config import load_configuration
 
 # overrides operation.webhook with an address that must not be committed
 WEBHOOK = "LEXVEIL_WEBHOOK"

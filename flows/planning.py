@@ -10,13 +10,9 @@ from collections.abc import Callable, Sequence
 from flows import repro
 from flows.display import duration
 from flows.recovery import forget_removed, prune, repair
-from lexveil import paths
-from lexveil.artifacts.levels import skipped_run
-from lexveil.config import load_params
-from lexveil.errors import LexveilError
-from lexveil.lineage.file_hashes import file_md5
-from lexveil.lineage.provenance import own_entries
-from lexveil.runtime.dvc_graph import (
+from lexveil.base import paths
+from lexveil.base.errors import LexveilError
+from lexveil.base.runtime.dvc_graph import (
     CODE_STAGE,
     DVC_YAML,
     Stage,
@@ -25,9 +21,13 @@ from lexveil.runtime.dvc_graph import (
     read_graph,
     with_status,
 )
-from lexveil.runtime.project import stage_environment
-from lexveil.runtime.run_events import SKIPPED_LINE
-from lexveil.runtime.stage_code import CODE, refresh_code
+from lexveil.base.runtime.project import stage_environment
+from lexveil.base.runtime.run_events import SKIPPED_LINE
+from lexveil.io.artifacts.levels import skipped_run
+from lexveil.io.config import load_params
+from lexveil.io.execution.stage_code import CODE, refresh_code
+from lexveil.lab.lineage.file_hashes import file_md5
+from lexveil.lab.lineage.provenance import own_entries
 
 REPORT = paths.REPORT / "index.html"
 SHOWN = 3  # stages that are named as those from which another one follows

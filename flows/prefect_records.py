@@ -19,7 +19,7 @@ from prefect.exceptions import ObjectNotFound, PrefectException
 from prefect.logging.handlers import APILogWorker
 from prefect.states import Crashed
 
-from lexveil.runtime.project import STATE
+from lexveil.base.runtime.project import STATE
 
 FLOW_RUN = STATE / "flow-run"  # file with Prefect's id of the current run
 HAND_OVER_SECONDS = 30

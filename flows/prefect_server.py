@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from flows.process import Command, interrupt
-from lexveil.errors import LexveilError, RequestError
-from lexveil.runtime.project import LOGS, STATE
+from lexveil.base.errors import LexveilError, RequestError
+from lexveil.base.runtime.project import LOGS, STATE
 
 RUNNING = STATE / "ui.json"  # where the server of `lexveil ui` listens
 # startup takes 3 s on a fast machine, minutes on a busy one; an early exit is noticed at once

@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lexveil import paths
-from lexveil.lineage.provenance import own_entries
-from lexveil.runtime.dvc_graph import CODE_STAGE, LOCKFILE, StageGraph
-from lexveil.runtime.project import SCRATCH, STATE
-from lexveil.runtime.tables import read_object
+from lexveil.base import paths
+from lexveil.base.runtime.dvc_graph import CODE_STAGE, LOCKFILE, StageGraph
+from lexveil.base.runtime.project import SCRATCH, STATE
+from lexveil.base.runtime.tables import read_object
+from lexveil.lab.lineage.provenance import own_entries
 
 if TYPE_CHECKING:
     from dvc.repo import Repo

@@ -13,9 +13,9 @@ from prefect.states import Completed, Failed
 from flows.notify import on_failure
 from flows.prefect_records import show_table
 from flows.supervision import exclusive, run_command
-from lexveil.config import load_configuration
-from lexveil.inbox.report import ReleaseReport
-from lexveil.runtime.project import find_root, prepare
+from lexveil.base.runtime.project import find_root, prepare
+from lexveil.io.config import load_configuration
+from lexveil.release.inbox.report import ReleaseReport
 
 
 def release_command() -> list[str]:

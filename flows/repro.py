@@ -17,11 +17,11 @@ from dvc.exceptions import ReproductionError
 from dvc.stage.cache import StageCache
 from dvc.stage.exceptions import StageCmdFailedError
 
-from lexveil.errors import LexveilError, advised
-from lexveil.runtime.crash import hide_messages
-from lexveil.runtime.dvc_graph import open_repo
-from lexveil.runtime.project import LOGS
-from lexveil.runtime.tables import read_object, write_json
+from lexveil.base.errors import LexveilError, advised
+from lexveil.base.runtime.crash import hide_messages
+from lexveil.base.runtime.dvc_graph import open_repo
+from lexveil.base.runtime.project import LOGS
+from lexveil.base.runtime.tables import read_object, write_json
 
 NOT_IN_A_FILE_NAME = re.compile(r"[^\w@.-]")
 # DVC's exception has the exit code of a stage's command in its text alone.

@@ -17,11 +17,11 @@ from prefect.context import TaskRunContext
 
 from flows import repro
 from flows.process import Command, interrupt
-from lexveil.lineage import provenance
-from lexveil.lineage.openlineage import Events
-from lexveil.runtime.dvc_graph import Stage, StageGraph
-from lexveil.runtime.project import stage_environment
-from lexveil.runtime.run_events import RunObserver, StageResult
+from lexveil.base.runtime.dvc_graph import Stage, StageGraph
+from lexveil.base.runtime.project import stage_environment
+from lexveil.base.runtime.run_events import RunObserver, StageResult
+from lexveil.lab.lineage import provenance
+from lexveil.lab.lineage.openlineage import Events
 
 TIME_IS_UP = signal.SIGALRM  # represents the time limit among the signals that stop a run
 

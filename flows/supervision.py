@@ -15,8 +15,8 @@ from prefect import get_run_logger
 
 from flows.prefect_records import FLOW_RUN, note_run
 from flows.process import Command
-from lexveil.config import load_configuration
-from lexveil.runtime.project import build_lock, stage_environment
+from lexveil.base.runtime.project import build_lock, stage_environment
+from lexveil.io.config import load_configuration
 
 
 def deadline() -> float:

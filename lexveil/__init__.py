@@ -14,22 +14,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lexveil.accounting.record import PrivacyRecord
     from lexveil.api import audit, inspect, privatize
-    from lexveil.artifacts.model import Model
     from lexveil.auditing.audit import AuditResult
-    from lexveil.data.own_vectors import add_model
-    from lexveil.errors import (
+    from lexveil.base.errors import (
         CheckFailedError,
         LexveilError,
         MissingArtifactError,
         ParameterError,
         RequestError,
     )
-    from lexveil.ledger.ledger import Ledger
-    from lexveil.mechanisms.registry import MECHANISMS
-    from lexveil.privatization.adapters.memory import Privatized
-    from lexveil.privatization.looking.inspect import Inspection
+    from lexveil.core.accounting.record import PrivacyRecord
+    from lexveil.core.mechanisms.registry import MECHANISMS
+    from lexveil.io.artifacts.model import Model
+    from lexveil.lab.data.own_vectors import add_model
+    from lexveil.release.adapters.memory import Privatized
+    from lexveil.release.ledger.ledger import Ledger
+    from lexveil.release.looking.inspect import Inspection
 
     __version__: str
 
@@ -62,14 +62,14 @@ _ERRORS = (
 )
 _MODULES = {
     "AuditResult": "lexveil.auditing.audit",
-    "add_model": "lexveil.data.own_vectors",
-    "MECHANISMS": "lexveil.mechanisms.registry",
-    "Inspection": "lexveil.privatization.looking.inspect",
-    "Ledger": "lexveil.ledger.ledger",
-    "Model": "lexveil.artifacts.model",
-    "PrivacyRecord": "lexveil.accounting.record",
-    "Privatized": "lexveil.privatization.adapters.memory",
-} | dict.fromkeys(_ERRORS, "lexveil.errors")
+    "add_model": "lexveil.lab.data.own_vectors",
+    "MECHANISMS": "lexveil.core.mechanisms.registry",
+    "Inspection": "lexveil.release.looking.inspect",
+    "Ledger": "lexveil.release.ledger.ledger",
+    "Model": "lexveil.io.artifacts.model",
+    "PrivacyRecord": "lexveil.core.accounting.record",
+    "Privatized": "lexveil.release.adapters.memory",
+} | dict.fromkeys(_ERRORS, "lexveil.base.errors")
 
 
 def __getattr__(name: str) -> Any:

@@ -11,18 +11,18 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from lexveil.artifacts.model import Model
 from lexveil.auditing.request import AuditRequest
-from lexveil.errors import LexveilError, ParameterError, RequestError
-from lexveil.logs import quiet as silence
-from lexveil.parameters import nearest, with_purposes
-from lexveil.privatization.adapters import memory as in_memory
-from lexveil.privatization.adapters.memory import Label, Privatized
-from lexveil.privatization.looking import inspect as inspection
-from lexveil.privatization.looking.inspect import Inspection
-from lexveil.request import FileRequest, Options, Request
-from lexveil.runtime.objects import as_path
-from lexveil.runtime.stage import Watch
+from lexveil.base.errors import LexveilError, ParameterError, RequestError
+from lexveil.base.logs import quiet as silence
+from lexveil.base.parameters import nearest, with_purposes
+from lexveil.base.runtime.objects import as_path
+from lexveil.io.artifacts.model import Model
+from lexveil.io.execution.stage import Watch
+from lexveil.io.request import FileRequest, Options, Request
+from lexveil.release.adapters import memory as in_memory
+from lexveil.release.adapters.memory import Label, Privatized
+from lexveil.release.looking import inspect as inspection
+from lexveil.release.looking.inspect import Inspection
 
 if TYPE_CHECKING:
     from lexveil.auditing.audit import AuditResult

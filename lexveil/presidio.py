@@ -24,13 +24,13 @@ from functools import cache
 from random import Random
 from typing import Any, ClassVar
 
-from lexveil.accounting.record import PrivacyRecord
-from lexveil.artifacts.model import Model
-from lexveil.errors import LexveilError, RequestError
-from lexveil.mechanisms.noise.streams import stream
-from lexveil.privatization.adapters.memory import privatize
-from lexveil.privatization.release.preconditions import NoGuaranteeError
-from lexveil.request import SENTENCES, Request
+from lexveil.base.errors import LexveilError, RequestError
+from lexveil.core.accounting.record import PrivacyRecord
+from lexveil.core.mechanisms.noise.streams import stream
+from lexveil.io.artifacts.model import Model
+from lexveil.io.request import SENTENCES, Request
+from lexveil.release.adapters.memory import privatize
+from lexveil.release.preconditions import NoGuaranteeError
 
 try:
     from presidio_anonymizer.operators import Operator, OperatorType

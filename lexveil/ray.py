@@ -23,11 +23,16 @@ from typing import Any
 import pyarrow as pa
 import ray
 
-from lexveil.accounting.operator_report import OperatorReport
-from lexveil.accounting.record import PrivacyRecord
 from lexveil.api import OF_TEXTS, plain_options, renamed_fields, takes_options
-from lexveil.artifacts.model import Model
-from lexveil.distributed.parts import (
+from lexveil.base.errors import LexveilError, RequestError
+from lexveil.base.parameters import with_purposes
+from lexveil.core.accounting.operator_report import OperatorReport
+from lexveil.core.accounting.record import PrivacyRecord
+from lexveil.io.artifacts.model import Model
+from lexveil.io.execution.checkpoints import expect_file
+from lexveil.io.formats.messages import shown
+from lexveil.io.request import OnExhausted, Request
+from lexveil.release.distributed.parts import (
     order_column,
     part_count,
     ranges,
@@ -35,20 +40,10 @@ from lexveil.distributed.parts import (
     write_part,
     write_undivided,
 )
-from lexveil.distributed.release import HIDDEN, explained, release_table
-from lexveil.distributed.rewriter import (
-    COUNTED,
-    Rewriter,
-    RunTotals,
-    reported,
-)
-from lexveil.errors import LexveilError, RequestError
-from lexveil.formats.messages import shown
-from lexveil.parameters import with_purposes
-from lexveil.privatization.release.outputs import write_errors
-from lexveil.privatization.release.preconditions import STAMP, Checked, check
-from lexveil.request import OnExhausted, Request
-from lexveil.runtime.checkpoints import expect_file
+from lexveil.release.distributed.release import HIDDEN, explained, release_table
+from lexveil.release.distributed.rewriter import COUNTED, Rewriter, RunTotals, reported
+from lexveil.release.outputs import write_errors
+from lexveil.release.preconditions import STAMP, Checked, check
 
 # In which subjects are added up. Ray has 200 of them by default, of which each takes longer to
 # start than to add up some thousand subjects.

@@ -24,18 +24,18 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import LongType, StructType
 
-from lexveil.accounting.operator_report import OperatorReport
-from lexveil.accounting.record import PrivacyRecord
 from lexveil.api import OF_TEXTS, plain_options, renamed_fields, takes_options
-from lexveil.artifacts.model import Model
-from lexveil.distributed.parts import order_column, part_count, require_all, with_order
-from lexveil.distributed.release import release_table
-from lexveil.distributed.rewriter import COUNTED, Rewriter, RunTotals
-from lexveil.errors import LexveilError, RequestError
-from lexveil.formats.messages import name, names, shown
-from lexveil.parameters import with_purposes
-from lexveil.privatization.release.preconditions import STAMP, Checked, check
-from lexveil.request import OnExhausted, Request
+from lexveil.base.errors import LexveilError, RequestError
+from lexveil.base.parameters import with_purposes
+from lexveil.core.accounting.operator_report import OperatorReport
+from lexveil.core.accounting.record import PrivacyRecord
+from lexveil.io.artifacts.model import Model
+from lexveil.io.formats.messages import name, names, shown
+from lexveil.io.request import OnExhausted, Request
+from lexveil.release.distributed.parts import order_column, part_count, require_all, with_order
+from lexveil.release.distributed.release import release_table
+from lexveil.release.distributed.rewriter import COUNTED, Rewriter, RunTotals
+from lexveil.release.preconditions import STAMP, Checked, check
 
 # What the proof relies on: of all attempts of a task the output of one is taken, and it alone.
 REQUIRED = {

@@ -2,8 +2,8 @@
 ``python -m tasks.NAME``.
 """
 
-from lexveil.absent import take_process
-from lexveil.runtime.telemetry import turn_telemetry_off
+from lexveil.base.absent import take_process
+from lexveil.base.runtime.telemetry import turn_telemetry_off
 
 take_process()
 turn_telemetry_off()  # before a stage imports a library that sends usage data

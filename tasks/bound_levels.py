@@ -10,21 +10,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from lexveil import paths
-from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
-from lexveil.accounting.vocabulary import Vocabulary
-from lexveil.artifacts.base_model import base_space, find_base, with_base
-from lexveil.artifacts.model_store import load_words_of
-from lexveil.collocations.adjacent_tokens import count_bigrams
-from lexveil.collocations.token_counts import count_tokens
-from lexveil.config import MachineParams, Params, load_configuration, load_params
-from lexveil.embeddings.base import joined
-from lexveil.embeddings.training_defaults import default_min_count
-from lexveil.embeddings.word_space import WordSpace
-from lexveil.recovery.counted_words import CountedWords, below_least
-from lexveil.runtime.run_events import SKIPPED_LINE
-from lexveil.runtime.stage import stage_main
-from lexveil.runtime.tables import read_json, require, write_json
+from lexveil.base import paths
+from lexveil.base.runtime.run_events import SKIPPED_LINE
+from lexveil.base.runtime.tables import read_json, require, write_json
+from lexveil.core.accounting.budgets import SEGMENTATION_OF, Policy
+from lexveil.core.accounting.vocabulary import Vocabulary
+from lexveil.core.embeddings.base import joined
+from lexveil.core.embeddings.training_defaults import default_min_count
+from lexveil.core.embeddings.word_space import WordSpace
+from lexveil.io.artifacts.base_model import base_space, find_base, with_base
+from lexveil.io.artifacts.model_store import load_words_of
+from lexveil.io.config import MachineParams, Params, load_configuration, load_params
+from lexveil.io.execution.stage import stage_main
+from lexveil.lab.collocations.adjacent_tokens import count_bigrams
+from lexveil.lab.collocations.token_counts import count_tokens
+from lexveil.readers.counted_words import CountedWords, below_least
 
 
 def counted_tokens(segmentation: str, params: Params, machine: MachineParams) -> WordSpace:

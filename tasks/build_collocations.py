@@ -6,12 +6,12 @@ base_{bigrams,trigrams}.parquet in the same folder.
 
 from __future__ import annotations
 
-from lexveil import paths
-from lexveil.artifacts.base_model import base_collocations, find_base, require_language
-from lexveil.collocations.scoring import build
-from lexveil.config import load_configuration, load_params
-from lexveil.runtime.stage import stage_main
-from lexveil.runtime.tables import read_json, require
+from lexveil.base import paths
+from lexveil.base.runtime.tables import read_json, require
+from lexveil.io.artifacts.base_model import base_collocations, find_base, require_language
+from lexveil.io.config import load_configuration, load_params
+from lexveil.io.execution.stage import stage_main
+from lexveil.lab.collocations.scoring import build
 
 
 def main() -> None:

@@ -11,35 +11,35 @@ calibrated. Both are exact, whatever the search.
 
 from __future__ import annotations
 
-import lexveil.runtime.blas  # isort: skip - before NumPy  # noqa: F401
+import lexveil.base.runtime.blas  # isort: skip - before NumPy  # noqa: F401
 
 from pathlib import Path
 
 import numpy as np
 
-from lexveil import paths
-from lexveil.accounting.budgets import Policy
-from lexveil.accounting.vocabulary import Vocabulary
-from lexveil.artifacts.embeddings import load_embedding
-from lexveil.artifacts.neighborhoods import add_lists, key_of, open_lists, write_lists
-from lexveil.config import MachineParams, Params, load_configuration, load_params
-from lexveil.embeddings.exact_search import approximate_neighbors
-from lexveil.embeddings.extent import largest_distance, smallest_distance
-from lexveil.embeddings.knn_graph import nearest_others
-from lexveil.embeddings.neighborhoods import NearTable, nearest_words
-from lexveil.embeddings.word_space import WordSpace
-from lexveil.errors import LexveilError
-from lexveil.runtime.checkpoints import kept_work
-from lexveil.runtime.effort import foresee
-from lexveil.runtime.stage import Progress, named_segmentation, stage_main
-from lexveil.runtime.tables import atomic_directory, write_json
-from lexveil.types import Floats, Vectors
+from lexveil.base import paths
+from lexveil.base.errors import LexveilError
+from lexveil.base.runtime.tables import atomic_directory, write_json
+from lexveil.base.types import Floats, Vectors
+from lexveil.core.accounting.budgets import Policy
+from lexveil.core.accounting.vocabulary import Vocabulary
+from lexveil.core.embeddings.exact_search import approximate_neighbors
+from lexveil.core.embeddings.extent import largest_distance, smallest_distance
+from lexveil.core.embeddings.knn_graph import nearest_others
+from lexveil.core.embeddings.neighborhoods import NearTable, nearest_words
+from lexveil.core.embeddings.word_space import WordSpace
+from lexveil.io.artifacts.embeddings import load_embedding
+from lexveil.io.artifacts.neighborhoods import add_lists, key_of, open_lists, write_lists
+from lexveil.io.config import MachineParams, Params, load_configuration, load_params
+from lexveil.io.execution.checkpoints import kept_work
+from lexveil.io.execution.effort import foresee
+from lexveil.io.execution.stage import Progress, named_segmentation, stage_main
 
 # Code that decides the lists: an interrupted stage resumes with lists of the same code.
 CODE = (
-    "lexveil.embeddings.neighborhoods",
-    "lexveil.embeddings.knn_graph",
-    "lexveil.artifacts.neighborhoods",
+    "lexveil.core.embeddings.neighborhoods",
+    "lexveil.core.embeddings.knn_graph",
+    "lexveil.io.artifacts.neighborhoods",
 )
 
 

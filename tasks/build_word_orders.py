@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from lexveil import paths
-from lexveil.artifacts.embeddings import write_word_orders
-from lexveil.artifacts.model_store import load_words_of
-from lexveil.config import load_configuration, load_params
-from lexveil.embeddings.list_sets import list_sets
-from lexveil.errors import RequestError
-from lexveil.mechanisms.noise.streams import stream
-from lexveil.runtime.effort import foresee
-from lexveil.runtime.stage import Progress, stage_main
-from lexveil.runtime.tables import atomic_directory
+from lexveil.base import paths
+from lexveil.base.errors import RequestError
+from lexveil.base.runtime.tables import atomic_directory
+from lexveil.core.embeddings.list_sets import list_sets
+from lexveil.core.mechanisms.noise.streams import stream
+from lexveil.io.artifacts.embeddings import write_word_orders
+from lexveil.io.artifacts.model_store import load_words_of
+from lexveil.io.config import load_configuration, load_params
+from lexveil.io.execution.effort import foresee
+from lexveil.io.execution.stage import Progress, stage_main
 
 STREAM = "build_lists"  # names the random streams; another name would give other orders
 

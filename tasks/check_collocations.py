@@ -10,13 +10,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lexveil import paths
-from lexveil.artifacts.base_model import base_collocations, find_base
-from lexveil.checks.data_docs import DataDocs
-from lexveil.config import MachineParams, Params, load_configuration, load_params
-from lexveil.runtime import duckdb_session
-from lexveil.runtime.stage import stage_main
-from lexveil.runtime.tables import read_json, require, write_json
+from lexveil.base import paths
+from lexveil.base.runtime.tables import read_json, require, write_json
+from lexveil.io.artifacts.base_model import base_collocations, find_base
+from lexveil.io.config import MachineParams, Params, load_configuration, load_params
+from lexveil.io.execution import duckdb_session
+from lexveil.io.execution.stage import stage_main
+from lexveil.release.checks.data_docs import DataDocs
 
 OF_BASE = pa.schema(
     [(f"{place}_word", pa.string()) for place in ("first", "second", "third")]
@@ -41,8 +41,8 @@ def run(
         CheckFailedError: if an expectation does not hold; ``out`` then does not exist.
     """
     # Great Expectations takes seconds to import; importing this module does not need it.
-    from lexveil.checks.collocation_suite import collocation_suite
-    from lexveil.checks.validation import validate
+    from lexveil.lab.checks.collocation_suite import collocation_suite
+    from lexveil.release.checks.validation import validate
 
     out.unlink(missing_ok=True)
     collocations = require(paths.COLLOCATIONS, "build_collocations")

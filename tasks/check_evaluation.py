@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lexveil import paths
-from lexveil.artifacts.levels import made_runs, made_sentence_runs
-from lexveil.checks.data_docs import DataDocs
-from lexveil.checks.evaluation_cells import cells, not_above_majority
-from lexveil.config import CLEAN, EvaluationParams, GridParams, load_params
-from lexveil.levels import stage_name
-from lexveil.runtime.stage import stage_main
-from lexveil.runtime.tables import read_json, write_json
+from lexveil.base import paths
+from lexveil.base.levels import stage_name
+from lexveil.base.runtime.tables import read_json, write_json
+from lexveil.io.artifacts.levels import made_runs, made_sentence_runs
+from lexveil.io.config import CLEAN, EvaluationParams, GridParams, load_params
+from lexveil.io.execution.stage import stage_main
+from lexveil.lab.checks.evaluation_cells import cells, not_above_majority
+from lexveil.release.checks.data_docs import DataDocs
 
 
 def read_scores(grid: GridParams) -> dict[str, dict[str, object]]:
@@ -54,8 +54,8 @@ def run(
         CheckFailedError: if an expectation does not hold; ``out`` then does not exist.
     """
     # Great Expectations takes seconds to import.
-    from lexveil.checks.evaluation_suite import evaluation_suite
-    from lexveil.checks.validation import validate
+    from lexveil.lab.checks.evaluation_suite import evaluation_suite
+    from lexveil.release.checks.validation import validate
 
     out.unlink(missing_ok=True)
     frame = cells(records, datasets, settings)

@@ -12,27 +12,27 @@ from typing import TYPE_CHECKING
 import duckdb
 import pyarrow as pa
 
-from lexveil import paths
-from lexveil.accounting.budgets import SEGMENTATION_OF
-from lexveil.artifacts.document_sets import load_documents
-from lexveil.artifacts.levels import (
+from lexveil.base import paths
+from lexveil.base.levels import stage_name
+from lexveil.base.runtime.tables import read_json, require, write_json
+from lexveil.core.accounting.budgets import SEGMENTATION_OF
+from lexveil.io.artifacts.document_sets import load_documents
+from lexveil.io.artifacts.levels import (
     PER_TEXT,
     epsilon_of_sentences,
     made_runs,
     made_sentence_runs,
     n_bank_sentences,
 )
-from lexveil.checks.data_docs import DataDocs
-from lexveil.config import CLEAN, GridParams, MachineParams, load_configuration, load_params
-from lexveil.levels import stage_name
-from lexveil.runtime import duckdb_session
-from lexveil.runtime.stage import Progress, stage_main
-from lexveil.runtime.tables import read_json, require, write_json
+from lexveil.io.config import CLEAN, GridParams, MachineParams, load_configuration, load_params
+from lexveil.io.execution import duckdb_session
+from lexveil.io.execution.stage import Progress, stage_main
+from lexveil.release.checks.data_docs import DataDocs
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lexveil.checks.validation import Verdict
+    from lexveil.release.checks.validation import Verdict
 
 NO_PLAN = (
     "create or replace temp view plan as select dataset, doc_id, field, 0.0 as budget "
@@ -119,8 +119,8 @@ def judge_sentences(
     """Run the expectations on each output of strategy S5, and yield each output's name, checked
     rows and verdict. ``con`` must have the input documents.
     """
-    from lexveil.checks.sentence_output_suite import sentence_output_suite
-    from lexveil.checks.validation import validate
+    from lexveil.lab.checks.sentence_output_suite import sentence_output_suite
+    from lexveil.release.checks.validation import validate
 
     for output in outputs:
         duckdb_session.view(con, "documents", output.folder / "documents.parquet")
@@ -155,8 +155,8 @@ def run(
             not exist.
     """
     # Great Expectations takes seconds to import; importing this module does not need it.
-    from lexveil.checks.output_suite import output_suite
-    from lexveil.checks.validation import merge, validate
+    from lexveil.lab.checks.output_suite import output_suite
+    from lexveil.release.checks.validation import merge, validate
 
     out.unlink(missing_ok=True)
     docs.forget("outputs")

@@ -7,14 +7,14 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from lexveil import paths
-from lexveil.artifacts.levels import made_runs, skipped_run
-from lexveil.checks.data_docs import DataDocs
-from lexveil.config import GridParams, MachineParams, load_configuration, load_params
-from lexveil.levels import NoiseSetting
-from lexveil.runtime import duckdb_session
-from lexveil.runtime.stage import stage_main
-from lexveil.runtime.tables import atomic_directory, require, write_json
+from lexveil.base import paths
+from lexveil.base.levels import NoiseSetting
+from lexveil.base.runtime.tables import atomic_directory, require, write_json
+from lexveil.io.artifacts.levels import made_runs, skipped_run
+from lexveil.io.config import GridParams, MachineParams, load_configuration, load_params
+from lexveil.io.execution import duckdb_session
+from lexveil.io.execution.stage import stage_main
+from lexveil.release.checks.data_docs import DataDocs
 
 
 def run(grid: GridParams, out: Path, docs: DataDocs, machine: MachineParams) -> int:
@@ -28,8 +28,8 @@ def run(grid: GridParams, out: Path, docs: DataDocs, machine: MachineParams) -> 
         CheckFailedError: if an expectation does not hold for a plan; ``out`` then does not exist.
     """
     # Great Expectations takes seconds to import; importing this module does not need it.
-    from lexveil.checks.plan_suite import plan_suite
-    from lexveil.checks.validation import validate
+    from lexveil.lab.checks.plan_suite import plan_suite
+    from lexveil.release.checks.validation import validate
 
     shutil.rmtree(out, ignore_errors=True)
     docs.forget("plans")

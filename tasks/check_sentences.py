@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lexveil import paths
-from lexveil.checks.data_docs import DataDocs
-from lexveil.config import MachineParams, Params, load_configuration, load_params
-from lexveil.data.sentence_choice import choice_of
-from lexveil.runtime import duckdb_session
-from lexveil.runtime.stage import stage_main
-from lexveil.runtime.tables import require, write_json
+from lexveil.base import paths
+from lexveil.base.runtime.tables import require, write_json
+from lexveil.io.config import MachineParams, Params, load_configuration, load_params
+from lexveil.io.execution import duckdb_session
+from lexveil.io.execution.stage import stage_main
+from lexveil.lab.data.sentence_choice import choice_of
+from lexveil.release.checks.data_docs import DataDocs
 
 
 def run(
@@ -22,8 +22,8 @@ def run(
         CheckFailedError: if an expectation does not hold; ``out`` then does not exist.
     """
     # Great Expectations takes seconds to import; importing this module does not need it.
-    from lexveil.checks.sentence_suite import sentence_suite
-    from lexveil.checks.validation import validate
+    from lexveil.lab.checks.sentence_suite import sentence_suite
+    from lexveil.release.checks.validation import validate
 
     out.unlink(missing_ok=True)
     with duckdb_session.session(machine) as con:

@@ -9,14 +9,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from lexveil import paths
-from lexveil.artifacts.document_sets import load_documents
-from lexveil.artifacts.lexicons import LexiconOf, load_lexicon, text_words
-from lexveil.checks.data_docs import DataDocs
-from lexveil.config import MachineParams, Params, load_configuration, load_params
-from lexveil.runtime import duckdb_session
-from lexveil.runtime.stage import stage_main
-from lexveil.runtime.tables import write_json
+from lexveil.base import paths
+from lexveil.base.runtime.tables import write_json
+from lexveil.io.artifacts.document_sets import load_documents
+from lexveil.io.artifacts.lexicons import LexiconOf, load_lexicon, text_words
+from lexveil.io.config import MachineParams, Params, load_configuration, load_params
+from lexveil.io.execution import duckdb_session
+from lexveil.io.execution.stage import stage_main
+from lexveil.release.checks.data_docs import DataDocs
 
 
 def run(
@@ -33,8 +33,8 @@ def run(
         CheckFailedError: if an expectation does not hold; ``out`` then does not exist.
     """
     # Great Expectations takes seconds to import; importing this module does not need it.
-    from lexveil.checks.validation import validate
-    from lexveil.checks.vocabulary_suite import vocab_suite
+    from lexveil.lab.checks.vocabulary_suite import vocab_suite
+    from lexveil.release.checks.validation import validate
 
     out.unlink(missing_ok=True)
     with duckdb_session.session(machine) as con:

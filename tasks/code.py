@@ -4,8 +4,8 @@ repro`.
 
 from __future__ import annotations
 
-from lexveil.runtime.stage import stage_main
-from lexveil.runtime.stage_code import CODE, refresh_code
+from lexveil.io.execution.stage import stage_main
+from lexveil.io.execution.stage_code import CODE, refresh_code
 
 
 def main() -> None:

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from lexveil import paths
-from lexveil.artifacts.lexicons import load_lexicon
-from lexveil.config import MachineParams, Params, load_configuration, load_params
-from lexveil.data.public_sentences import NONE, PublicTexts, choose
-from lexveil.data.sentence_choice import choice_of
-from lexveil.runtime import duckdb_session
-from lexveil.runtime.stage import stage_main
-from lexveil.runtime.tables import require, write_table
+from lexveil.base import paths
+from lexveil.base.runtime.tables import require, write_table
+from lexveil.io.artifacts.lexicons import load_lexicon
+from lexveil.io.config import MachineParams, Params, load_configuration, load_params
+from lexveil.io.execution import duckdb_session
+from lexveil.io.execution.stage import stage_main
+from lexveil.lab.data.public_sentences import NONE, PublicTexts, choose
+from lexveil.lab.data.sentence_choice import choice_of
 
 SEGMENTATION = "gst"
 DOCUMENTS = 1_000  # that are cut at a time

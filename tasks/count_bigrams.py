@@ -6,13 +6,13 @@ If training starts from a base model, the counts of the base model are added.
 
 from __future__ import annotations
 
-from lexveil import paths
-from lexveil.artifacts.base_model import find_base, with_base
-from lexveil.artifacts.embeddings import load_words, write_bigrams
-from lexveil.collocations.adjacent_tokens import count_bigrams
-from lexveil.config import load_configuration, load_params
-from lexveil.runtime.stage import named_segmentation, stage_main
-from lexveil.runtime.tables import atomic_directory, require
+from lexveil.base import paths
+from lexveil.base.runtime.tables import atomic_directory, require
+from lexveil.io.artifacts.base_model import find_base, with_base
+from lexveil.io.artifacts.embeddings import load_words, write_bigrams
+from lexveil.io.config import load_configuration, load_params
+from lexveil.io.execution.stage import named_segmentation, stage_main
+from lexveil.lab.collocations.adjacent_tokens import count_bigrams
 
 
 def main() -> None:

@@ -4,11 +4,11 @@ ngrams/{words,bigrams,trigrams}.parquet.
 
 from __future__ import annotations
 
-from lexveil import paths
-from lexveil.collocations.counting import count
-from lexveil.config import load_configuration, load_params
-from lexveil.runtime.stage import stage_main
-from lexveil.runtime.tables import require, write_json
+from lexveil.base import paths
+from lexveil.base.runtime.tables import require, write_json
+from lexveil.io.config import load_configuration, load_params
+from lexveil.io.execution.stage import stage_main
+from lexveil.lab.collocations.counting import count
 
 
 def main() -> None:

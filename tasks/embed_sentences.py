@@ -6,23 +6,23 @@ Fewer sentences than a bank needs make none: the folder is empty then.
 
 from __future__ import annotations
 
-import lexveil.runtime.blas  # isort: skip - before NumPy  # noqa: F401
+import lexveil.base.runtime.blas  # isort: skip - before NumPy  # noqa: F401
 
 from pathlib import Path
 
-from lexveil import paths
-from lexveil.accounting.linkage import CANDIDATES
-from lexveil.artifacts.model import Model
-from lexveil.artifacts.model_store import OWN
-from lexveil.artifacts.sentence_banks import FEWEST, BankSource
-from lexveil.artifacts.structure import first_texts
-from lexveil.config import Params, load_params
-from lexveil.data.public_sentences import TextSample
-from lexveil.data.sentence_banks import make_bank
-from lexveil.data.sentence_choice import choice_of
-from lexveil.runtime.hashes import sha256
-from lexveil.runtime.stage import stage_main
-from lexveil.runtime.tables import atomic_directory, read_table, require
+from lexveil.base import paths
+from lexveil.base.runtime.hashes import sha256
+from lexveil.base.runtime.tables import atomic_directory, read_table, require
+from lexveil.core.accounting.linkage import CANDIDATES
+from lexveil.io.artifacts.model import Model
+from lexveil.io.artifacts.model_store import OWN
+from lexveil.io.artifacts.sentence_banks import FEWEST, BankSource
+from lexveil.io.artifacts.structure import first_texts
+from lexveil.io.config import Params, load_params
+from lexveil.io.execution.stage import stage_main
+from lexveil.lab.data.public_sentences import TextSample
+from lexveil.lab.data.sentence_banks import make_bank
+from lexveil.lab.data.sentence_choice import choice_of
 
 
 def run(params: Params, out: Path) -> int:

@@ -9,28 +9,28 @@ texts only. Of a run that is skipped both files say why.
 
 from __future__ import annotations
 
-import lexveil.runtime.blas  # isort: skip - before NumPy  # noqa: F401
+import lexveil.base.runtime.blas  # isort: skip - before NumPy  # noqa: F401
 
 from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lexveil import paths
-from lexveil.artifacts.evaluation_models import load_attackers, load_models
-from lexveil.artifacts.levels import named_in_record, skipped_run
-from lexveil.config import CLEAN, Params, load_configuration, load_params
-from lexveil.errors import RequestError
-from lexveil.evaluation.metrics import BY_NAME, METRICS
-from lexveil.evaluation.metrics.base import DatasetTexts, Entry, LeftOut, Models
-from lexveil.evaluation.metrics.membership import parts_of
-from lexveil.levels import NoiseSetting, stage_name
-from lexveil.recovery.runs import measure_recovery
-from lexveil.recovery.sentence_runs import measure_sentences
-from lexveil.request import SENTENCES
-from lexveil.runtime.effort import foresee
-from lexveil.runtime.stage import named_run, stage_main
-from lexveil.runtime.tables import read_table, write_json
+from lexveil.base import paths
+from lexveil.base.errors import RequestError
+from lexveil.base.levels import NoiseSetting, stage_name
+from lexveil.base.runtime.tables import read_table, write_json
+from lexveil.io.artifacts.levels import named_in_record, skipped_run
+from lexveil.io.config import CLEAN, Params, load_configuration, load_params
+from lexveil.io.execution.effort import foresee
+from lexveil.io.execution.stage import named_run, stage_main
+from lexveil.io.request import SENTENCES
+from lexveil.lab.evaluation.evaluation_models import load_attackers, load_models
+from lexveil.lab.evaluation.metrics import BY_NAME, METRICS
+from lexveil.lab.evaluation.metrics.base import DatasetTexts, Entry, LeftOut, Models
+from lexveil.lab.evaluation.metrics.membership import parts_of
+from lexveil.lab.evaluation.recovery.runs import measure_recovery
+from lexveil.lab.evaluation.recovery.sentence_runs import measure_sentences
 
 LETTERS = 6  # mean letters of a word, with the space after it
 # columns that rewriting does not change

@@ -17,22 +17,22 @@ from pathlib import Path
 
 import numpy as np
 
-from lexveil import paths
-from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
-from lexveil.accounting.vocabulary import Vocabulary
-from lexveil.artifacts.embeddings import load_embedding, load_word_orders
-from lexveil.artifacts.mechanisms import ModelSpace, Prepared, prepare
-from lexveil.artifacts.model_source import OwnRun
-from lexveil.artifacts.project import Project
-from lexveil.config import Params, load_params
-from lexveil.embeddings.word_space import WordSpace
-from lexveil.errors import ParameterError, RequestError
-from lexveil.mechanisms.deniability import choose_words, statistics
-from lexveil.mechanisms.noise.streams import stream
-from lexveil.mechanisms.variants import base_of
-from lexveil.runtime.stage import Progress, stage_main
-from lexveil.runtime.tables import atomic_directory, write_json
-from lexveil.types import Rows
+from lexveil.base import paths
+from lexveil.base.errors import ParameterError, RequestError
+from lexveil.base.runtime.tables import atomic_directory, write_json
+from lexveil.base.types import Rows
+from lexveil.core.accounting.budgets import SEGMENTATION_OF, Policy
+from lexveil.core.accounting.vocabulary import Vocabulary
+from lexveil.core.embeddings.word_space import WordSpace
+from lexveil.core.mechanisms.deniability import choose_words, statistics
+from lexveil.core.mechanisms.noise.streams import stream
+from lexveil.core.mechanisms.variants import base_of
+from lexveil.io.artifacts.embeddings import load_embedding, load_word_orders
+from lexveil.io.artifacts.mechanisms import ModelSpace, Prepared, prepare
+from lexveil.io.artifacts.model_source import OwnRun
+from lexveil.io.artifacts.project import Project
+from lexveil.io.config import Params, load_params
+from lexveil.io.execution.stage import Progress, stage_main
 
 STAGE = "measure_deniability"  # the name of its streams
 

@@ -11,16 +11,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lexveil import paths
-from lexveil.accounting.structure import Replacements
-from lexveil.artifacts.base_model import find_base
-from lexveil.artifacts.lexicons import load_lexicon
-from lexveil.artifacts.structure import first_texts, measured
-from lexveil.config import load_params
-from lexveil.errors import RequestError
-from lexveil.mechanisms.noise.streams import stream
-from lexveil.runtime.stage import stage_main
-from lexveil.runtime.tables import read_table, require, write_json
+from lexveil.base import paths
+from lexveil.base.errors import RequestError
+from lexveil.base.runtime.tables import read_table, require, write_json
+from lexveil.core.accounting.structure import Replacements
+from lexveil.core.mechanisms.noise.streams import stream
+from lexveil.io.artifacts.base_model import find_base
+from lexveil.io.artifacts.lexicons import load_lexicon
+from lexveil.io.artifacts.structure import first_texts, measured
+from lexveil.io.config import load_params
+from lexveil.io.execution.stage import stage_main
 
 STAGE = "measure_structure"  # the name of its stream
 TEXTS = 2000

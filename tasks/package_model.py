@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import lexveil.runtime.blas  # isort: skip - before NumPy  # noqa: F401
+import lexveil.base.runtime.blas  # isort: skip - before NumPy  # noqa: F401
 
 import shutil
 
 import numpy as np
 import pyarrow.parquet as pq
 
-from lexveil import paths
-from lexveil.artifacts.base_model import find_base
-from lexveil.artifacts.collocation_tables import load_pmi
-from lexveil.artifacts.embeddings import load_bigrams, load_embedding, load_purposes
-from lexveil.artifacts.packaged_model import add_bigrams
-from lexveil.config import load_configuration, load_params
-from lexveil.embeddings.word_space import WordSpace
-from lexveil.errors import RequestError
-from lexveil.modelling.packaging import package
-from lexveil.modelling.screening import count_documents, screened
-from lexveil.runtime.stage import stage_main
-from lexveil.runtime.tables import atomic_directory, require
-from lexveil.text.screens import Candidate
+from lexveil.base import paths
+from lexveil.base.errors import RequestError
+from lexveil.base.runtime.tables import atomic_directory, require
+from lexveil.core.embeddings.word_space import WordSpace
+from lexveil.core.text.screens import Candidate
+from lexveil.io.artifacts.base_model import find_base
+from lexveil.io.artifacts.collocation_tables import load_pmi
+from lexveil.io.artifacts.embeddings import load_bigrams, load_embedding, load_purposes
+from lexveil.io.artifacts.packaged_model import add_bigrams
+from lexveil.io.config import load_configuration, load_params
+from lexveil.io.execution.stage import stage_main
+from lexveil.lab.modelling.packaging import package
+from lexveil.lab.modelling.screening import count_documents, screened
 
 SEGMENTATION = "gst"
 

@@ -14,32 +14,28 @@ import numpy as np
 import pyarrow as pa
 from pydantic import JsonValue
 
-from lexveil import paths
-from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
-from lexveil.accounting.data_set_budgets import TokenCounts, divided, of_every_token
-from lexveil.artifacts.document_sets import load_documents
-from lexveil.artifacts.levels import (
-    LevelCalibration,
-    PlannedEpsilon,
-    SkippedLevel,
-)
-from lexveil.artifacts.lexicons import load_lexicon
-from lexveil.artifacts.model import Model
-from lexveil.artifacts.model_store import OWN
-from lexveil.artifacts.text_rows import texts_of
-from lexveil.config import Params, load_params
-from lexveil.levels import NoiseSetting, RecoveryTarget
-from lexveil.mechanisms.registry import MECHANISMS
-from lexveil.mechanisms.variants import base_of
-from lexveil.mechanisms.word_lists import OnLists
-from lexveil.privatization.engine.plan import count_tokens
-from lexveil.recovery.calibration import OutOfReachError
-from lexveil.recovery.counted_words import below_least
-from lexveil.recovery.meaning import recovery_at
-from lexveil.recovery.stored_curve import StoredCurve
-from lexveil.runtime.run_events import SKIPPED_LINE
-from lexveil.runtime.stage import Progress, stage_main
-from lexveil.runtime.tables import atomic_directory, read_json, write_json, write_table
+from lexveil.base import paths
+from lexveil.base.levels import NoiseSetting, RecoveryTarget
+from lexveil.base.runtime.run_events import SKIPPED_LINE
+from lexveil.base.runtime.tables import atomic_directory, read_json, write_json, write_table
+from lexveil.core.accounting.budgets import SEGMENTATION_OF, Policy
+from lexveil.core.accounting.data_set_budgets import TokenCounts, divided, of_every_token
+from lexveil.core.mechanisms.registry import MECHANISMS
+from lexveil.core.mechanisms.variants import base_of
+from lexveil.core.mechanisms.word_lists import OnLists
+from lexveil.io.artifacts.document_sets import load_documents
+from lexveil.io.artifacts.levels import LevelCalibration, PlannedEpsilon, SkippedLevel
+from lexveil.io.artifacts.lexicons import load_lexicon
+from lexveil.io.artifacts.model import Model
+from lexveil.io.artifacts.model_store import OWN
+from lexveil.io.artifacts.text_rows import texts_of
+from lexveil.io.config import Params, load_params
+from lexveil.io.execution.stage import Progress, stage_main
+from lexveil.readers.calibration import OutOfReachError
+from lexveil.readers.counted_words import below_least
+from lexveil.readers.meaning import recovery_at
+from lexveil.readers.stored_curve import StoredCurve
+from lexveil.release.engine.plan import count_tokens
 
 
 def policy_of(strategy: str, params: Params) -> Policy:

@@ -4,18 +4,18 @@ private/MECHANISM/STRATEGY/EPSILON/. A run that is skipped gets a file that says
 
 from __future__ import annotations
 
-from lexveil import paths
-from lexveil.accounting.budgets import STRATEGIES
-from lexveil.artifacts.levels import SKIPPED, skipped_run
-from lexveil.config import CLEAN
-from lexveil.errors import RequestError
-from lexveil.mechanisms.registry import MECHANISMS
-from lexveil.mechanisms.variants import base_of
-from lexveil.privatization.adapters.stage import privatize_documents
-from lexveil.privatization.adapters.stage_sentences import privatize_as_sentences
-from lexveil.request import SENTENCES
-from lexveil.runtime.stage import named_run, stage_main
-from lexveil.runtime.tables import atomic_directory, write_json
+from lexveil.base import paths
+from lexveil.base.errors import RequestError
+from lexveil.base.runtime.tables import atomic_directory, write_json
+from lexveil.core.accounting.budgets import STRATEGIES
+from lexveil.core.mechanisms.registry import MECHANISMS
+from lexveil.core.mechanisms.variants import base_of
+from lexveil.io.artifacts.levels import SKIPPED, skipped_run
+from lexveil.io.config import CLEAN
+from lexveil.io.execution.stage import named_run, stage_main
+from lexveil.io.request import SENTENCES
+from lexveil.release.adapters.stage import privatize_documents
+from lexveil.release.adapters.stage_sentences import privatize_as_sentences
 
 
 def main() -> None:

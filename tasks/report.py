@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lexveil import paths
-from lexveil.config import MachineParams, Params, load_configuration, load_params
-from lexveil.report.data import ReportData
-from lexveil.report.page import render
-from lexveil.report.run_rows import run_rows
-from lexveil.report.sections import SECTIONS
-from lexveil.report.table import to_csv
-from lexveil.runtime.stage import stage_main
-from lexveil.runtime.tables import atomic_directory, atomic_file, write_json
+from lexveil.base import paths
+from lexveil.base.runtime.tables import atomic_directory, atomic_file, write_json
+from lexveil.io.config import MachineParams, Params, load_configuration, load_params
+from lexveil.io.execution.stage import stage_main
+from lexveil.lab.report.data import ReportData
+from lexveil.lab.report.page import render
+from lexveil.lab.report.run_rows import run_rows
+from lexveil.lab.report.sections import SECTIONS
+from lexveil.lab.report.table import to_csv
 
 
 def run(params: Params, machine: MachineParams, out: Path, runs: Path) -> None:

@@ -4,11 +4,11 @@ corpus/length.json.
 
 from __future__ import annotations
 
-from lexveil import paths
-from lexveil.collocations.sampling import count_words, sample, tokenize
-from lexveil.config import load_configuration, load_params
-from lexveil.runtime.stage import stage_main
-from lexveil.runtime.tables import write_json
+from lexveil.base import paths
+from lexveil.base.runtime.tables import write_json
+from lexveil.io.config import load_configuration, load_params
+from lexveil.io.execution.stage import stage_main
+from lexveil.lab.collocations.sampling import count_words, sample, tokenize
 
 
 def main() -> None:

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import pyarrow.parquet as pq
 
-from lexveil import paths
-from lexveil.artifacts.collocation_tables import load_collocations
-from lexveil.collocations.segmenting import segment_file
-from lexveil.config import load_configuration, load_params
-from lexveil.runtime.stage import stage_main
-from lexveil.runtime.tables import require, write_json
+from lexveil.base import paths
+from lexveil.base.runtime.tables import require, write_json
+from lexveil.io.artifacts.collocation_tables import load_collocations
+from lexveil.io.config import load_configuration, load_params
+from lexveil.io.execution.stage import stage_main
+from lexveil.lab.collocations.segmenting import segment_file
 
 SMALL = 5_000_000  # sentences below which starting worker processes costs more than it saves
 

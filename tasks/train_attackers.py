@@ -1,25 +1,25 @@
 """Train the attack models of membership inference, once for all runs:
 private/none/none/0.0/documents.parquet -> attackers/.
 
-They are trained on clean texts only (lexveil/evaluation/metrics/membership.py), and use nothing
+They are trained on clean texts only (lexveil/lab/evaluation/metrics/membership.py), and use nothing
 from any run.
 """
 
 from __future__ import annotations
 
-import lexveil.runtime.blas  # isort: skip - before NumPy  # noqa: F401
+import lexveil.base.runtime.blas  # isort: skip - before NumPy  # noqa: F401
 
 import pyarrow.compute as pc
 
-from lexveil import paths
-from lexveil.artifacts.evaluation_models import write_attackers
-from lexveil.config import CLEAN, load_params
-from lexveil.evaluation.base import classified_texts
-from lexveil.evaluation.metrics.membership import STREAM, Parts, attackers, parts_of
-from lexveil.evaluation.ngrams import Ngrams
-from lexveil.mechanisms.noise.streams import stream
-from lexveil.runtime.stage import stage_main
-from lexveil.runtime.tables import read_table
+from lexveil.base import paths
+from lexveil.base.runtime.tables import read_table
+from lexveil.core.language_models.base import classified_texts
+from lexveil.core.mechanisms.noise.streams import stream
+from lexveil.io.config import CLEAN, load_params
+from lexveil.io.execution.stage import stage_main
+from lexveil.lab.evaluation.evaluation_models import write_attackers
+from lexveil.lab.evaluation.metrics.membership import STREAM, Parts, attackers, parts_of
+from lexveil.lab.evaluation.ngrams import Ngrams
 
 
 def main() -> None:

@@ -7,32 +7,32 @@ whose other tokens are then added. A packaged model may replace the embedding of
 
 from __future__ import annotations
 
-import lexveil.runtime.blas  # isort: skip - before NumPy  # noqa: F401
+import lexveil.base.runtime.blas  # isort: skip - before NumPy  # noqa: F401
 
 from dataclasses import fields
 from importlib.metadata import version
 
 import numpy as np
 
-from lexveil import paths
-from lexveil.artifacts.base_model import DIMENSIONS, about_base, base_space, find_base
-from lexveil.artifacts.embeddings import write_embedding
-from lexveil.artifacts.model_store import load_words_of
-from lexveil.artifacts.training import FORMAT, embedding_metrics, resumed_training
-from lexveil.artifacts.user_lists import load_factors, purposes_of
-from lexveil.config import Params, load_configuration, load_params
-from lexveil.embeddings.base import Base
-from lexveil.embeddings.purposes import with_axes
-from lexveil.embeddings.scaling import scaled
-from lexveil.embeddings.training import Trained, Word2VecSettings, with_plain_copies
-from lexveil.embeddings.training_defaults import default_epochs, default_min_count
-from lexveil.embeddings.word_space import WordSpace
-from lexveil.runtime.checkpoints import kept_work
-from lexveil.runtime.stage import named_segmentation, stage_main
-from lexveil.runtime.tables import atomic_file, read_json, require, write_json
+from lexveil.base import paths
+from lexveil.base.runtime.tables import atomic_file, read_json, require, write_json
+from lexveil.core.embeddings.base import Base
+from lexveil.core.embeddings.purposes import with_axes
+from lexveil.core.embeddings.scaling import scaled
+from lexveil.core.embeddings.training import Trained, Word2VecSettings, with_plain_copies
+from lexveil.core.embeddings.training_defaults import default_epochs, default_min_count
+from lexveil.core.embeddings.word_space import WordSpace
+from lexveil.io.artifacts.base_model import DIMENSIONS, about_base, base_space, find_base
+from lexveil.io.artifacts.embeddings import write_embedding
+from lexveil.io.artifacts.model_store import load_words_of
+from lexveil.io.artifacts.training import FORMAT, embedding_metrics, resumed_training
+from lexveil.io.artifacts.user_lists import load_factors, purposes_of
+from lexveil.io.config import Params, load_configuration, load_params
+from lexveil.io.execution.checkpoints import kept_work
+from lexveil.io.execution.stage import named_segmentation, stage_main
 
 # code on which the state of a training depends
-CODE = ("lexveil.embeddings.training", "lexveil.embeddings.base")
+CODE = ("lexveil.core.embeddings.training", "lexveil.core.embeddings.base")
 
 
 def main() -> None:

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from lexveil import paths
-from lexveil.artifacts.language_models import read_sentences, write_language_model
-from lexveil.config import load_params
-from lexveil.evaluation.kneser_ney import train
-from lexveil.evaluation.language_model import NgramModel
-from lexveil.runtime.stage import stage_main
-from lexveil.runtime.tables import atomic_directory, read_table, require, write_json
+from lexveil.base import paths
+from lexveil.base.runtime.tables import atomic_directory, read_table, require, write_json
+from lexveil.core.language_models.kneser_ney import train
+from lexveil.core.language_models.language_model import NgramModel
+from lexveil.io.artifacts.language_models import read_sentences, write_language_model
+from lexveil.io.config import load_params
+from lexveil.io.execution.stage import stage_main
 
 ORDER = 3
 

@@ -11,12 +11,12 @@ from unittest.mock import Mock
 
 import pytest
 
-from lexveil.cli.main import main
-from lexveil.privatization.adapters import files
-from lexveil.privatization.adapters.files import PrivatizedFiles
-from lexveil.privatization.looking import preview as looking
-from lexveil.privatization.looking.preview import Preview
-from lexveil.request import FileRequest
+from lexveil.faces.cli.main import main
+from lexveil.io.request import FileRequest
+from lexveil.release.adapters import files
+from lexveil.release.adapters.files import PrivatizedFiles
+from lexveil.release.looking import preview as looking
+from lexveil.release.looking.preview import Preview
 
 
 def until(condition: Callable[[], Any], patience: float = 1800.0) -> Any:

@@ -3,8 +3,8 @@ dimensions."""
 
 import os
 
-import lexveil.runtime.blas  # isort: skip - before NumPy: as in the stages that tests compare with  # noqa: F401
-from lexveil.runtime.project import ONE_THREAD
+import lexveil.base.runtime.blas  # isort: skip - before NumPy: as in the stages that tests compare with  # noqa: F401
+from lexveil.base.runtime.project import ONE_THREAD
 
 # Tests run side by side: threads of matrix products would wait for each other, and take a third
 # more processor time.
@@ -26,21 +26,22 @@ import pytest
 import yaml
 from hypothesis import settings
 
-from lexveil import MECHANISMS, paths
-from lexveil.artifacts.collocation_tables import load_collocations
-from lexveil.artifacts.embeddings import load_bigrams, load_embedding
-from lexveil.artifacts.model_source import CHECKED_BY
-from lexveil.artifacts.packaged_model import (
+from lexveil import MECHANISMS
+from lexveil.base import paths
+from lexveil.base.logs import messages_on_stderr
+from lexveil.base.runtime.tables import read_json, write_json
+from lexveil.base.runtime.telemetry import turn_telemetry_off
+from lexveil.io.artifacts.collocation_tables import load_collocations
+from lexveil.io.artifacts.embeddings import load_bigrams, load_embedding
+from lexveil.io.artifacts.model_source import CHECKED_BY
+from lexveil.io.artifacts.packaged_model import (
     ModelContent,
     PackagedModel,
     add_bigrams,
     write_packaged,
 )
-from lexveil.artifacts.structure import MeasuredStructure
-from lexveil.data.default import write_default_corpus, write_small_documents
-from lexveil.logs import messages_on_stderr
-from lexveil.runtime.tables import read_json, write_json
-from lexveil.runtime.telemetry import turn_telemetry_off
+from lexveil.io.artifacts.structure import MeasuredStructure
+from lexveil.lab.data.default import write_default_corpus, write_small_documents
 from tests.asking import command
 from tests.shared_trees import build_once, changes, share, stand_beside
 
@@ -231,9 +232,9 @@ def estimate_quickly(patch: pytest.MonkeyPatch, figures: Path) -> None:
     """Estimate the meaning of an epsilon from few words, once for all tests that are about
     something else.
     """
-    patch.setattr("lexveil.recovery.public_words.WORDS_OF_A_BAND", 30)
-    patch.setattr("lexveil.recovery.estimate.DRAWS", 256)
-    patch.setattr("lexveil.artifacts.project.Project.recovery", figures)
+    patch.setattr("lexveil.readers.public_words.WORDS_OF_A_BAND", 30)
+    patch.setattr("lexveil.readers.estimate.DRAWS", 256)
+    patch.setattr("lexveil.io.artifacts.project.Project.recovery", figures)
 
 
 @pytest.fixture(autouse=True)

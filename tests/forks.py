@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[1]
 REQUEST = 1 << 20  # bytes at most: code, arguments, environment
 
 SERVER = f"""
-import lexveil.runtime.blas  # before NumPy: no threads
+import lexveil.base.runtime.blas  # before NumPy: no threads
 import gc, importlib, json, os, socket, sys, traceback
 requests = socket.socket(fileno=os.dup(0))
 for name in sys.argv[1:]:

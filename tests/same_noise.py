@@ -19,16 +19,16 @@ import numpy as np
 import pytest
 
 from lexveil import MECHANISMS, Model
-from lexveil.accounting.budgets import Action, Policy
-from lexveil.artifacts.project import Project
-from lexveil.distributed import parts
-from lexveil.distributed.rewriter import Rewriter
-from lexveil.mechanisms.rejection import DRAWN, FOLLOWS
-from lexveil.mechanisms.tem_context import TemContext, TextTokens
-from lexveil.privatization.engine import worker
-from lexveil.privatization.engine.plan import TokenPlan, plan_tokens
-from lexveil.recovery.stored_curve import StoredCurve
-from lexveil.text.encode import Encoded, encode
+from lexveil.core.accounting.budgets import Action, Policy
+from lexveil.core.mechanisms.rejection import DRAWN, FOLLOWS
+from lexveil.core.mechanisms.tem_context import TemContext, TextTokens
+from lexveil.core.text.encode import Encoded, encode
+from lexveil.io.artifacts.project import Project
+from lexveil.readers.stored_curve import StoredCurve
+from lexveil.release.distributed import parts
+from lexveil.release.distributed.rewriter import Rewriter
+from lexveil.release.engine import worker
+from lexveil.release.engine.plan import TokenPlan, plan_tokens
 
 PUBLIC = 0o044  # what others may read is published
 # a word, an unknown word, a stop word, a collocation of two words
@@ -128,11 +128,9 @@ class SameAnswers:
             patch.setattr(mechanism, "noise", lambda _, epsilon, __: np.zeros((len(epsilon), 1)))
             patch.setattr(mechanism, "replace", lambda _, ids, *__: self._answers(len(ids)))
         patch.setattr(TemContext, "replace_in_order", lambda _, texts, *__: self._in_context(texts))
-        patch.setattr(
-            "lexveil.privatization.engine.worker.release_generator", lambda: self.generator
-        )
+        patch.setattr("lexveil.release.engine.worker.release_generator", lambda: self.generator)
         patch.setattr("secrets.token_hex", lambda n: f"{next(self.names):0{2 * n}x}")
-        patch.setattr("lexveil.ledger.ledger.datetime", Clock)
+        patch.setattr("lexveil.release.ledger.ledger.datetime", Clock)
         # What an epsilon means may have been computed before: that must move nothing, and other
         # tests must not find it.
         meaning = StoredCurve.meaning
@@ -148,7 +146,7 @@ class SameAnswers:
         patch.setattr(StoredCurve, "meaning", aside)
         patch.setattr(Project, "recovery", cast(Path, Project.recovery) / "same answers")
         # chunks end within the first rows, and differ
-        patch.setattr("lexveil.formats.chunks.CHARACTERS_OF_A_CHUNK", 60)
+        patch.setattr("lexveil.io.formats.chunks.CHARACTERS_OF_A_CHUNK", 60)
 
     def restart(self) -> None:
         self.given, self.names = 0, itertools.count(1)

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from lexveil import absent, compiled
+from lexveil.base import absent, compiled
 
 HELPER = """
 import numba
@@ -15,7 +15,7 @@ def helper(x):
     return x + STEP
 """
 CALLER = """
-from lexveil.compiled import kernel
+from lexveil.base.compiled import kernel
 from lexveil.helper import helper
 @kernel()
 def caller(x):
@@ -26,11 +26,11 @@ print(caller(10), caller.stats.cache_hits.total())
 
 def test_a_change_of_what_is_inlined_from_another_file_is_compiled(tmp_path: Path) -> None:
     code = {
-        each.__name__[8:]: Path(each.__file__).read_text(encoding="utf-8")
+        each.__name__[8:].replace(".", "/"): Path(each.__file__).read_text(encoding="utf-8")
         for each in (absent, compiled)
     }
-    code |= {"__init__": "", "caller": CALLER}
-    (tmp_path / "lexveil").mkdir()
+    code |= {"__init__": "", "base/__init__": "", "caller": CALLER}
+    (tmp_path / "lexveil/base").mkdir(parents=True)
 
     def ran(helper: str, constants: str) -> str:
         for name, text in (code | {"helper": helper, "constants": constants}).items():

@@ -82,7 +82,7 @@ def commands() -> set[tuple[str, str]]:
 
 
 def test_commands_of_the_documentation_exist(capsys: pytest.CaptureFixture[str]) -> None:
-    from lexveil.cli.main import main
+    from lexveil.faces.cli.main import main
 
     helps: dict[str, str] = {}
     for verb, option in sorted(commands()):

@@ -11,8 +11,8 @@ import grimp
 import pytest
 import yaml
 
-from lexveil import paths
-from lexveil.runtime import stage_code
+from lexveil.base import paths
+from lexveil.io.execution import stage_code
 
 ROOT = Path(__file__).parents[1]
 STAGES = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
@@ -43,9 +43,9 @@ def imports() -> grimp.ImportGraph:
     packages = ("lexveil", "tasks")
     # A stage does not run what is imported for types alone.
     graph = grimp.build_graph(*packages, cache_dir=None, exclude_type_checking_imports=True)
-    for module in graph.find_children("lexveil.mechanisms"):
+    for module in graph.find_children("lexveil.core.mechanisms"):
         if "@register" in stage_code.source_of(module).read_text(encoding="utf-8").splitlines():
-            graph.add_import(importer="lexveil.mechanisms.registry", imported=module)
+            graph.add_import(importer="lexveil.core.mechanisms.registry", imported=module)
     for importer, imported in stage_code._CUT:
         graph.remove_import(importer=importer, imported=imported)
     for module in graph.modules:  # Python runs the packages that a module is in, too
@@ -73,7 +73,7 @@ def test_a_change_of_one_module_changes_the_values_of_those_that_import_it(
     tmp_path: Path, monkeypatch
 ) -> None:
     before = stage_code.code_hashes()
-    changed = paths.LIBRARY / "report" / "page.py"
+    changed = paths.LIBRARY / "lab" / "report" / "page.py"
     content = stage_code._content
     monkeypatch.setattr(
         stage_code, "_content", lambda file: "another" if file == changed else content(file)
@@ -100,9 +100,14 @@ def test_no_stage_depends_on_what_its_result_does_not(stage: str) -> None:
     stale."""
     task = task_of(stage).stem
     modules = stage_code.modules_of(task_of(stage))
-    rooms = {"cli", "ledger", "inbox", "service", "lineage", "report", "runtime.dask_cluster"} - {
-        task
-    }
+    rooms = {
+        "faces",
+        "release.ledger",
+        "release.inbox",
+        "lab.lineage",
+        "lab.report",
+        "io.execution.dask_cluster",
+    } - {f"lab.{task}"}
     assert not [
         module
         for module in modules
@@ -114,9 +119,9 @@ def test_no_stage_depends_on_what_its_result_does_not(stage: str) -> None:
         "embed_sentences",
     )
     assert (
-        ("lexveil.mechanisms.tem" in modules)
+        ("lexveil.core.mechanisms.tem" in modules)
         == runs_them
-        == ("lexveil.mechanisms.registry" in modules)
+        == ("lexveil.core.mechanisms.registry" in modules)
     )
 
 

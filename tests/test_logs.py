@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from lexveil.logs import logger, messages_on_stderr, messages_to, quiet
+from lexveil.base.logs import logger, messages_on_stderr, messages_to, quiet
 
 LOG = logger("lexveil.made_for_this_test")
 

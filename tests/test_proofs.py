@@ -31,13 +31,14 @@ def test_every_proof_is_of_the_code_there_is() -> None:
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A project of one mechanism with its proof."""
-    mechanisms = tmp_path / "lexveil/mechanisms"
+    mechanisms = tmp_path / "lexveil/core/mechanisms"
     page = tmp_path / "docs/proofs/one-way.md"
     mechanisms.mkdir(parents=True)
     page.parent.mkdir(parents=True)
     (mechanisms / "one_way.py").write_text(CODE, encoding="utf-8")
     page.write_text(
-        "---\nreviewed:\ncode:\n  lexveil/mechanisms/one_way.py:\n---\n\n# One\n", encoding="utf-8"
+        "---\nreviewed:\ncode:\n  lexveil/core/mechanisms/one_way.py:\n---\n\n# One\n",
+        encoding="utf-8",
     )
     proofs.review(tmp_path, page)
     assert proofs.problems(tmp_path) == []
@@ -48,12 +49,12 @@ def root(tmp_path: Path) -> Path:
     ("old", "new"), [("x + x", "x - x"), ("field: int", "field: float"), (": twice", ": thrice")]
 )
 def test_changed_code_names_itself_and_its_page(root: Path, old: str, new: str) -> None:
-    code = root / "lexveil/mechanisms/one_way.py"
+    code = root / "lexveil/core/mechanisms/one_way.py"
     page = root / "docs/proofs/one-way.md"
     code.write_text(code.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
     (found,) = proofs.problems(root)
     assert found.startswith(
-        "docs/proofs/one-way.md: lexveil/mechanisms/one_way.py has changed since"
+        "docs/proofs/one-way.md: lexveil/core/mechanisms/one_way.py has changed since"
     )
     proofs.review(root, page)
     assert proofs.problems(root) == [] and page.read_text(encoding="utf-8").endswith(
@@ -62,9 +63,11 @@ def test_changed_code_names_itself_and_its_page(root: Path, old: str, new: str) 
 
 
 def test_a_mechanism_without_proof_is_found(root: Path) -> None:
-    shutil.copy(root / "lexveil/mechanisms/one_way.py", root / "lexveil/mechanisms/other.py")
+    shutil.copy(
+        root / "lexveil/core/mechanisms/one_way.py", root / "lexveil/core/mechanisms/other.py"
+    )
     assert proofs.problems(root) == [
         "docs/proofs/other.md: mechanism other has no proof that covers "
-        "lexveil/mechanisms/other.py",
-        "lexveil/mechanisms/other.py: no page of docs/proofs covers it",
+        "lexveil/core/mechanisms/other.py",
+        "lexveil/core/mechanisms/other.py: no page of docs/proofs covers it",
     ]

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import lexveil
-from lexveil.cli.options import NAMES, Fixed, Looking, Rewriting, option_name
-from lexveil.request import FileRequest, Request
-from lexveil.service.bodies import LEFT_OUT, SettingsBody
+from lexveil.faces.cli.options import NAMES, Fixed, Looking, Rewriting, option_name
+from lexveil.faces.service.bodies import LEFT_OUT, SettingsBody
+from lexveil.io.request import FileRequest, Request
 
 TEXTS = ["The bank of the river was quiet."]
 HOW: dict[str, Any] = {"mechanism": "madlib", "strategy": "S1", "epsilon": 2.0}

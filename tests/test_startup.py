@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lexveil.runtime.graph_libraries import PACKAGES
+from lexveil.base.runtime.graph_libraries import PACKAGES
 
 pytestmark = pytest.mark.slow
 
@@ -35,14 +35,14 @@ assert len(done.values) == 1 and done.values[0]
 """  # noqa: E501
 
 COMMAND = """
-from lexveil.cli.main import main
+from lexveil.faces.cli.main import main
 options = ["--mechanism", "madlib", "--strategy", "S3", "--epsilon", "10", "--model", "toy"]
 assert main(["privatize", "in.jsonl", "-o", "out.jsonl", *options]) == 0
 """
 
 WITHOUT_PROJECT = """
 import os
-from lexveil.cli.main import main
+from lexveil.faces.cli.main import main
 options = ["--mechanism", "tem", "--strategy", "S3", "--epsilon", "10", "--model", "toy"]
 for line in (
     ["privatize", "in.jsonl", "-o", "out.jsonl", *options], ["inspect", "in.jsonl", *options], ["lineage", "out.jsonl"],
@@ -57,7 +57,7 @@ import lexveil.auditing.audit
 
 OF_A_PROJECT = """
 import os
-from lexveil.cli.main import main
+from lexveil.faces.cli.main import main
 assert main(["model", "build", "mine", "--corpus", "in.jsonl"]) == 2
 assert main(["init", "demo"]) == 0
 os.chdir("demo")
@@ -95,7 +95,7 @@ def test_the_import_of_the_library_and_help_are_light(tmp_path: Path) -> None:
         "import lexveil", tmp_path
     )
     for verb in ([], ["privatize"], ["service"]):
-        shown = f"from lexveil.cli.main import main\nassert main({[*verb, '--help']}) == 0"
+        shown = f"from lexveil.faces.cli.main import main\nassert main({[*verb, '--help']}) == 0"
         assert not {"numba", "numpy", "pandas", "pyarrow", "fastapi"} & imported(shown, tmp_path)
 
 

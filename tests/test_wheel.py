@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from lexveil.runtime.graph_libraries import INSTALLED_AS, PACKAGES
-from lexveil.runtime.new_project import FILES, FOLDERS
+from lexveil.base.runtime.graph_libraries import INSTALLED_AS, PACKAGES
+from lexveil.base.runtime.new_project import FILES, FOLDERS
 
 pytestmark = pytest.mark.slow
 
@@ -105,13 +105,13 @@ def test_what_a_project_needs_is_an_extra(installed: Path) -> None:
 def test_it_makes_a_project_in_an_empty_folder(installed: Path, tmp_path: Path) -> None:
     where = call(installed, tmp_path, "-c", "import lexveil; print(lexveil.__file__)")
     assert Path(where.stdout.strip()) == installed / "lexveil/__init__.py"
-    made = call(installed, tmp_path, "-m", "lexveil.cli", "init", "demo")
+    made = call(installed, tmp_path, "-m", "lexveil.faces.cli", "init", "demo")
     assert (made.returncode, made.stderr) == (0, "")
     project = tmp_path / "demo"
     # Stages, flows and queries are the project's, the library is the installed one.
     code = (
-        "from pathlib import Path\nfrom lexveil.cli.output import in_project\nin_project()\n"
-        "import flows, tasks, lexveil\nfrom lexveil import paths\n"
+        "from pathlib import Path\nfrom lexveil.faces.cli.output import in_project\nin_project()\n"
+        "import flows, tasks, lexveil\nfrom lexveil.base import paths\n"
         "print(Path(flows.__file__).parent, Path(tasks.__file__).parent, paths.sql(), "
         "paths.TEMPLATE)"
     )

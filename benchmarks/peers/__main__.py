@@ -34,11 +34,11 @@ from benchmarks.material import made_vectors, zipf_tokens
 from benchmarks.peers.adapters import FAILED
 from benchmarks.peers.judge import black_box, distances_of, shares, verdict
 from benchmarks.table import print_table, show
-from lexveil.runtime.hashes import version
-from lexveil.runtime.project import ONE_THREAD
-from lexveil.runtime.tables import write_json
-from lexveil.text.languages.english import STOP_WORDS
-from lexveil.types import Vectors
+from lexveil.base.runtime.hashes import version
+from lexveil.base.runtime.project import ONE_THREAD
+from lexveil.base.runtime.tables import write_json
+from lexveil.base.types import Vectors
+from lexveil.core.text.languages.english import STOP_WORDS
 
 ROOT = Path(__file__).resolve().parents[2]
 # Package that pip installs for each peer: the newest releases when this was written.

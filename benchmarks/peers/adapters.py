@@ -199,13 +199,13 @@ def lexveil(spec: dict[str, Any]) -> Peer:
     import numba  # noqa: F401
     import numpy as np
 
-    from lexveil.accounting.budgets import PerDocument, Policy
-    from lexveil.accounting.vocabulary import Vocabulary
-    from lexveil.mechanisms.registry import Space, build_mechanism
-    from lexveil.privatization.engine.batch import Batch
-    from lexveil.privatization.engine.worker import BatchWorker, Components
-    from lexveil.privatization.settings import Settings
-    from lexveil.text.encode import Lexicon
+    from lexveil.core.accounting.budgets import PerDocument, Policy
+    from lexveil.core.accounting.vocabulary import Vocabulary
+    from lexveil.core.mechanisms.registry import Space, build_mechanism
+    from lexveil.core.text.encode import Lexicon
+    from lexveil.release.engine.batch import Batch
+    from lexveil.release.engine.worker import BatchWorker, Components
+    from lexveil.release.settings import Settings
 
     words, vectors = read_vectors(spec["without_header"])
     policy = Policy("perturb", "keep", "sample")
@@ -248,7 +248,7 @@ IMPORTS = {
     "pypantera": ("src.EmbeddingPerturbationMechanism.cmp", "pandas"),
     "clmldp": ("numpy", "restated"),
     "presidio-anonymizer": ("presidio_anonymizer",),
-    "lexveil": ("numba", "lexveil.privatization.engine.worker"),
+    "lexveil": ("numba", "lexveil.release.engine.worker"),
 }
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from lexveil.auditing.distributions import Distances, euclidean, mahalanobis, on_lists
 from lexveil.auditing.sampled import SampledResult, sampled_audit
-from lexveil.types import Floats, Ids, Vectors
+from lexveil.base.types import Floats, Ids, Vectors
 
 Sentences = Sequence[Sequence[str]]
 CONFIDENCE = 0.999  # confidence of each audit

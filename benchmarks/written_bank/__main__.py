@@ -23,7 +23,7 @@ from pathlib import Path
 
 from benchmarks.written_bank.prompts import Prompt, fingerprint, kinds, prompt
 from benchmarks.written_bank.writer import Writer, unpacked
-from lexveil.errors import RequestError
+from lexveil.base.errors import RequestError
 
 SEED = 1
 TEMPERATURE = 0.65
@@ -88,10 +88,10 @@ def choose(options: argparse.Namespace) -> None:
     """Choose sentences and write them with their card."""
     # the libraries of a project, which a machine that only writes need not have
     from benchmarks.written_bank.choosing import chosen
-    from lexveil.artifacts.default_bank import SENTENCES_FILE, WRITTEN_CARD, WrittenCard
-    from lexveil.data.sentence_choice import Choice
-    from lexveil.runtime.hashes import sha256
-    from lexveil.runtime.tables import atomic_directory, write_json, write_table
+    from lexveil.base.runtime.hashes import sha256
+    from lexveil.base.runtime.tables import atomic_directory, write_json, write_table
+    from lexveil.io.artifacts.default_bank import SENTENCES_FILE, WRITTEN_CARD, WrittenCard
+    from lexveil.lab.data.sentence_choice import Choice
 
     found = chosen(options.work / WRITTEN, options.open, options.size, LEAST)
     for reason, n in found.left_out.items():

@@ -16,14 +16,14 @@ from pathlib import Path
 import pyarrow as pa
 
 from benchmarks.written_bank.prompts import kinds
-from lexveil.artifacts.model import Model
-from lexveil.artifacts.screened_words import screened_words
-from lexveil.artifacts.sentence_banks import STRATEGY
-from lexveil.data.public_sentences import PublicTexts, candidates, choose
-from lexveil.data.sentence_choice import Choice
-from lexveil.modelling.screening import FIRST_NAMES, census
-from lexveil.runtime import duckdb_session
-from lexveil.text.languages.english import STOP_WORDS
+from lexveil.core.text.languages.english import STOP_WORDS
+from lexveil.io.artifacts.model import Model
+from lexveil.io.artifacts.screened_words import screened_words
+from lexveil.io.artifacts.sentence_banks import STRATEGY
+from lexveil.io.execution import duckdb_session
+from lexveil.lab.data.public_sentences import PublicTexts, candidates, choose
+from lexveil.lab.data.sentence_choice import Choice
+from lexveil.lab.modelling.screening import FIRST_NAMES, census
 
 COPIED = 8  # words in a row that a sentence shares with no public text
 REPEATED = 3  # words in a row that stand in a sentence once

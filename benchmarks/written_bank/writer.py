@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.written_bank.prompts import Prompt
-from lexveil.errors import RequestError
-from lexveil.types import Floats
+from lexveil.base.errors import RequestError
+from lexveil.base.types import Floats
 
 START = "<|endoftext|>"  # separates texts in the model's training data
 ROOM = 256  # pieces of a prompt and its text

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from examples.replication import preset as presets
 from examples.replication.page import page
-from lexveil.errors import LexveilError, RequestError
+from lexveil.base.errors import LexveilError, RequestError
 
 PAGE = "replication.md"
 

@@ -23,7 +23,7 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet as pq
 
-from lexveil.errors import RequestError
+from lexveil.base.errors import RequestError
 
 SEED = 42
 TRAIN_SHARE = 0.9  # share of the training split, if a set has no split

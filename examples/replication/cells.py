@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from examples.replication.literature import ANY, NONE, Literature
 from examples.replication.measured import Measured, key_of
-from lexveil.levels import BaseEpsilon
-from lexveil.report import formatting
-from lexveil.report.formatting import MeanSd
-from lexveil.report.table import Column, Table, epsilon_key
+from lexveil.base.levels import BaseEpsilon
+from lexveil.lab.report import formatting
+from lexveil.lab.report.formatting import MeanSd
+from lexveil.lab.report.table import Column, Table, epsilon_key
 
 LISTS_OF_ONE = "listsL2"
 CLEAN_COLUMN = "clean texts"

@@ -16,19 +16,19 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from examples.replication.measured import LISTS, Measured, MeasureKey
-from lexveil.evaluation.metrics.attack import ADAPTIVE, GAIN, STATIC, STATIC_ACCURACY
-from lexveil.evaluation.metrics.base import Score
-from lexveil.evaluation.metrics.membership import MEMBERSHIP
-from lexveil.evaluation.metrics.perplexity import PERPLEXITY
-from lexveil.evaluation.metrics.similarity import COSINE
-from lexveil.evaluation.metrics.utility import ON_CLEAN_MICRO, UTILITY_MICRO
-from lexveil.mechanisms.variants import base_of
-from lexveil.report import formatting
-from lexveil.report.data import Record
-from lexveil.report.evaluation_values import MAJORITY, Values, keys_of
-from lexveil.report.formatting import MeanSd
-from lexveil.report.records import Key
-from lexveil.report.table import Column, Table
+from lexveil.core.mechanisms.variants import base_of
+from lexveil.lab.evaluation.metrics.attack import ADAPTIVE, GAIN, STATIC, STATIC_ACCURACY
+from lexveil.lab.evaluation.metrics.base import Score
+from lexveil.lab.evaluation.metrics.membership import MEMBERSHIP
+from lexveil.lab.evaluation.metrics.perplexity import PERPLEXITY
+from lexveil.lab.evaluation.metrics.similarity import COSINE
+from lexveil.lab.evaluation.metrics.utility import ON_CLEAN_MICRO, UTILITY_MICRO
+from lexveil.lab.report import formatting
+from lexveil.lab.report.data import Record
+from lexveil.lab.report.evaluation_values import MAJORITY, Values, keys_of
+from lexveil.lab.report.formatting import MeanSd
+from lexveil.lab.report.records import Key
+from lexveil.lab.report.table import Column, Table
 
 Verdict = Literal["holds", "does not hold", "cannot be told"]
 VERDICTS: tuple[Verdict, ...] = ("holds", "does not hold", "cannot be told")

@@ -18,20 +18,20 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from examples.replication.measured import Measured, MeasureKey
-from lexveil import paths
-from lexveil.accounting.budgets import Policy
-from lexveil.artifacts.embeddings import load_embedding
-from lexveil.artifacts.mechanisms import ModelSpace, prepare
-from lexveil.artifacts.model_source import OwnRun
-from lexveil.artifacts.project import Project
-from lexveil.config import Params
-from lexveil.mechanisms.registry import Mechanism
-from lexveil.mechanisms.variants import base_of
-from lexveil.report import formatting
-from lexveil.report.formatting import MeanSd
-from lexveil.report.table import Column, Table
-from lexveil.text.tokenize import sentences
-from lexveil.types import Ids
+from lexveil.base import paths
+from lexveil.base.types import Ids
+from lexveil.core.accounting.budgets import Policy
+from lexveil.core.mechanisms.registry import Mechanism
+from lexveil.core.mechanisms.variants import base_of
+from lexveil.core.text.tokenize import sentences
+from lexveil.io.artifacts.embeddings import load_embedding
+from lexveil.io.artifacts.mechanisms import ModelSpace, prepare
+from lexveil.io.artifacts.model_source import OwnRun
+from lexveil.io.artifacts.project import Project
+from lexveil.io.config import Params
+from lexveil.lab.report import formatting
+from lexveil.lab.report.formatting import MeanSd
+from lexveil.lab.report.table import Column, Table
 
 N_WORDS = 1000
 N_PASSES = 5  # passes, of which the fastest counts

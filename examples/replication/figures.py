@@ -13,18 +13,18 @@ from xml.sax.saxutils import escape
 
 from examples.replication.efficiency import N_WORDS, Efficiency
 from examples.replication.measured import LISTS
-from lexveil.evaluation.metrics.attack import STATIC_ACCURACY
-from lexveil.evaluation.metrics.base import Score
-from lexveil.evaluation.metrics.membership import MEMBERSHIP
-from lexveil.evaluation.metrics.utility import LOSS, ON_CLEAN_MICRO
-from lexveil.mechanisms.variants import base_of
-from lexveil.report import charts, formatting
-from lexveil.report.charts import Axis, Chart, ChartPoint, Series
-from lexveil.report.data import Record
-from lexveil.report.evaluation_values import MAJORITY, Values, averages, losses, of_score
-from lexveil.report.formatting import MeanSd
-from lexveil.report.page import environment
-from lexveil.report.records import Key
+from lexveil.core.mechanisms.variants import base_of
+from lexveil.lab.evaluation.metrics.attack import STATIC_ACCURACY
+from lexveil.lab.evaluation.metrics.base import Score
+from lexveil.lab.evaluation.metrics.membership import MEMBERSHIP
+from lexveil.lab.evaluation.metrics.utility import LOSS, ON_CLEAN_MICRO
+from lexveil.lab.report import charts, formatting
+from lexveil.lab.report.charts import Axis, Chart, ChartPoint, Series
+from lexveil.lab.report.data import Record
+from lexveil.lab.report.evaluation_values import MAJORITY, Values, averages, losses, of_score
+from lexveil.lab.report.formatting import MeanSd
+from lexveil.lab.report.page import environment
+from lexveil.lab.report.records import Key
 
 # chart.html.j2 leaves colours to the report's page; a separate file needs them inside.
 STYLE = (

@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from examples.replication.literature import published_figures
-from lexveil.text.encode import tokenize
-from lexveil.text.normal_forms import has_letters
+from lexveil.core.text.encode import tokenize
+from lexveil.core.text.normal_forms import has_letters
 
 PAPER = "CLMLDP"
 MEASURE = "words_per_text"

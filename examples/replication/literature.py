@@ -22,14 +22,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lexveil.errors import ParameterError
-from lexveil.evaluation.metrics.attack import ADAPTIVE, GAIN, STATIC, STATIC_ACCURACY
-from lexveil.evaluation.metrics.base import Score
-from lexveil.evaluation.metrics.membership import MEMBERSHIP
-from lexveil.evaluation.metrics.perplexity import PERPLEXITY
-from lexveil.evaluation.metrics.similarity import COSINE
-from lexveil.evaluation.metrics.utility import ON_CLEAN_MICRO, UTILITY, UTILITY_MICRO
-from lexveil.report.formatting import MeanSd
+from lexveil.base.errors import ParameterError
+from lexveil.lab.evaluation.metrics.attack import ADAPTIVE, GAIN, STATIC, STATIC_ACCURACY
+from lexveil.lab.evaluation.metrics.base import Score
+from lexveil.lab.evaluation.metrics.membership import MEMBERSHIP
+from lexveil.lab.evaluation.metrics.perplexity import PERPLEXITY
+from lexveil.lab.evaluation.metrics.similarity import COSINE
+from lexveil.lab.evaluation.metrics.utility import ON_CLEAN_MICRO, UTILITY, UTILITY_MICRO
+from lexveil.lab.report.formatting import MeanSd
 
 PUBLISHED_CSV = Path(__file__).with_name("published.csv")
 NEIGHBOURS_CSV = Path(__file__).with_name("published_neighbours.csv")

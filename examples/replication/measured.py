@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from examples.replication import stsb
 from examples.replication.literature import ANY, MEASURES, NONE, Literature
-from lexveil.config import CLEAN
-from lexveil.mechanisms.variants import SEPARATOR
-from lexveil.report.data import ReportData
-from lexveil.report.evaluation_values import MAJORITY, Values, averages
-from lexveil.report.formatting import MeanSd
-from lexveil.report.records import Key
+from lexveil.core.mechanisms.variants import SEPARATOR
+from lexveil.io.config import CLEAN
+from lexveil.lab.report.data import ReportData
+from lexveil.lab.report.evaluation_values import MAJORITY, Values, averages
+from lexveil.lab.report.formatting import MeanSd
+from lexveil.lab.report.records import Key
 
 IQR_PER_SD = 1.349  # interquartile range of a normal distribution per standard deviation
 LISTS = ("diffractor_geometric", "diffractor_tem")

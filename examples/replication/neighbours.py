@@ -7,10 +7,10 @@ from __future__ import annotations
 import numpy as np
 
 from examples.replication.literature import published_neighbours
-from lexveil import paths
-from lexveil.artifacts.embeddings import load_embedding
-from lexveil.embeddings.word_space import WordSpace, unit_vectors
-from lexveil.report.table import Column, Table
+from lexveil.base import paths
+from lexveil.core.embeddings.word_space import WordSpace, unit_vectors
+from lexveil.io.artifacts.embeddings import load_embedding
+from lexveil.lab.report.table import Column, Table
 
 N_NEAREST = 5
 SEED = 42

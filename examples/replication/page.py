@@ -30,15 +30,15 @@ from examples.replication.preset import (
     load_preset,
     read_request,
 )
-from lexveil.config import CLEAN, load_params
-from lexveil.evaluation.metrics.utility import UTILITY_MICRO
-from lexveil.levels import BaseEpsilon
-from lexveil.report import formatting
-from lexveil.report.charts import Chart
-from lexveil.report.data import ReportData
-from lexveil.report.evaluation_values import MAJORITY, Values, at_epsilons, of_score
-from lexveil.report.records import Key
-from lexveil.report.table import Column, Table, epsilon_key
+from lexveil.base.levels import BaseEpsilon
+from lexveil.io.config import CLEAN, load_params
+from lexveil.lab.evaluation.metrics.utility import UTILITY_MICRO
+from lexveil.lab.report import formatting
+from lexveil.lab.report.charts import Chart
+from lexveil.lab.report.data import ReportData
+from lexveil.lab.report.evaluation_values import MAJORITY, Values, at_epsilons, of_score
+from lexveil.lab.report.records import Key
+from lexveil.lab.report.table import Column, Table, epsilon_key
 
 FIGURES = Path("replication-figures")  # in the project
 NOTE = (

@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 import yaml
 
 from examples.replication.bring import command_for
-from lexveil import paths
-from lexveil.errors import RequestError
+from lexveil.base import paths
+from lexveil.base.errors import RequestError
 
 FOLDER = Path(__file__).with_name("presets")
 PAPERS = tuple(sorted(file.stem for file in FOLDER.glob("*.yaml")))
@@ -319,12 +319,12 @@ def _drawn(file: Path, preset: Preset, request: ReplicationRequest, folder: Path
 def _imported(vectors: str) -> str:
     """Make a model of word vectors in the user's data folder, and return its NAME@HASH."""
     words = ["--name", "replication", "--license", "unknown", "--language", "en"]
-    argv = [sys.executable, "-m", "lexveil.cli", "model", "add", vectors, *words]
+    argv = [sys.executable, "-m", "lexveil.faces.cli", "model", "add", vectors, *words]
     argv += ["--collocations", "none", "--force", "--json"]
     added = subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True)
     return str(json.loads(added.stdout)["model"])
 
 
 def _lexveil(*arguments: object, cwd: Path | None = None) -> None:
-    command = [sys.executable, "-m", "lexveil.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "lexveil.faces.cli", *map(str, arguments)]
     subprocess.run(command, cwd=cwd, check=True)

@@ -15,14 +15,14 @@ import pyarrow.parquet as pq
 
 from examples.replication.literature import ANY
 from examples.replication.measured import LISTS, Measured, MeasureKey
-from lexveil import paths
-from lexveil.accounting.budgets import BY_WORDS, SEGMENTATION_OF
-from lexveil.collocations.lookup import of_text
-from lexveil.config import CLEAN
-from lexveil.mechanisms.variants import base_of
-from lexveil.report.formatting import MeanSd
-from lexveil.report.records import Key
-from lexveil.report.table import Column, Table
+from lexveil.base import paths
+from lexveil.core.accounting.budgets import BY_WORDS, SEGMENTATION_OF
+from lexveil.core.mechanisms.variants import base_of
+from lexveil.io.config import CLEAN
+from lexveil.lab.collocations.lookup import of_text
+from lexveil.lab.report.formatting import MeanSd
+from lexveil.lab.report.records import Key
+from lexveil.lab.report.table import Column, Table
 
 DATASET = "sentences"
 FIGURE_1 = "clmldp-figure-1"

@@ -16,11 +16,11 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import pyarrow.parquet as pq
 
-from lexveil import paths
-from lexveil.evaluation.metrics.prediction import HELD_OUT, TRAIN
-from lexveil.report.records import Key
-from lexveil.text.tokenize import sentences
-from lexveil.types import Floats
+from lexveil.base import paths
+from lexveil.base.types import Floats
+from lexveil.core.text.tokenize import sentences
+from lexveil.lab.evaluation.metrics.prediction import HELD_OUT, TRAIN
+from lexveil.lab.report.records import Key
 
 T = TypeVar("T")
 

@@ -21,14 +21,14 @@ import pyarrow.parquet as pq
 
 from examples.replication.literature import Literature
 from examples.replication.measured import Measured, MeasureKey
-from lexveil import paths
-from lexveil.artifacts.embeddings import load_embedding
-from lexveil.evaluation.inference_error import Tradeoff, measure
-from lexveil.mechanisms.noise.streams import stream
-from lexveil.mechanisms.registry import Space, build_mechanism
-from lexveil.report.formatting import MeanSd
-from lexveil.text.tokenize import sentences
-from lexveil.types import Floats, Ids, Vectors
+from lexveil.base import paths
+from lexveil.base.types import Floats, Ids, Vectors
+from lexveil.core.mechanisms.noise.streams import stream
+from lexveil.core.mechanisms.registry import Space, build_mechanism
+from lexveil.core.text.tokenize import sentences
+from lexveil.io.artifacts.embeddings import load_embedding
+from lexveil.lab.evaluation.inference_error import Tradeoff, measure
+from lexveil.lab.report.formatting import MeanSd
 
 STREAM = "replication"
 SEED = 42

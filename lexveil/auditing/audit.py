@@ -25,12 +25,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lexveil import paths
-from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
-from lexveil.artifacts.embeddings import read_words
-from lexveil.artifacts.mechanisms import Prepared
-from lexveil.artifacts.model import Model
-from lexveil.artifacts.project import Project
 from lexveil.auditing.distributions import IN_CONTEXT, ON_LISTS, AuditedSpace
 from lexveil.auditing.exact import bounds_audit, exact_audit, gumbel_bounds
 from lexveil.auditing.findings import AuditFinding, AuditResult
@@ -51,20 +45,26 @@ from lexveil.auditing.request import CONFIDENCE, AuditRequest
 from lexveil.auditing.sentences import audit_sentences
 from lexveil.auditing.toy_spaces import toy
 from lexveil.auditing.written_texts import audit_written_texts
-from lexveil.embeddings.bigrams import Bigrams
-from lexveil.embeddings.purposes import REACH, STEP
-from lexveil.errors import RequestError, option
-from lexveil.mechanisms.base import PublicCounts
-from lexveil.mechanisms.causal_measure import CausalWords
-from lexveil.mechanisms.deniability import choose_words
-from lexveil.mechanisms.noise.streams import release_generator, stream
-from lexveil.mechanisms.registry import ClosedForm
-from lexveil.privatization.settings import Settings, settings_of
-from lexveil.request import SENTENCES, Request
-from lexveil.runtime.hashes import code_hash, version
-from lexveil.runtime.stage import Progress
-from lexveil.runtime.tables import write_json
-from lexveil.types import Floats, Ids
+from lexveil.base import paths
+from lexveil.base.errors import RequestError, option
+from lexveil.base.runtime.hashes import code_hash, version
+from lexveil.base.runtime.tables import write_json
+from lexveil.base.types import Floats, Ids
+from lexveil.core.accounting.budgets import SEGMENTATION_OF, Policy
+from lexveil.core.embeddings.bigrams import Bigrams
+from lexveil.core.embeddings.purposes import REACH, STEP
+from lexveil.core.mechanisms.base import PublicCounts
+from lexveil.core.mechanisms.causal_measure import CausalWords
+from lexveil.core.mechanisms.deniability import choose_words
+from lexveil.core.mechanisms.noise.streams import release_generator, stream
+from lexveil.core.mechanisms.registry import ClosedForm
+from lexveil.io.artifacts.embeddings import read_words
+from lexveil.io.artifacts.mechanisms import Prepared
+from lexveil.io.artifacts.model import Model
+from lexveil.io.artifacts.project import Project
+from lexveil.io.execution.stage import Progress
+from lexveil.io.request import SENTENCES, Request
+from lexveil.release.settings import Settings, settings_of
 
 __all__ = ["CONFIDENCE", "AuditFinding", "AuditRequest", "AuditResult", "audit"]
 

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from scipy.spatial import cKDTree
 from scipy.special import gammaln, lambertw
 
-from lexveil.embeddings.bigrams import Bigrams
-from lexveil.mechanisms.base import PublicCounts
-from lexveil.types import Floats, Ids
+from lexveil.base.types import Floats, Ids
+from lexveil.core.embeddings.bigrams import Bigrams
+from lexveil.core.mechanisms.base import PublicCounts
 
 DISTANCES_AT_A_TIME = 20_000_000  # distances in memory at a time
 TREE = 8  # dimensions up to which a tree finds the nearest word faster than a matrix product

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from lexveil.auditing.distributions import Distances
-from lexveil.types import Floats, Ids
+from lexveil.base.types import Floats, Ids
 
 # (n,) ids -> (n, W) natural logarithms of the output probabilities of each input.
 LogPmf = Callable[[Ids], Floats]

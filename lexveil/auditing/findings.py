@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from lexveil.accounting.record import ModelReference
 from lexveil.auditing.exact import ExactResult
 from lexveil.auditing.fit import FitResult
 from lexveil.auditing.sampled import SampledResult
+from lexveil.core.accounting.record import ModelReference
 
 Verdict = Literal["violated", "no violation found", "inconclusive"]
 Evidence = ExactResult | SampledResult | FitResult

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from scipy.stats import binom, chi2, gamma, kstest, norm
 
-from lexveil.types import Floats, Ids
+from lexveil.base.types import Floats, Ids
 
 LEAST_EXPECTED_DRAWS = 10.0  # expected draws of an event, and of its complement
 SINGLE = 64  # words that are events of their own

@@ -21,9 +21,9 @@ from lexveil.auditing.fit import (
 )
 from lexveil.auditing.sampled import SampledResult, sampled_audit
 from lexveil.auditing.toy_spaces import likeliest, list_orders
-from lexveil.errors import ParameterError
-from lexveil.mechanisms.registry import Mechanism, Space, build_mechanism
-from lexveil.types import Floats, Ids
+from lexveil.base.errors import ParameterError
+from lexveil.base.types import Floats, Ids
+from lexveil.core.mechanisms.registry import Mechanism, Space, build_mechanism
 
 DRAWS = 8192  # tokens in one call, all words and ε mixed
 OWN = 4  # draws by the audit for each draw by the mechanism, if there is no closed form

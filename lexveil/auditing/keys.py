@@ -9,8 +9,8 @@ from multiprocessing.connection import Connection
 import numpy as np
 
 from lexveil.auditing.findings import AuditFinding
-from lexveil.privatization.engine.batch import Batch
-from lexveil.privatization.engine.worker import BatchWorker
+from lexveil.release.engine.batch import Batch
+from lexveil.release.engine.worker import BatchWorker
 
 KEYS = 2**13  # per process; together they detect up to about 27 random bits with probability 0.9
 FORKS = 2

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from lexveil.auditing.distributions import spread
-from lexveil.mechanisms.noise.streams import stream
-from lexveil.types import Flags, Floats, Ids, Noise, Vectors
+from lexveil.base.types import Flags, Floats, Ids, Noise, Vectors
+from lexveil.core.mechanisms.noise.streams import stream
 
 OWN_DRAWS = 4_000  # of the audit, for a unit at an epsilon
 POINTS_AT_ONCE = 250

@@ -19,17 +19,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lexveil.accounting.record import PrivacyRecord
 from lexveil.auditing.toy_project import Document, TokenFate, ToyProject
-from lexveil.errors import LexveilError
-from lexveil.ledger.statement import summary
-from lexveil.privatization.adapters.files import ReleaseHooks, privatize_file
-from lexveil.privatization.adapters.memory import privatize
-from lexveil.privatization.engine.engine import WordEngine
-from lexveil.privatization.engine.worker import BatchWorker
-from lexveil.privatization.settings import settings_of
-from lexveil.request import FileRequest, Request
-from lexveil.types import Ids
+from lexveil.base.errors import LexveilError
+from lexveil.base.types import Ids
+from lexveil.core.accounting.record import PrivacyRecord
+from lexveil.io.request import FileRequest, Request
+from lexveil.release.adapters.files import ReleaseHooks, privatize_file
+from lexveil.release.adapters.memory import privatize
+from lexveil.release.engine.engine import WordEngine
+from lexveil.release.engine.worker import BatchWorker
+from lexveil.release.ledger.statement import summary
+from lexveil.release.settings import settings_of
 
 PER_SUBJECT = 3  # documents
 PAID = ("spent", "written", "committed")

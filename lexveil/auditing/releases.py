@@ -17,8 +17,6 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import binom
 
-from lexveil.accounting.budgets import Policy
-from lexveil.artifacts.project import Project
 from lexveil.auditing.distributions import Claim
 from lexveil.auditing.findings import AuditFinding
 from lexveil.auditing.fit import FitResult, independence_audit
@@ -36,11 +34,13 @@ from lexveil.auditing.toy_project import (
     documents,
     make,
 )
-from lexveil.formats.chunks import ROWS_OF_A_CHUNK
-from lexveil.ledger.statement import subject, summary
-from lexveil.logs import quiet
-from lexveil.runtime.stage import Progress
-from lexveil.types import Floats, Ids
+from lexveil.base.logs import quiet
+from lexveil.base.types import Floats, Ids
+from lexveil.core.accounting.budgets import Policy
+from lexveil.io.artifacts.project import Project
+from lexveil.io.execution.stage import Progress
+from lexveil.io.formats.chunks import ROWS_OF_A_CHUNK
+from lexveil.release.ledger.statement import subject, summary
 
 SAME = 4  # documents of one repeated word at the start of each batch
 BATCHES = 6  # minimum number of batches of a release by several processes

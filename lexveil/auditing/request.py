@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from lexveil.mechanisms import mechanism_names
-from lexveil.parameters import OneOf
-from lexveil.request import NUMBER, Count, Fraction, OptionHelp, Options, Positive
+from lexveil.base.parameters import OneOf
+from lexveil.core.mechanisms import mechanism_names
+from lexveil.io.request import NUMBER, Count, Fraction, OptionHelp, Options, Positive
 
 # confidence of a whole audit: a correct mechanism is flagged at most once in a thousand audits
 CONFIDENCE = 0.999

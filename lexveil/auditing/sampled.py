@@ -19,7 +19,7 @@ import numpy.typing as npt
 from scipy.stats import beta, binom, norm
 
 from lexveil.auditing.exact import RELATIVE
-from lexveil.types import Flags, Floats, Ids
+from lexveil.base.types import Flags, Floats, Ids
 
 COMPARISONS = 32
 POWERED = (0.5, 0.1, 0.01)  # probabilities of an event, for which the power is computed

@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from lexveil.artifacts.model import Model
 from lexveil.auditing.exact import exact_audit
 from lexveil.auditing.findings import AuditFinding, AuditResult
 from lexveil.auditing.fit import (
@@ -33,17 +32,18 @@ from lexveil.auditing.fit import (
 )
 from lexveil.auditing.own_noise import OWN_DRAWS, OwnNoise
 from lexveil.auditing.request import AuditRequest
-from lexveil.embeddings.word_space import WordSpace
-from lexveil.mechanisms.noise.streams import release_generator, stream
-from lexveil.mechanisms.over_sentences import SentenceMechanism
-from lexveil.mechanisms.sentence_draws import SentenceDraws
-from lexveil.privatization.adapters.memory import Privatized, privatize
-from lexveil.privatization.engine.sentences import SentenceEngine, SentenceWorker
-from lexveil.privatization.settings import settings_of
-from lexveil.request import SENTENCES, Request
-from lexveil.runtime.hashes import code_hash, version
-from lexveil.text.tokenize import sentences as cut_sentences
-from lexveil.types import Floats, Ids, Noise, Vectors
+from lexveil.base.runtime.hashes import code_hash, version
+from lexveil.base.types import Floats, Ids, Noise, Vectors
+from lexveil.core.embeddings.word_space import WordSpace
+from lexveil.core.mechanisms.noise.streams import release_generator, stream
+from lexveil.core.mechanisms.over_sentences import SentenceMechanism
+from lexveil.core.mechanisms.sentence_draws import SentenceDraws
+from lexveil.core.text.tokenize import sentences as cut_sentences
+from lexveil.io.artifacts.model import Model
+from lexveil.io.request import SENTENCES, Request
+from lexveil.release.adapters.memory import Privatized, privatize
+from lexveil.release.engine.sentences import SentenceEngine, SentenceWorker
+from lexveil.release.settings import settings_of
 
 QUERIES = 60  # units whose laws are compared pair by pair
 DRAWN = 4  # units that are drawn for
@@ -234,8 +234,8 @@ class _SentenceAudit:
 
     def embedded(self, texts: Sequence[str]) -> Vectors:
         """Return the vectors of texts, computed by the code of a release."""
-        from lexveil.privatization.engine.sentences import cut
-        from lexveil.text.encode import encode
+        from lexveil.core.text.encode import encode
+        from lexveil.release.engine.sentences import cut
 
         units, _, _ = cut(encode(texts, self.engine.lexicon), 1)
         vectors: Vectors = self.components.space.embed(units)

@@ -15,23 +15,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lexveil import paths
-from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
-from lexveil.artifacts.embeddings import write_bigrams, write_embedding, write_word_orders
-from lexveil.artifacts.mechanisms import CausalModel
-from lexveil.artifacts.model import Model
-from lexveil.artifacts.model_source import CHECKED_BY
-from lexveil.artifacts.project import Project
 from lexveil.auditing.distributions import IN_CONTEXT, ON_LISTS, AuditedSpace, euclidean
 from lexveil.auditing.toy_spaces import ToyPieces, crowd, list_orders, places_of, public_counts
-from lexveil.config import NO_BASE, Configuration, ShareParams
-from lexveil.embeddings.word_orders import WordLists
-from lexveil.embeddings.word_space import WordSpace
-from lexveil.ledger.ledger import Ledger
-from lexveil.mechanisms.tem_context import BIGRAMS
-from lexveil.runtime.hashes import SHORT, sha256
-from lexveil.runtime.tables import write_json
-from lexveil.types import Floats, Ids
+from lexveil.base import paths
+from lexveil.base.runtime.hashes import SHORT, sha256
+from lexveil.base.runtime.tables import write_json
+from lexveil.base.types import Floats, Ids
+from lexveil.core.accounting.budgets import SEGMENTATION_OF, Policy
+from lexveil.core.embeddings.word_orders import WordLists
+from lexveil.core.embeddings.word_space import WordSpace
+from lexveil.core.mechanisms.tem_context import BIGRAMS
+from lexveil.io.artifacts.embeddings import write_bigrams, write_embedding, write_word_orders
+from lexveil.io.artifacts.mechanisms import CausalModel
+from lexveil.io.artifacts.model import Model
+from lexveil.io.artifacts.model_source import CHECKED_BY
+from lexveil.io.artifacts.project import Project
+from lexveil.io.config import NO_BASE, Configuration, ShareParams
+from lexveil.release.ledger.ledger import Ledger
 
 TOY_WORDS = "amber birch cedar ember flint grove heron ivory juniper kelp lotus maple far".split()
 UNLISTED = "quartz"  # in the embedding, in no list

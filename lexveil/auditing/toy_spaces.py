@@ -19,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from lexveil.auditing.distributions import AuditedSpace, Claim
-from lexveil.embeddings.bigrams import Bigrams
-from lexveil.mechanisms.base import PublicCounts
-from lexveil.mechanisms.causal_measure import CausalWords
-from lexveil.types import Flags, Floats, Ids
+from lexveil.base.types import Flags, Floats, Ids
+from lexveil.core.embeddings.bigrams import Bigrams
+from lexveil.core.mechanisms.base import PublicCounts
+from lexveil.core.mechanisms.causal_measure import CausalWords
 
 STEP = 0.5  # smallest distance of toy words, in units of 1/ε
 # of the large toy

@@ -25,8 +25,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import binom
 
-from lexveil.accounting.budgets import Policy
-from lexveil.artifacts.project import Project
 from lexveil.auditing.distributions import ON_LISTS, Claim
 from lexveil.auditing.findings import AuditFinding
 from lexveil.auditing.fit import POWER, FitResult, chances
@@ -47,8 +45,10 @@ from lexveil.auditing.toy_project import (
     make,
 )
 from lexveil.auditing.toy_spaces import UNKNOWN
-from lexveil.logs import quiet
-from lexveil.types import Floats, Ids
+from lexveil.base.logs import quiet
+from lexveil.base.types import Floats, Ids
+from lexveil.core.accounting.budgets import Policy
+from lexveil.io.artifacts.project import Project
 
 # words of the crowd, and those of them that texts have
 CROWD = 2500

@@ -3,7 +3,7 @@
 -- reads    bigrams (first_id, second_id, count, first_count, second_count): n-grams without punctuation and connector
 --          words, with the counts of their words beside them
 -- params   $n_tokens: N, all tokens of the corpus; $min_count; $min_NAME of every measure, null for none
--- measures what stands in braces is filled in by lexveil.association: a column of each, and their thresholds
+-- measures what stands in braces is filled in by lexveil.core.association: a column of each, and their thresholds
 -- key      (first_id, second_id)
 -- source   docs/reference/collocations.md, and the measures
 -- ordered  by key, because row order is part of the file hash that DVC compares

@@ -2,7 +2,7 @@
 --
 -- reads    bigrams, trigrams as in collocations_best.sql; given_bigrams (first_word, second_word) and
 --          given_trigrams (first_word, second_word, third_word)
--- measures what stands in braces is filled in by lexveil.association: their columns, and the same as nulls
+-- measures what stands in braces is filled in by lexveil.core.association: their columns, and the same as nulls
 -- key      (first_word, second_word, third_word); third_word is null in a bigram
 -- ordered  by key
 with collocations as (

@@ -4,7 +4,7 @@
 --          the other measures; one that is not there is null
 -- params   $by: the column to order by; $min_count: n-grams counted less often are left out; $size: 2 or 3, null for
 --          both; $word: a word that takes part, null for any; $n: rows at most
--- measures what stands in braces is filled in by lexveil.association: their columns, the same as nulls, and the
+-- measures what stands in braces is filled in by lexveil.core.association: their columns, the same as nulls, and the
 --          column that $by names
 -- key      (first_word, second_word, third_word); third_word is null in a bigram
 -- ordered  by $by, the highest first; ties by count, the highest first, then by words

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lexveil.accounting.budgets import (
+from lexveil.base.errors import ParameterError
+from lexveil.core.accounting.budgets import (
     SEGMENTATION_OF,
     Action,
     DocumentBudget,
@@ -18,15 +19,14 @@ from lexveil.accounting.budgets import (
     epsilon_per_part,
     epsilon_per_token,
 )
-from lexveil.accounting.data_set_budgets import TokenCounts, of_every_token
-from lexveil.accounting.measurements import NoBoundError
-from lexveil.accounting.shares import LISTED, NUMBERS, OTHER, STOPWORDS, BudgetShares, parts_of
-from lexveil.errors import ParameterError
-from lexveil.privatization import settings
-from lexveil.privatization.engine.batch import Batch
-from lexveil.privatization.engine.plan import count_tokens
-from lexveil.text.collocation_index import Collocations
-from lexveil.text.encode import Lexicon
+from lexveil.core.accounting.data_set_budgets import TokenCounts, of_every_token
+from lexveil.core.accounting.measurements import NoBoundError
+from lexveil.core.accounting.shares import LISTED, NUMBERS, OTHER, STOPWORDS, BudgetShares, parts_of
+from lexveil.core.text.collocation_index import Collocations
+from lexveil.core.text.encode import Lexicon
+from lexveil.release import settings
+from lexveil.release.engine.batch import Batch
+from lexveil.release.engine.plan import count_tokens
 from tests.accounting.toy_measurements import between, measured, structures_of, toy_engine
 
 PERTURBED, KEPT, DROPPED, SAMPLED, *_ = Action

@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lexveil.accounting.budgets import Action
-from lexveil.accounting.changes import Fate, Part, changes_of, output_spans
-from lexveil.artifacts.model import Model
-from lexveil.privatization.engine.batch import Batch
-from lexveil.privatization.engine.engine import WordEngine
-from lexveil.privatization.settings import settings_of
-from lexveil.request import Request
-from lexveil.text.encode import Lexicon, encode
+from lexveil.core.accounting.budgets import Action
+from lexveil.core.accounting.changes import Fate, Part, changes_of, output_spans
+from lexveil.core.text.encode import Lexicon, encode
+from lexveil.io.artifacts.model import Model
+from lexveil.io.request import Request
+from lexveil.release.engine.batch import Batch
+from lexveil.release.engine.engine import WordEngine
+from lexveil.release.settings import settings_of
 
 TEXTS = [
     'The Prime Minister said: "Zorblax, 2-3 of THEM"   ...\n\nfire services in New South Wales.',

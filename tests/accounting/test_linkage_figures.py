@@ -2,8 +2,8 @@
 
 import pytest
 
-from lexveil.accounting.linkage import NOT_MEASURED, LinkageFigures
-from lexveil.protection import MeasuredLinkage
+from lexveil.core.accounting.linkage import NOT_MEASURED, LinkageFigures
+from lexveil.core.protection import MeasuredLinkage
 
 
 def figure(n_words: int, structure: float, naive: float, likelihood: float) -> MeasuredLinkage:

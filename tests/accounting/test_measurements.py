@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lexveil.accounting.budgets import DocumentBudget, Policy
-from lexveil.accounting.measurements import NoBoundError, check_spent, of_token
-from lexveil.accounting.record import Counts, PrivacyRecord
-from lexveil.accounting.statement import statement
-from lexveil.detectors.detection import Detection
-from lexveil.mechanisms.madlib import Madlib
-from lexveil.mechanisms.rank_remap import RankRemap
-from lexveil.mechanisms.registry import MECHANISMS
-from lexveil.mechanisms.truncated_gumbel import TruncatedGumbel
-from lexveil.mechanisms.vickrey import Vickrey
-from lexveil.privatization.settings import document_budget
-from lexveil.text.encode import encode
+from lexveil.core.accounting.budgets import DocumentBudget, Policy
+from lexveil.core.accounting.measurements import NoBoundError, check_spent, of_token
+from lexveil.core.accounting.record import Counts, PrivacyRecord
+from lexveil.core.accounting.statement import statement
+from lexveil.core.detectors.detection import Detection
+from lexveil.core.mechanisms.madlib import Madlib
+from lexveil.core.mechanisms.rank_remap import RankRemap
+from lexveil.core.mechanisms.registry import MECHANISMS
+from lexveil.core.mechanisms.truncated_gumbel import TruncatedGumbel
+from lexveil.core.mechanisms.vickrey import Vickrey
+from lexveil.core.text.encode import encode
+from lexveil.release.settings import document_budget
 from tests.accounting.toy_measurements import (
     PLACES,
     WORDS,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import lexveil
-from lexveil.accounting.record import PrivacyRecord
-from lexveil.accounting.statement import statement_for_recipients
+from lexveil.core.accounting.record import PrivacyRecord
+from lexveil.core.accounting.statement import statement_for_recipients
 
 HOW: dict[str, Any] = {"mechanism": "tem", "strategy": "S1", "epsilon": 6.0, "model": "toy"}
 CANARY = "zorblaxium"

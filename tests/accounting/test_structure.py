@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from lexveil.accounting.budgets import Policy
-from lexveil.accounting.structure import Replacements, StructureChange, _share, measure
-from lexveil.text.collocation_index import Collocations
-from lexveil.text.encode import Lexicon, TokenClass, encode
-from lexveil.text.tokenize import sentences
+from lexveil.core.accounting.budgets import Policy
+from lexveil.core.accounting.structure import Replacements, StructureChange, _share, measure
+from lexveil.core.text.collocation_index import Collocations
+from lexveil.core.text.encode import Lexicon, TokenClass, encode
+from lexveil.core.text.tokenize import sentences
 
 TOKENS = [
     "the",
@@ -89,7 +89,7 @@ def test_the_other_word_is_drawn_by_its_frequency() -> None:
 def test_shares_are_those_of_one_comparison_after_another(
     strategy: str, policy: Policy, replacements: Replacements, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lexveil.accounting.structure.TEXTS_AT_A_TIME", 7)
+    monkeypatch.setattr("lexveil.core.accounting.structure.TEXTS_AT_A_TIME", 7)
     lexicon = LEXICONS[strategy]
 
     def described(text: str) -> tuple[list[int], list[int], int, list[int], list[str], list[str]]:

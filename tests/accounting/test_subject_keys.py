@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lexveil.accounting.subject_keys import (
+from lexveil.core.accounting.subject_keys import (
     NearCollisions,
     keys_of_client,
     subject_key,

@@ -11,21 +11,27 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.accounting.budgets import SEGMENTATION_OF, Action, DocumentBudget, PerDocument, Policy
-from lexveil.accounting.measurements import Measurement, NoBoundError, PrivacyBound
-from lexveil.accounting.vocabulary import Vocabulary
-from lexveil.artifacts.mechanisms import Prepared
-from lexveil.detectors.given import GivenSpans
-from lexveil.formats.chunks import Texts
-from lexveil.mechanisms.registry import Mechanism, Space, build_mechanism
-from lexveil.privatization.engine.batch import Batch
-from lexveil.privatization.engine.engine import WordEngine, measurement_of
-from lexveil.privatization.engine.plan import count_planned, form_of, source_of
-from lexveil.privatization.engine.worker import allocate
-from lexveil.privatization.settings import Settings
-from lexveil.text.collocation_index import Collocations
-from lexveil.text.encode import Lexicon
-from lexveil.types import Floats
+from lexveil.base.types import Floats
+from lexveil.core.accounting.budgets import (
+    SEGMENTATION_OF,
+    Action,
+    DocumentBudget,
+    PerDocument,
+    Policy,
+)
+from lexveil.core.accounting.measurements import Measurement, NoBoundError, PrivacyBound
+from lexveil.core.accounting.vocabulary import Vocabulary
+from lexveil.core.detectors.given import GivenSpans
+from lexveil.core.mechanisms.registry import Mechanism, Space, build_mechanism
+from lexveil.core.text.collocation_index import Collocations
+from lexveil.core.text.encode import Lexicon
+from lexveil.io.artifacts.mechanisms import Prepared
+from lexveil.io.formats.chunks import Texts
+from lexveil.release.engine.batch import Batch
+from lexveil.release.engine.engine import WordEngine, measurement_of
+from lexveil.release.engine.plan import count_planned, form_of, source_of
+from lexveil.release.engine.worker import allocate
+from lexveil.release.settings import Settings
 
 POLICY = Policy("perturb", "keep", "sample")
 WORDS = ("fire", "new", "south", "wales", "police", "the", "water")

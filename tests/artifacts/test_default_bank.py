@@ -12,21 +12,21 @@ import pyarrow.parquet as pq
 import pytest
 from asking import command
 
-from lexveil.artifacts import default_bank
-from lexveil.artifacts.default_bank import (
+from lexveil.base.errors import RequestError
+from lexveil.core.screen_parts import PARTS
+from lexveil.core.text.encode import encode
+from lexveil.io.artifacts import default_bank
+from lexveil.io.artifacts.default_bank import (
     SENTENCES_FILE,
     WRITTEN,
     bank_named,
     bank_of,
     read_written_card,
 )
-from lexveil.artifacts.levels import CARD
-from lexveil.artifacts.model import Model
-from lexveil.artifacts.screened_words import is_screened, screen_record, screened_words
-from lexveil.artifacts.sentence_banks import open_bank
-from lexveil.errors import RequestError
-from lexveil.screen_parts import PARTS
-from lexveil.text.encode import encode
+from lexveil.io.artifacts.levels import CARD
+from lexveil.io.artifacts.model import Model
+from lexveil.io.artifacts.screened_words import is_screened, screen_record, screened_words
+from lexveil.io.artifacts.sentence_banks import open_bank
 
 CONTACT = re.compile(r"[@#/\\_|<>{}\[\]()]|www|http|\w\.(com|org|net)\b|[0-9]{3}|[0-9][ .-]+[0-9]")
 NAMES = "john mary emily sarah michael david james alex lisa anna smith johnson emma jack".split()
@@ -146,8 +146,8 @@ def test_the_nearest_of_its_sentences_need_no_library_of_projects(
     for name in [name for name in sys.modules if name.partition(".")[0] == "duckdb"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "duckdb", None)
-    monkeypatch.delitem(sys.modules, "lexveil.runtime.duckdb_session", raising=False)
-    monkeypatch.delitem(sys.modules, "lexveil.data.sentence_banks", raising=False)
+    monkeypatch.delitem(sys.modules, "lexveil.io.execution.duckdb_session", raising=False)
+    monkeypatch.delitem(sys.modules, "lexveil.lab.data.sentence_banks", raising=False)
     assert command("sentences", "show", "shipped", "The parcel never came.", "--nearest", "2") == 0
     assert len(capsys.readouterr().out.splitlines()) == 2
 

@@ -11,22 +11,28 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from lexveil.accounting.budgets import Policy
-from lexveil.accounting.vocabulary import Vocabulary
-from lexveil.artifacts import mechanisms, neighborhoods
-from lexveil.artifacts.document_sets import load_documents
-from lexveil.artifacts.embeddings import load_embedding, load_word_orders
-from lexveil.artifacts.mechanisms import over_lists
-from lexveil.artifacts.neighborhoods import add_lists, cache_folder, key_of, open_lists, write_lists
-from lexveil.embeddings.neighborhoods import nearest_words
-from lexveil.levels import BaseEpsilon
-from lexveil.mechanisms.registry import MECHANISMS
-from lexveil.mechanisms.tem import Tem
-from lexveil.mechanisms.word_lists import OnLists
-from lexveil.parameters import fields_of
-from lexveil.privatization.adapters import stage as stage_adapter
-from lexveil.privatization.adapters.stage import privatize_documents as privatize
-from lexveil.runtime.tables import read_json
+from lexveil.base.levels import BaseEpsilon
+from lexveil.base.parameters import fields_of
+from lexveil.base.runtime.tables import read_json
+from lexveil.core.accounting.budgets import Policy
+from lexveil.core.accounting.vocabulary import Vocabulary
+from lexveil.core.embeddings.neighborhoods import nearest_words
+from lexveil.core.mechanisms.registry import MECHANISMS
+from lexveil.core.mechanisms.tem import Tem
+from lexveil.core.mechanisms.word_lists import OnLists
+from lexveil.io.artifacts import mechanisms, neighborhoods
+from lexveil.io.artifacts.document_sets import load_documents
+from lexveil.io.artifacts.embeddings import load_embedding, load_word_orders
+from lexveil.io.artifacts.mechanisms import over_lists
+from lexveil.io.artifacts.neighborhoods import (
+    add_lists,
+    cache_folder,
+    key_of,
+    open_lists,
+    write_lists,
+)
+from lexveil.release.adapters import stage as stage_adapter
+from lexveil.release.adapters.stage import privatize_documents as privatize
 from tests.tasks.changing import change_params
 
 STRATEGIES = ("S1", "S2", "S3", "S4")

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from lexveil import privatize
-from lexveil.artifacts.model import Model
-from lexveil.artifacts.model_source import OwnRun, PackagedSource
-from lexveil.artifacts.packaged_model import PackagedModel
-from lexveil.artifacts.project import Project
+from lexveil.io.artifacts.model import Model
+from lexveil.io.artifacts.model_source import OwnRun, PackagedSource
+from lexveil.io.artifacts.packaged_model import PackagedModel
+from lexveil.io.artifacts.project import Project
 
 HOW = {"mechanism": "tem", "strategy": "S3", "epsilon": 5.0, "seed": 1}
 

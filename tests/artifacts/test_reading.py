@@ -7,18 +7,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lexveil import MissingArtifactError, Model, ParameterError, RequestError, paths
-from lexveil.artifacts import model_store
-from lexveil.artifacts.base_model import find_base
-from lexveil.artifacts.embeddings import load_embedding, write_embedding
-from lexveil.artifacts.packaged_model import PackagedModel
-from lexveil.artifacts.training import Checkpoints, some_sentences
-from lexveil.config import EmbeddingParams
-from lexveil.data.model_verification import verify_folder
-from lexveil.embeddings.training import TrainingState
-from lexveil.embeddings.word_space import WordSpace
-from lexveil.modelling.screening import listed_slurs, own
-from lexveil.text.screens import has_slur, unlike_a_word
+from lexveil import MissingArtifactError, Model, ParameterError, RequestError
+from lexveil.base import paths
+from lexveil.core.embeddings.training import TrainingState
+from lexveil.core.embeddings.word_space import WordSpace
+from lexveil.core.text.screens import has_slur, unlike_a_word
+from lexveil.io.artifacts import model_store
+from lexveil.io.artifacts.base_model import find_base
+from lexveil.io.artifacts.embeddings import load_embedding, write_embedding
+from lexveil.io.artifacts.packaged_model import PackagedModel
+from lexveil.io.artifacts.training import Checkpoints, some_sentences
+from lexveil.io.config import EmbeddingParams
+from lexveil.lab.data.model_verification import verify_folder
+from lexveil.lab.modelling.screening import listed_slurs, own
 
 
 def test_what_is_written_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

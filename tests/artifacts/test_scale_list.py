@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from lexveil.artifacts.user_lists import load_factors
-from lexveil.errors import ParameterError
-from lexveil.runtime.hashes import sha256
+from lexveil.base.errors import ParameterError
+from lexveil.base.runtime.hashes import sha256
+from lexveil.io.artifacts.user_lists import load_factors
 
 
 def named(file: Path, content: str | bytes) -> str:

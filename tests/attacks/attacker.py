@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from lexveil.cli import main
+from lexveil.faces.cli import main
 
 OTHERS = 0o044  # who may read a published file
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lexveil.artifacts.embeddings import load_embedding
+from lexveil.io.artifacts.embeddings import load_embedding
 from tests.attacks.attacker import lexveil, public_files, write_rows
 
 N = 300  # times that the word is repeated

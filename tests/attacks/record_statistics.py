@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lexveil.artifacts.embeddings import load_embedding
+from lexveil.io.artifacts.embeddings import load_embedding
 from tests.attacks.attacker import privatize, public_files, write_rows
 
 BUDGET = 1e-6  # noise hides everything: the output alone tells nothing

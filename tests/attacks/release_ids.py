@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from lexveil.inbox.run import release_inbox
+from lexveil.release.inbox.run import release_inbox
 from tests.attacks.attacker import public_files
 from tests.tasks.changing import configure
 

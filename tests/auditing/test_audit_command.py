@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from lexveil.accounting.budgets import Policy
-from lexveil.accounting.vocabulary import Vocabulary
-from lexveil.artifacts.embeddings import load_embedding
 from lexveil.auditing import audit as task
-from lexveil.cli.main import main
-from lexveil.errors import ParameterError, RequestError
-from lexveil.mechanisms.madlib import Madlib
-from lexveil.mechanisms.truncated_gumbel import TruncatedGumbel
-from lexveil.runtime.hashes import code_hash, version
+from lexveil.base.errors import ParameterError, RequestError
+from lexveil.base.runtime.hashes import code_hash, version
+from lexveil.core.accounting.budgets import Policy
+from lexveil.core.accounting.vocabulary import Vocabulary
+from lexveil.core.mechanisms.madlib import Madlib
+from lexveil.core.mechanisms.truncated_gumbel import TruncatedGumbel
+from lexveil.faces.cli.main import main
+from lexveil.io.artifacts.embeddings import load_embedding
 from tests.shared_trees import stand_beside
 
 SMALL = "--mechanism madlib --epsilon 10 --words 12 --samples 1000 --confidence 0.999999".split()

@@ -10,7 +10,7 @@ from lexveil.auditing.distributions import ON_LISTS
 from lexveil.auditing.fit import ClaimedDraws, ball_audit, distribution_audit
 from lexveil.auditing.kernels import Built, DrawnKind, draw_mixed, fit, noise_fit
 from lexveil.auditing.toy_spaces import toy
-from lexveil.mechanisms.registry import MECHANISMS, ClosedForm
+from lexveil.core.mechanisms.registry import MECHANISMS, ClosedForm
 
 CASES = [*((name, {}) for name in sorted(MECHANISMS)), ("tem_context", {"common_words": 4})]
 ERROR = 1e-6

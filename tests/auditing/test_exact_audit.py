@@ -15,7 +15,7 @@ from lexveil.auditing.exact import (
     exact_audit,
     gumbel_bounds,
 )
-from lexveil.types import Floats
+from lexveil.base.types import Floats
 
 EPSILONS = [0.1, 1.0, 10.0]
 

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lexveil.accounting.budgets import Policy
-from lexveil.accounting.record import ModelReference
-from lexveil.artifacts.project import Project
 from lexveil.auditing import keys
 from lexveil.auditing.findings import AuditFinding, AuditResult
 from lexveil.auditing.keys import key_audit
 from lexveil.auditing.toy_project import ToyProject, make
-from lexveil.config import Configuration, parse_params
+from lexveil.core.accounting.budgets import Policy
+from lexveil.core.accounting.record import ModelReference
+from lexveil.io.artifacts.project import Project
+from lexveil.io.config import Configuration, parse_params
 
 SAMPLE = Policy("perturb", "keep", "sample")
 MODEL = ModelReference(name="own", version=None, sha256="0" * 64)

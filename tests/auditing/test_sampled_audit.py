@@ -16,11 +16,11 @@ from scipy.stats import binom
 
 from lexveil.auditing.sampled import SampledResult, loss_bound, power_at, sampled_audit
 from lexveil.auditing.toy_spaces import places_of
-from lexveil.mechanisms.diffractor_geometric import DiffractorGeometric
-from lexveil.mechanisms.madlib import Madlib
-from lexveil.mechanisms.mahalanobis import Mahalanobis
-from lexveil.mechanisms.noise.streams import stream
-from lexveil.mechanisms.vickrey import Vickrey
+from lexveil.core.mechanisms.diffractor_geometric import DiffractorGeometric
+from lexveil.core.mechanisms.madlib import Madlib
+from lexveil.core.mechanisms.mahalanobis import Mahalanobis
+from lexveil.core.mechanisms.noise.streams import stream
+from lexveil.core.mechanisms.vickrey import Vickrey
 
 RUNS = 200
 SAMPLES = 8_000

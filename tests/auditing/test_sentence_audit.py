@@ -10,21 +10,21 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lexveil.artifacts.model import Model
 from lexveil.auditing.audit import AuditResult, audit
 from lexveil.auditing.request import AuditRequest
-from lexveil.embeddings.sentences import SentenceSpace
-from lexveil.errors import RequestError
-from lexveil.mechanisms.madlib import Madlib
-from lexveil.mechanisms.mahalanobis import Mahalanobis
-from lexveil.mechanisms.over_sentences import NOISY
-from lexveil.mechanisms.sentence_draws import SentenceDraws
-from lexveil.mechanisms.vickrey import Vickrey
-from lexveil.privatization.engine import sentences as engine
-from lexveil.privatization.engine.sentences import SentenceEngine
-from lexveil.privatization.release.preconditions import check
-from lexveil.request import Request
-from lexveil.text.strings import Strings
+from lexveil.base.errors import RequestError
+from lexveil.core.embeddings.sentences import SentenceSpace
+from lexveil.core.mechanisms.madlib import Madlib
+from lexveil.core.mechanisms.mahalanobis import Mahalanobis
+from lexveil.core.mechanisms.over_sentences import NOISY
+from lexveil.core.mechanisms.sentence_draws import SentenceDraws
+from lexveil.core.mechanisms.vickrey import Vickrey
+from lexveil.core.text.strings import Strings
+from lexveil.io.artifacts.model import Model
+from lexveil.io.request import Request
+from lexveil.release.engine import sentences as engine
+from lexveil.release.engine.sentences import SentenceEngine
+from lexveil.release.preconditions import check
 from tests.privatization.sentence_banks import build_bank, scale_by_the_batch
 
 pytestmark = pytest.mark.slow

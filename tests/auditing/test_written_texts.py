@@ -11,9 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lexveil.accounting.budgets import Policy
-from lexveil.artifacts.project import Project
-from lexveil.artifacts.screened_words import is_screened, screened_words
 from lexveil.auditing import written_texts
 from lexveil.auditing.fit import POWER, chances
 from lexveil.auditing.toy_project import TokenFate, make
@@ -27,9 +24,12 @@ from lexveil.auditing.written_texts import (
     _power,
     written_audit,
 )
-from lexveil.config import Configuration, parse_params
-from lexveil.screen_parts import DEFAULT, chosen_parts
-from lexveil.text.languages import language_of
+from lexveil.core.accounting.budgets import Policy
+from lexveil.core.screen_parts import DEFAULT, chosen_parts
+from lexveil.core.text.languages import language_of
+from lexveil.io.artifacts.project import Project
+from lexveil.io.artifacts.screened_words import is_screened, screened_words
+from lexveil.io.config import Configuration, parse_params
 
 RUNS = 100
 

@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lexveil.checks import validation
-from lexveil.checks.data_docs import DataDocs
-from lexveil.checks.suites import judged, with_missing
-from lexveil.checks.validation import Verdict
-from lexveil.config import MachineParams
-from lexveil.errors import CheckFailedError
+from lexveil.base.errors import CheckFailedError
+from lexveil.io.config import MachineParams
+from lexveil.release.checks import validation
+from lexveil.release.checks.data_docs import DataDocs
+from lexveil.release.checks.suites import judged, with_missing
+from lexveil.release.checks.validation import Verdict
 
 SECRET = "zanzibar"  # stands in every text of these tests and must not come out anywhere
 

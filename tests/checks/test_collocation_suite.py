@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lexveil.checks.collocation_suite import collocation_suite
-from lexveil.config import CollocationParams, parse_params
-from lexveil.runtime.tables import write_json
+from lexveil.base.runtime.tables import write_json
+from lexveil.io.config import CollocationParams, parse_params
+from lexveil.lab.checks.collocation_suite import collocation_suite
 from tasks import check_collocations
 from tests.checks.conftest import rules_of
 

@@ -7,9 +7,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from lexveil.checks.corpus_suite import corpus_suite
-from lexveil.config import NO_BASE, parse_params
-from lexveil.runtime import duckdb_session
+from lexveil.io.config import NO_BASE, parse_params
+from lexveil.io.execution import duckdb_session
+from lexveil.lab.checks.corpus_suite import corpus_suite
 from tasks import check_corpus
 from tests.checks.conftest import SECRET, add, put, rules_of
 

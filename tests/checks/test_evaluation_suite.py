@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from lexveil.checks.evaluation_suite import evaluation_suite
-from lexveil.config import EvaluationParams
-from lexveil.evaluation.metrics import BY_NAME
+from lexveil.io.config import EvaluationParams
+from lexveil.lab.checks.evaluation_suite import evaluation_suite
+from lexveil.lab.evaluation.metrics import BY_NAME
 from tasks import check_evaluation
 from tests.checks.conftest import rules_of
 
@@ -80,7 +80,7 @@ def records() -> dict[str, dict[str, Any]]:
 def check(out, docs, monkeypatch):
     # not one that was added since
     metrics = [BY_NAME[name] for name in records()[RUNS[0]]["datasets"]["letters"]]
-    monkeypatch.setattr("lexveil.checks.evaluation_cells.METRICS", metrics)
+    monkeypatch.setattr("lexveil.lab.checks.evaluation_cells.METRICS", metrics)
     return lambda made, datasets=DATASETS, settings=SETTINGS: check_evaluation.run(
         made, datasets, settings, out, docs
     )

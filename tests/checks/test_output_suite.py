@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from lexveil.checks.output_suite import output_suite
+from lexveil.lab.checks.output_suite import output_suite
 from tasks import check_outputs
 from tests.checks.conftest import SECRET, add, put, rules_of
 

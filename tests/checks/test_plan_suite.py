@@ -9,10 +9,11 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from lexveil import CheckFailedError, paths
-from lexveil.checks.plan_suite import plan_suite
-from lexveil.config import GridParams
-from lexveil.levels import BaseEpsilon
+from lexveil import CheckFailedError
+from lexveil.base import paths
+from lexveil.base.levels import BaseEpsilon
+from lexveil.io.config import GridParams
+from lexveil.lab.checks.plan_suite import plan_suite
 from tasks import check_plans
 from tests.checks.conftest import rules_of
 

@@ -7,8 +7,8 @@ import duckdb
 import pandas as pd
 import pytest
 
-from lexveil.checks.release_suite import PERSONAL, release_suite, source_suite
-from lexveil.runtime import duckdb_session
+from lexveil.io.execution import duckdb_session
+from lexveil.release.checks.release_suite import PERSONAL, release_suite, source_suite
 from tests.checks.conftest import first_fault, rules_of
 
 BUDGET = 10.0

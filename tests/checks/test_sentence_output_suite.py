@@ -5,8 +5,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from lexveil.checks.sentence_output_suite import sentence_output_suite
-from lexveil.runtime import duckdb_session
+from lexveil.io.execution import duckdb_session
+from lexveil.lab.checks.sentence_output_suite import sentence_output_suite
 from tests.checks.conftest import first_fault
 
 EPSILON = 12.34

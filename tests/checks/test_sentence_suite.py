@@ -3,10 +3,10 @@
 import pyarrow as pa
 import pytest
 
-from lexveil.checks.sentence_suite import sentence_suite
-from lexveil.config import SentenceParams
-from lexveil.data.sentence_choice import choice_of
-from lexveil.runtime import duckdb_session
+from lexveil.io.config import SentenceParams
+from lexveil.io.execution import duckdb_session
+from lexveil.lab.checks.sentence_suite import sentence_suite
+from lexveil.lab.data.sentence_choice import choice_of
 from tests.checks.conftest import SECRET, first_fault
 
 GOOD = [("It was good.", 3, 3), (f"{SECRET} was far away from here.", 20, 19)]

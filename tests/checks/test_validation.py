@@ -13,10 +13,10 @@ import pandas as pd
 import pytest
 from asking import no_network
 
-from lexveil.checks.data_docs import DataDocs
-from lexveil.checks.suites import suite_of
-from lexveil.checks.validation import validate
-from lexveil.errors import CheckFailedError
+from lexveil.base.errors import CheckFailedError
+from lexveil.release.checks.data_docs import DataDocs
+from lexveil.release.checks.suites import suite_of
+from lexveil.release.checks.validation import validate
 from tests.checks.conftest import SECRET
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -7,10 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lexveil.artifacts import lexicons
-from lexveil.config import parse_params
-from lexveil.text.collocation_index import Collocations
-from lexveil.text.encode import Lexicon
+from lexveil.core.text.collocation_index import Collocations
+from lexveil.core.text.encode import Lexicon
+from lexveil.io.artifacts import lexicons
+from lexveil.io.config import parse_params
 from tasks import check_vocab
 from tests.checks.conftest import SECRET
 

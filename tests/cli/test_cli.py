@@ -86,7 +86,7 @@ def test_files_are_those_of_the_folder_the_command_was_given_in(
             record=types.SimpleNamespace(to_dict=lambda: {"n_documents": 3}), operator=None
         )
 
-    monkeypatch.setattr("lexveil.privatization.adapters.files.privatize_file", privatize_file)
+    monkeypatch.setattr("lexveil.release.adapters.files.privatize_file", privatize_file)
     below = project.root / "below"
     below.mkdir()
     monkeypatch.chdir(below)

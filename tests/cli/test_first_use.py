@@ -3,9 +3,9 @@
 import shlex
 from pathlib import Path
 
-from lexveil.cli.main import APP
-from lexveil.cli.options import command_of, requested
-from lexveil.request import FileRequest, Request
+from lexveil.faces.cli.main import APP
+from lexveil.faces.cli.options import command_of, requested
+from lexveil.io.request import FileRequest, Request
 
 SHOWN = {
     "protection": None,

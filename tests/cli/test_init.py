@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from lexveil import LexveilError, paths
-from lexveil.runtime import new_project
-from lexveil.runtime.new_project import FILES, FOLDERS, create
+from lexveil import LexveilError
+from lexveil.base import paths
+from lexveil.base.runtime import new_project
+from lexveil.base.runtime.new_project import FILES, FOLDERS, create
 
 ROOT = Path(__file__).parents[2]
 

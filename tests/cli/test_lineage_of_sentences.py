@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from lexveil.artifacts.default_bank import written_bank
-from lexveil.artifacts.model import Model
-from lexveil.cli.main import main
+from lexveil.faces.cli.main import main
+from lexveil.io.artifacts.default_bank import written_bank
+from lexveil.io.artifacts.model import Model
 from tests.privatization.sentence_banks import build_bank
 
 

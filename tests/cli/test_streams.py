@@ -18,7 +18,7 @@ def run(
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a command of ``lexveil`` with streams as a shell redirects them."""
     (folder / "a.csv").write_text("text,né\nhello my good friend,1\n", encoding="utf-8")
-    words = " ".join(f"'{word}'" for word in ("-m", "lexveil.cli", *arguments))
+    words = " ".join(f"'{word}'" for word in ("-m", "lexveil.faces.cli", *arguments))
     return subprocess.run(
         ["bash", "-c", f"'{sys.executable}' {words} {redirected}"],
         cwd=folder,
@@ -82,7 +82,16 @@ def test_an_encoding_that_lacks_characters(tmp_path: Path) -> None:
 def test_a_terminal_is_told_that_it_is_read(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     try:
-        command = [sys.executable, "-m", "lexveil.cli", "privatize", "-", "-o", "o.jsonl", *COPY]
+        command = [
+            sys.executable,
+            "-m",
+            "lexveil.faces.cli",
+            "privatize",
+            "-",
+            "-o",
+            "o.jsonl",
+            *COPY,
+        ]
         os.write(ours, b'{"text": "hello"}\n\x04')
         done = subprocess.run(
             command, cwd=tmp_path, stdin=theirs, capture_output=True, check=False, timeout=100

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from lexveil.config import load_configuration, load_params
-from lexveil.runtime import project_upgrade
+from lexveil.io.config import load_configuration, load_params
+from lexveil.io.execution import project_upgrade
 
 ROOT = Path(__file__).parents[2]
 # Sections as they stood in a params.yaml, in which a user has changed values and left notes.

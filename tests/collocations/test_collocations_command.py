@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lexveil import MissingArtifactError, paths
-from lexveil.collocations.lookup import LIMIT, as_text, look_up
+from lexveil import MissingArtifactError
+from lexveil.base import paths
+from lexveil.lab.collocations.lookup import LIMIT, as_text, look_up
 
 ROOT = Path(__file__).parents[2]
 WORDS = ("first_word", "second_word", "third_word")

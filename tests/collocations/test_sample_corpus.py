@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lexveil.collocations import sampling
-from lexveil.collocations.sampling import sample, tokenize
-from lexveil.config import MachineParams, Params, SampleParams, load_params
-from lexveil.errors import MissingArtifactError, ParameterError
+from lexveil.base.errors import MissingArtifactError, ParameterError
+from lexveil.io.config import MachineParams, Params, SampleParams, load_params
+from lexveil.lab.collocations import sampling
+from lexveil.lab.collocations.sampling import sample, tokenize
 
 MACHINE = MachineParams()
 PARAMS = load_params(Path(__file__).parents[2] / "params.yaml")
@@ -143,11 +143,11 @@ def test_the_vocabulary_does_not_depend_on_shards_and_workers(
     # one has no token
     texts = {"doc_id": ["a", "b", "c"], "text": ["b a the a, b c.", "\u3000", "the c d. A b"]}
     pq.write_table(pa.table(texts), tmp_path / "sample.parquet")
-    monkeypatch.setattr("lexveil.collocations.sampling.SMALL_CORPUS", 1)
+    monkeypatch.setattr("lexveil.lab.collocations.sampling.SMALL_CORPUS", 1)
     found = []
     for batch, most, workers in ((5000, 10**9, 1), (1, 10**9, 2), (5000, 1, 1)):
-        monkeypatch.setattr("lexveil.collocations.sampling.DOCUMENTS_OF_A_BATCH", batch)
-        monkeypatch.setattr("lexveil.collocations.sampling.BATCH_BYTES", most)
+        monkeypatch.setattr("lexveil.lab.collocations.sampling.DOCUMENTS_OF_A_BATCH", batch)
+        monkeypatch.setattr("lexveil.lab.collocations.sampling.BATCH_BYTES", most)
         files = tmp_path / f"tokens-{batch}-{most}", tmp_path / f"words-{batch}-{most}"
         tokenize(tmp_path / "sample.parquet", *files, machine(tmp_path, workers))
         found.append([pq.read_table(file).to_pydict() for file in files])
@@ -163,7 +163,7 @@ def test_the_vocabulary_does_not_depend_on_shards_and_workers(
 def test_an_interrupted_tokenization_goes_on_where_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lexveil.collocations.sampling.DOCUMENTS_OF_A_BATCH", 10)
+    monkeypatch.setattr("lexveil.lab.collocations.sampling.DOCUMENTS_OF_A_BATCH", 10)
     sample(shards(tmp_path / "c", TEXTS), tmp_path / "sample.parquet", params(60), MACHINE)
     one = machine(tmp_path)
     tokenize(tmp_path / "sample.parquet", tmp_path / "tokens-1", tmp_path / "words-1", one)
@@ -178,7 +178,7 @@ def test_an_interrupted_tokenization_goes_on_where_it_was(
         done.append(shard.number)
         return cut(shard)
 
-    monkeypatch.setattr("lexveil.collocations.sampling.tokenize_shard", failing)
+    monkeypatch.setattr("lexveil.lab.collocations.sampling.tokenize_shard", failing)
     with pytest.raises(KeyboardInterrupt):
         tokenize(tmp_path / "sample.parquet", tmp_path / "tokens-2", tmp_path / "words-2", one)
     assert not (tmp_path / "tokens-2").exists()

@@ -7,15 +7,15 @@ import duckdb
 import pytest
 
 from lexveil import ParameterError
-from lexveil.config import (
+from lexveil.io.config import (
     Configuration,
     load_configuration,
     load_params,
     parse_configuration,
     parse_params,
 )
-from lexveil.config.toml_text import as_toml
-from lexveil.runtime.duckdb_session import memory_bytes
+from lexveil.io.config.toml_text import as_toml
+from lexveil.io.execution.duckdb_session import memory_bytes
 
 ROOT = Path(__file__).parents[2]
 

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from lexveil import ParameterError
-from lexveil.runtime.named_parameters import require_named_keys
+from lexveil.io.execution.named_parameters import require_named_keys
 
 ROOT = Path(__file__).parents[2]
 

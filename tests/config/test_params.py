@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 import yaml
 
-from lexveil import ParameterError, paths
-from lexveil.config import GridParams, load_params, parse_params
-from lexveil.levels import BaseEpsilon, RecoveryTarget, noise_in, parse_noise, stage_name
-from lexveil.mechanisms import mechanism_names
-from lexveil.parameters import validated
+from lexveil import ParameterError
+from lexveil.base import paths
+from lexveil.base.levels import BaseEpsilon, RecoveryTarget, noise_in, parse_noise, stage_name
+from lexveil.base.parameters import validated
+from lexveil.core.mechanisms import mechanism_names
+from lexveil.io.config import GridParams, load_params, parse_params
 
 ROOT = Path(__file__).parents[2]
 GOOD = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))

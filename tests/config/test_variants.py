@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from lexveil import ParameterError
-from lexveil.config import Params, parse_params
-from lexveil.mechanisms.variants import base_of, changed_parameters
+from lexveil.core.mechanisms.variants import base_of, changed_parameters
+from lexveil.io.config import Params, parse_params
 from tests.config.test_params import changed
 
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lexveil.ledger.amounts import NANO
-from lexveil.ledger.ledger import Ledger
-from lexveil.ledger.verification import verify
+from lexveil.release.ledger.amounts import NANO
+from lexveil.release.ledger.ledger import Ledger
+from lexveil.release.ledger.verification import verify
 from tests.crash_states.disk import ROOT, Contents, Disk, Mark, Operation, Tree
 from tests.crash_states.recording import record
 from tests.crash_states.scenarios import (

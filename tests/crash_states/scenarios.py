@@ -18,8 +18,8 @@ from unittest import mock
 
 import numpy as np
 
-from lexveil.ledger import anchor, database, ledger, output_files, transaction
-from lexveil.ledger.ledger import Ledger
+from lexveil.release.ledger import anchor, database, ledger, output_files, transaction
+from lexveil.release.ledger.ledger import Ledger
 
 CAP = 3  # documents of one subject, each of which costs 1
 LEDGER = "kept/ledger"

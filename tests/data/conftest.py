@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lexveil.runtime import dvc_graph
+from lexveil.base.runtime import dvc_graph
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 from intake_files import write
 
-from lexveil.artifacts.document_sets import load_documents
-from lexveil.data import data_store
-from lexveil.errors import RequestError
+from lexveil.base.errors import RequestError
+from lexveil.io.artifacts.document_sets import load_documents
+from lexveil.lab.data import data_store
 
 pytestmark = pytest.mark.slow
 

@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 from intake_files import Rows, json_lines, parquet, tree, write
 
-from lexveil.artifacts.packaged_model import PackagedModel
-from lexveil.data import corpus, data_store, default, documents
-from lexveil.errors import LexveilError, RequestError
-from lexveil.formats.values import plain_value
-from lexveil.lineage.file_hashes import digest, file_md5
-from lexveil.runtime import dvc_graph
+from lexveil.base.errors import LexveilError, RequestError
+from lexveil.base.runtime import dvc_graph
+from lexveil.io.artifacts.packaged_model import PackagedModel
+from lexveil.io.formats.values import plain_value
+from lexveil.lab.data import corpus, data_store, default, documents
+from lexveil.lab.lineage.file_hashes import digest, file_md5
 from tests.shared_trees import share
 
 ROOT = Path(__file__).parents[2]
@@ -400,7 +400,7 @@ def test_twice_the_same_in_another_folder_and_process(made: Path, tmp_path: Path
     """Another process has another hash seed: no order of a set may have a say. Importing gensim
     takes seconds."""
     code = (
-        "import pathlib, sys, lexveil.data.data_store as p; "
+        "import pathlib, sys, lexveil.lab.data.data_store as p; "
         f"p.materialize_default(pathlib.Path({str(tmp_path)!r}))"
     )
     code += "; assert 'gensim' not in sys.modules"

@@ -17,16 +17,21 @@ import pyarrow.parquet as pq
 import pytest
 from asking import command
 
-from lexveil.artifacts.model_store import find
-from lexveil.artifacts.packaged_model import PackagedModel
-from lexveil.data import imported_models
-from lexveil.data.default import articles
-from lexveil.data.imported_models import counts_by_rank
-from lexveil.data.model_verification import UnsoundModelError, unpack, verify_folder, write_archive
-from lexveil.data.word_vectors import read_model
-from lexveil.embeddings.composition import composed
-from lexveil.errors import RequestError
-from lexveil.runtime.hashes import sha256
+from lexveil.base.errors import RequestError
+from lexveil.base.runtime.hashes import sha256
+from lexveil.core.embeddings.composition import composed
+from lexveil.io.artifacts.model_store import find
+from lexveil.io.artifacts.packaged_model import PackagedModel
+from lexveil.lab.data import imported_models
+from lexveil.lab.data.default import articles
+from lexveil.lab.data.imported_models import counts_by_rank
+from lexveil.lab.data.model_verification import (
+    UnsoundModelError,
+    unpack,
+    verify_folder,
+    write_archive,
+)
+from lexveil.lab.data.word_vectors import read_model
 
 Change = Callable[[Path], None]
 

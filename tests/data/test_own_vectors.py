@@ -10,8 +10,8 @@ from gensim.models import KeyedVectors
 
 import lexveil
 from lexveil import Model, RequestError
-from lexveil.artifacts.model_store import find
-from lexveil.artifacts.packaged_model import PackagedModel
+from lexveil.io.artifacts.model_store import find
+from lexveil.io.artifacts.packaged_model import PackagedModel
 
 SAID = {"name": "ours", "license": "CC0-1.0", "language": "en"}
 

@@ -7,12 +7,12 @@ import pyarrow.parquet as pq
 import pytest
 from intake_files import write
 
-from lexveil.artifacts.document_sets import load_documents
-from lexveil.artifacts.text_rows import texts_of
-from lexveil.data.documents import write_documents
-from lexveil.errors import RequestError
-from lexveil.evaluation.base import SEPARATOR, classified_texts
-from lexveil.formats.input_files import find_sources
+from lexveil.base.errors import RequestError
+from lexveil.core.language_models.base import SEPARATOR, classified_texts
+from lexveil.io.artifacts.document_sets import load_documents
+from lexveil.io.artifacts.text_rows import texts_of
+from lexveil.io.formats.input_files import find_sources
+from lexveil.lab.data.documents import write_documents
 
 PAIR = {"text": "the cat sat", "text_b": "a cat was there"}
 SINGLE = {"text": "no second text"}

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from gensim.models import KeyedVectors
 
-from lexveil.artifacts.model import Model
-from lexveil.artifacts.packaged_model import PackagedModel
-from lexveil.data import model_collection
-from lexveil.data.keyed_vectors import read_keyed_vectors
-from lexveil.data.model_collection import ImportOptions
-from lexveil.data.released_tables import read_scores
-from lexveil.errors import RequestError
+from lexveil.base.errors import RequestError
+from lexveil.io.artifacts.model import Model
+from lexveil.io.artifacts.packaged_model import PackagedModel
+from lexveil.lab.data import model_collection
+from lexveil.lab.data.keyed_vectors import read_keyed_vectors
+from lexveil.lab.data.model_collection import ImportOptions
+from lexveil.lab.data.released_tables import read_scores
 
 WORDS = ["the", "new", "york", "city", "prime", "minister", "of", "state"]
 PAIRS = {"new_york": 9.5, "prime_minister": 7.25}
@@ -69,7 +69,7 @@ def test_an_embedding_with_collocations_becomes_a_model(tmp_path: Path, form: st
 def test_texts_are_cut_by_the_released_tables(tmp_path: Path) -> None:
     imported(tmp_path, keyed(tmp_path, TOKENS))
     lexicon = Model.load(name="released").lexicon("S3")
-    from lexveil.text.encode import encode
+    from lexveil.core.text.encode import encode
 
     encoded = encode(["The prime minister of New York City"], lexicon)
     assert [lexicon.tokens[row] for row in encoded.rows.tolist()] == [

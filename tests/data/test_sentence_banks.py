@@ -10,15 +10,15 @@ import pyarrow as pa
 import pytest
 from asking import command
 
-from lexveil.artifacts.bank_neighbours import neighbours
-from lexveil.artifacts.model import Model
-from lexveil.artifacts.sentence_banks import FEWEST, open_bank, read_card, units_of_texts
-from lexveil.data import public_sentences
-from lexveil.data.public_sentences import PublicTexts, TextSample
-from lexveil.data.sentence_banks import BankOptions, build
-from lexveil.data.sentence_choice import Choice
-from lexveil.errors import RequestError
-from lexveil.runtime import duckdb_session
+from lexveil.base.errors import RequestError
+from lexveil.io.artifacts.bank_neighbours import neighbours
+from lexveil.io.artifacts.model import Model
+from lexveil.io.artifacts.sentence_banks import FEWEST, open_bank, read_card, units_of_texts
+from lexveil.io.execution import duckdb_session
+from lexveil.lab.data import public_sentences
+from lexveil.lab.data.public_sentences import PublicTexts, TextSample
+from lexveil.lab.data.sentence_banks import BankOptions, build
+from lexveil.lab.data.sentence_choice import Choice
 from tests.privatization.sentence_banks import SENTENCES, build_bank, documents, write_texts
 
 Row = tuple[str, float, int, int, bool]

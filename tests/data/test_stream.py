@@ -18,12 +18,12 @@ import pytest
 from far_files import Far, packed, put
 from intake_files import parquet, tree
 
-from lexveil.collocations.sampling import sample
-from lexveil.config import MachineParams, SampleParams, load_params
-from lexveil.data import corpus_sampling, data_store, remote
-from lexveil.data.corpus_sampling import SampleRequest, share_for, uniform
-from lexveil.data.remote import RemoteFile, RemoteShard, find_remote, shown_address
-from lexveil.errors import LexveilError, RequestError
+from lexveil.base.errors import LexveilError, RequestError
+from lexveil.io.config import MachineParams, SampleParams, load_params
+from lexveil.lab.collocations.sampling import sample
+from lexveil.lab.data import corpus_sampling, data_store, remote
+from lexveil.lab.data.corpus_sampling import SampleRequest, share_for, uniform
+from lexveil.lab.data.remote import RemoteFile, RemoteShard, find_remote, shown_address
 
 ROOT = Path(__file__).parents[2]
 PARAMS = load_params(ROOT / "params.yaml")

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from gensim.models import KeyedVectors
 
-from lexveil.data.word_vectors import read_model
-from lexveil.errors import RequestError
+from lexveil.base.errors import RequestError
+from lexveil.lab.data.word_vectors import read_model
 
 WORDS = ["the", "of", "café", "don't", "u.s."]
 VECTORS = np.random.default_rng(1).standard_normal((5, 4)).astype(np.float32)

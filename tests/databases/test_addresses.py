@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from lexveil.databases.address import is_address, read_address
-from lexveil.databases.base import quotable, stripped
-from lexveil.databases.table import DatabaseTable
-from lexveil.errors import RequestError
+from lexveil.base.errors import RequestError
+from lexveil.io.databases.address import is_address, read_address
+from lexveil.io.databases.base import quotable, stripped
+from lexveil.io.databases.table import DatabaseTable
 
 
 def test_addresses_as_libpq_has_them() -> None:

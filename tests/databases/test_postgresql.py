@@ -12,11 +12,11 @@ import pytest
 from asking import privatize_file
 
 from lexveil import Ledger, LexveilError, RequestError
-from lexveil.artifacts.project import Project
-from lexveil.databases.address import read_address
-from lexveil.databases.base import connected, spool_query
-from lexveil.privatization.release.charge import ledger_of
-from lexveil.privatization.release.outputs import Outputs
+from lexveil.io.artifacts.project import Project
+from lexveil.io.databases.address import read_address
+from lexveil.io.databases.base import connected, spool_query
+from lexveil.release.charge import ledger_of
+from lexveil.release.outputs import Outputs
 from tests.databases.conftest import NONE, PASSWORD, SECRET, USER, sql
 
 dbapi = pytest.importorskip("adbc_driver_postgresql.dbapi")

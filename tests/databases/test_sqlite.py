@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 from asking import privatize_file
 
-from lexveil.databases import sqlite
-from lexveil.databases.address import read_address
-from lexveil.databases.base import spool_query
-from lexveil.errors import LexveilError, RequestError
+from lexveil.base.errors import LexveilError, RequestError
+from lexveil.io.databases import sqlite
+from lexveil.io.databases.address import read_address
+from lexveil.io.databases.base import spool_query
 from tests.databases.conftest import NONE, SECRET
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lexveil.service.terms import Terms
+from lexveil.faces.service.terms import Terms
 
 DEPLOY = Path(__file__).parents[2] / "examples" / "deploy"
 BIN = Path(sys.executable).parent

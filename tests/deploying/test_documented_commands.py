@@ -10,10 +10,10 @@ import pytest
 from documented import FILES, ROOT, Spends, calls, commands, sections, spending
 
 from lexveil import Model
-from lexveil.privatization.looking.inspect import inspect_texts
-from lexveil.privatization.release.preconditions import check
-from lexveil.request import Request
-from lexveil.service.page.form import SAMPLES
+from lexveil.faces.service.page.form import SAMPLES
+from lexveil.io.request import Request
+from lexveil.release.looking.inspect import inspect_texts
+from lexveil.release.preconditions import check
 
 LEAST_LEFT = 0.005  # of the perturbed tokens: less is noise
 # A command with one of these needs what is not here, or minutes of figures.

@@ -2,11 +2,11 @@
 
 import pytest
 
-from lexveil.detectors.detection import Detection
-from lexveil.detectors.given import GivenSpan, given_spans
-from lexveil.detectors.lists import LISTED, Phrases
-from lexveil.errors import RequestError
-from lexveil.text.spans import Span
+from lexveil.base.errors import RequestError
+from lexveil.core.detectors.detection import Detection
+from lexveil.core.detectors.given import GivenSpan, given_spans
+from lexveil.core.detectors.lists import LISTED, Phrases
+from lexveil.core.text.spans import Span
 from tests.text.test_spans import words_of
 
 LIST = ["Acme", "", "[PERSON]", "Ann Lee", "  Roy ", "[project]", "blue  SKY"]

@@ -11,9 +11,9 @@ import pytest
 from asking import no_network, privatize_file
 
 import lexveil
-from lexveil.cli.main import main
-from lexveil.detectors.presidio import Presidio
-from lexveil.errors import RequestError
+from lexveil.base.errors import RequestError
+from lexveil.core.detectors.presidio import Presidio
+from lexveil.faces.cli.main import main
 from tests.tasks.changing import configure
 
 # Not imported, which takes a third of the time in which all tests are listed.

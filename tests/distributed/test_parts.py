@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from lexveil import LexveilError
-from lexveil.distributed import parts
-from lexveil.distributed.rewriter import RunTotals
+from lexveil.release.distributed import parts
+from lexveil.release.distributed.rewriter import RunTotals
 from tests.same_noise import numbers_by_id
 
 WORDS = pa.array([f"word{n % 7}" for n in range(100)]).dictionary_encode()

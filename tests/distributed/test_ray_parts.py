@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lexveil import Model
-from lexveil.distributed import parts
+from lexveil.release.distributed import parts
 from tests.same_noise import (
     WITHOUT_KEPT_TOKENS,
     SameAnswers,

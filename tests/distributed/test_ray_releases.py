@@ -20,9 +20,10 @@ import ray
 
 import lexveil.ray
 from benchmarks.ray_map import connect
-from lexveil import Ledger, LexveilError, RequestError, paths
-from lexveil.artifacts.packaged_model import PackagedModel
-from lexveil.ledger.statement import subject, summary
+from lexveil import Ledger, LexveilError, RequestError
+from lexveil.base import paths
+from lexveil.io.artifacts.packaged_model import PackagedModel
+from lexveil.release.ledger.statement import subject, summary
 
 pytestmark = pytest.mark.slow
 
@@ -132,7 +133,7 @@ def test_who_is_refused_spends_nothing_and_rays_logs_hold_no_text(
     table: Any, outside: Path, monkeypatch: pytest.MonkeyPatch, how: Any, said: str
 ) -> None:
     if driver := how.pop("driver", None):
-        monkeypatch.setattr("lexveil.distributed.rewriter.build", lambda: driver)
+        monkeypatch.setattr("lexveil.release.distributed.rewriter.build", lambda: driver)
     with pytest.raises(LexveilError, match=said) as raised:
         table(**how).write_parquet("out")
     assert not [*outside.iterdir()] and charged()[1] == 0

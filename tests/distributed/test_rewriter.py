@@ -14,15 +14,16 @@ import psutil
 import pyarrow as pa
 import pytest
 
-from lexveil import Ledger, LexveilError, Model, RequestError, paths
-from lexveil.distributed.parts import require_all
-from lexveil.distributed.release import release_table
-from lexveil.distributed.rewriter import Rewriter, RunTotals, WorkerError, told
-from lexveil.ledger.statement import subject, summary
-from lexveil.privatization.release.charge import LedgerCharge
-from lexveil.privatization.release.preconditions import Checked, check
-from lexveil.privatization.settings import PER_TEXT
-from lexveil.request import Request
+from lexveil import Ledger, LexveilError, Model, RequestError
+from lexveil.base import paths
+from lexveil.io.request import Request
+from lexveil.release.charge import LedgerCharge
+from lexveil.release.distributed.parts import require_all
+from lexveil.release.distributed.release import release_table
+from lexveil.release.distributed.rewriter import Rewriter, RunTotals, WorkerError, told
+from lexveil.release.ledger.statement import subject, summary
+from lexveil.release.preconditions import Checked, check
+from lexveil.release.settings import PER_TEXT
 from tests.privatization.sentence_banks import SENTENCES, build_bank
 
 TEXT = "The prime minister said in New South Wales that the fire was under control."

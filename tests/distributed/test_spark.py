@@ -20,9 +20,9 @@ from test_rewriter import KILLS, charged, killing
 
 from flows.prefect_server import free_port
 from lexveil import Model
-from lexveil.distributed import parts
-from lexveil.distributed import rewriter as rewriters
-from lexveil.errors import RequestError
+from lexveil.base.errors import RequestError
+from lexveil.release.distributed import parts
+from lexveil.release.distributed import rewriter as rewriters
 from tests.same_noise import (
     WITHOUT_KEPT_TOKENS,
     SameAnswers,

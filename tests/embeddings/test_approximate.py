@@ -4,9 +4,9 @@ it."""
 import numpy as np
 import pytest
 
-from lexveil.embeddings import word_orders
-from lexveil.embeddings.knn_graph import Scanner
-from lexveil.embeddings.word_orders import greedy_orders, mean_step
+from lexveil.core.embeddings import word_orders
+from lexveil.core.embeddings.knn_graph import Scanner
+from lexveil.core.embeddings.word_orders import greedy_orders, mean_step
 from tests.embeddings.test_lists import cloud
 
 pytestmark = pytest.mark.nightly

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lexveil.artifacts.embeddings import read_bigrams, write_bigrams
-from lexveil.artifacts.packaged_model import PackagedModel, add_bigrams
-from lexveil.collocations.adjacent_tokens import count_bigrams
-from lexveil.config import MachineParams
-from lexveil.data.model_verification import UnsoundModelError, verify_folder
-from lexveil.embeddings.bigrams import Bigrams, _order
+from lexveil.core.embeddings.bigrams import Bigrams, _order
+from lexveil.io.artifacts.embeddings import read_bigrams, write_bigrams
+from lexveil.io.artifacts.packaged_model import PackagedModel, add_bigrams
+from lexveil.io.config import MachineParams
+from lexveil.lab.collocations.adjacent_tokens import count_bigrams
+from lexveil.lab.data.model_verification import UnsoundModelError, verify_folder
 
 TOKENS = ["new", "york", "new_york", "is", "big_apple_pie", "big", "apple", "pie", "."]
 

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lexveil.embeddings.base import Base, start
-from lexveil.embeddings.intrinsic_evaluation import by_frequency
-from lexveil.embeddings.training import (
+from lexveil.base.errors import RequestError
+from lexveil.core.embeddings.base import Base, start
+from lexveil.core.embeddings.intrinsic_evaluation import by_frequency
+from lexveil.core.embeddings.training import (
     Probe,
     TrainingState,
     Word2VecSettings,
     displacement,
     train_word2vec,
 )
-from lexveil.embeddings.word_space import WordSpace
-from lexveil.errors import RequestError
+from lexveil.core.embeddings.word_space import WordSpace
 
 SETTINGS = Word2VecSettings(
     dimensions=8, window=2, min_count=2, epochs=3, negative=2, skip_gram=True, workers=1, seed=3
@@ -40,7 +40,7 @@ def corpus(tmp_path: Path) -> Path:
 def test_same_bytes_whatever_the_hash_seed(corpus: Path, tmp_path: Path) -> None:
     """Python randomises string hashes per process; the vectors must not notice."""
     program = (
-        "import sys, numpy as np; from lexveil.embeddings.training import Word2VecSettings, "
+        "import sys, numpy as np; from lexveil.core.embeddings.training import Word2VecSettings, "
         "train_word2vec; "
         f"np.save(sys.argv[2], train_word2vec(sys.argv[1], {SETTINGS!r}).space.vectors)"
     )

@@ -7,10 +7,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from lexveil.embeddings import knn_graph, word_orders
-from lexveil.embeddings.extent import largest_distance, smallest_distance
-from lexveil.embeddings.knn_graph import Scanner, exact_graph, nearest_others
-from lexveil.embeddings.word_orders import greedy_orders, mean_step, share_near
+from lexveil.core.embeddings import knn_graph, word_orders
+from lexveil.core.embeddings.extent import largest_distance, smallest_distance
+from lexveil.core.embeddings.knn_graph import Scanner, exact_graph, nearest_others
+from lexveil.core.embeddings.word_orders import greedy_orders, mean_step, share_near
 
 
 def naive(vectors: np.ndarray, start: int) -> list[int]:

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from lexveil.embeddings.purposes import REACH, Purpose, spread, with_axes
-from lexveil.embeddings.word_space import WordSpace
-from lexveil.recovery.shares import Told
+from lexveil.core.embeddings.purposes import REACH, Purpose, spread, with_axes
+from lexveil.core.embeddings.word_space import WordSpace
+from lexveil.readers.shares import Told
 
 SCORES = {"good": 1.0, "bad": -1.0, "fine_art": 0.5}
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from gensim.models import KeyedVectors
 
-from lexveil.embeddings.intrinsic_evaluation import analogies, neighbour_samples, similarity
-from lexveil.embeddings.word_space import WordSpace
+from lexveil.core.embeddings.intrinsic_evaluation import analogies, neighbour_samples, similarity
+from lexveil.core.embeddings.word_space import WordSpace
 
 RNG = np.random.default_rng(5)
 

@@ -4,9 +4,9 @@ are made."""
 import numpy as np
 import pytest
 
-from lexveil.embeddings.composition import composable, composed
-from lexveil.embeddings.scaling import EXPONENT, frequency_factors, listed_factors, scaled
-from lexveil.embeddings.word_space import WordSpace
+from lexveil.core.embeddings.composition import composable, composed
+from lexveil.core.embeddings.scaling import EXPONENT, frequency_factors, listed_factors, scaled
+from lexveil.core.embeddings.word_space import WordSpace
 
 ROWS = {"new": 0, "york": 1, "city": 2}
 VECTORS = np.array([[1, 2], [3, -2], [2, 0.5]], dtype=np.float32)

@@ -4,10 +4,10 @@ rests on."""
 import numpy as np
 import pytest
 
-from lexveil.embeddings import exact_search
-from lexveil.embeddings.exact_search import ExactSearch
-from lexveil.embeddings.kernels import dot
-from lexveil.embeddings.screen import Screen
+from lexveil.core.embeddings import exact_search
+from lexveil.core.embeddings.exact_search import ExactSearch
+from lexveil.core.embeddings.kernels import dot
+from lexveil.core.embeddings.screen import Screen
 from tests.embeddings.test_search import far_queries, near_ties, scan_k, wide_words
 
 KIND = dot.processor_kind()

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from lexveil.embeddings import exact_search
-from lexveil.embeddings.exact_search import ExactSearch, distance_rows
-from lexveil.embeddings.kernels.search import measure_pairs
-from lexveil.embeddings.kernels.sketch import sketch_bounds
-from lexveil.embeddings.sketch import Sketch
+from lexveil.core.embeddings import exact_search
+from lexveil.core.embeddings.exact_search import ExactSearch, distance_rows
+from lexveil.core.embeddings.kernels.search import measure_pairs
+from lexveil.core.embeddings.kernels.sketch import sketch_bounds
+from lexveil.core.embeddings.sketch import Sketch
 
 
 def scan_k(vectors: np.ndarray, queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:

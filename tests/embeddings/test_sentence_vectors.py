@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from lexveil.embeddings.purposes import STEP, Purpose
-from lexveil.embeddings.sentences import SMOOTHING, SentenceSpace, Units, token_weights
-from lexveil.embeddings.word_space import WordSpace
+from lexveil.core.embeddings.purposes import STEP, Purpose
+from lexveil.core.embeddings.sentences import SMOOTHING, SentenceSpace, Units, token_weights
+from lexveil.core.embeddings.word_space import WordSpace
 
 TOKENS = ["the", "good", "bad", "film", "new_york"]
 COUNTS = np.array([6000, 30, 20, 40, 10])

@@ -11,12 +11,12 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from lexveil.errors import RequestError
-from lexveil.evaluation.base import joined
-from lexveil.evaluation.classifier import Linear, TfidfLogistic
-from lexveil.evaluation.fasttext import FastText
-from lexveil.evaluation.ngrams import CountedTexts
-from lexveil.evaluation.registry import CLASSIFIERS
+from lexveil.base.errors import RequestError
+from lexveil.core.language_models.base import joined
+from lexveil.lab.evaluation.classifier import Linear, TfidfLogistic
+from lexveil.lab.evaluation.fasttext import FastText
+from lexveil.lab.evaluation.ngrams import CountedTexts
+from lexveil.lab.evaluation.registry import CLASSIFIERS
 
 GOOD = [f"a lovely film number {i} , really" for i in range(8)]
 BAD = [f"a dreadful film number {i} , really" for i in range(8)]

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from lexveil.errors import ParameterError
-from lexveil.evaluation.frontier import Estimate, Paired, Point, indistinguishable, standings
+from lexveil.base.errors import ParameterError
+from lexveil.lab.evaluation.frontier import Estimate, Paired, Point, indistinguishable, standings
 
 
 def point(

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from lexveil.evaluation.inference_error import measure, of_draws
-from lexveil.mechanisms.deniability import draw_replacements
-from lexveil.mechanisms.noise.streams import stream
-from lexveil.mechanisms.tem import Tem
+from lexveil.core.mechanisms.deniability import draw_replacements
+from lexveil.core.mechanisms.noise.streams import stream
+from lexveil.core.mechanisms.tem import Tem
+from lexveil.lab.evaluation.inference_error import measure, of_draws
 from tests.mechanisms.toys import Known, Loaded
 
 LABELS = np.array([0, 0, 1])

@@ -8,8 +8,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 
-from lexveil.evaluation.metrics.base import LeftOut
-from lexveil.evaluation.metrics.membership import (
+from lexveil.lab.evaluation.metrics.base import LeftOut
+from lexveil.lab.evaluation.metrics.membership import (
     Membership,
     PaperAttacker,
     Parts,
@@ -20,7 +20,7 @@ from lexveil.evaluation.metrics.membership import (
     parts_of,
     quarters,
 )
-from lexveil.evaluation.ngrams import CountedTexts
+from lexveil.lab.evaluation.ngrams import CountedTexts
 
 
 def test_auc_by_hand() -> None:

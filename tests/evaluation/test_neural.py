@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from asking import no_network
 
-from lexveil.errors import RequestError
-from lexveil.evaluation import gpt2, transformer
-from lexveil.evaluation.base import joined
-from lexveil.evaluation.gpt2 import Gpt2
-from lexveil.evaluation.minilm import MiniLm
-from lexveil.evaluation.transformer import Transformer
+from lexveil.base.errors import RequestError
+from lexveil.core.language_models.base import joined
+from lexveil.lab.evaluation import gpt2, transformer
+from lexveil.lab.evaluation.gpt2 import Gpt2
+from lexveil.lab.evaluation.minilm import MiniLm
+from lexveil.lab.evaluation.transformer import Transformer
 
 pytestmark = pytest.mark.slow
 

@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pytest
 
-from lexveil.evaluation.classifier import Linear
-from lexveil.evaluation.metrics.base import LeftOut
-from lexveil.evaluation.metrics.prediction import SETTINGS, Problem, Shuffle, problem_of
-from lexveil.evaluation.scores import ClassificationScores, majority, relative_gain, score
+from lexveil.lab.evaluation.classifier import Linear
+from lexveil.lab.evaluation.metrics.base import LeftOut
+from lexveil.lab.evaluation.metrics.prediction import SETTINGS, Problem, Shuffle, problem_of
+from lexveil.lab.evaluation.scores import ClassificationScores, majority, relative_gain, score
 
 SPLITS = ["train"] * 12 + ["validation"] * 4
 CLASSES = ["x", "y"] * 8

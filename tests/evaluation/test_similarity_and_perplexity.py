@@ -7,16 +7,17 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
-from lexveil.errors import ParameterError
-from lexveil.evaluation import encoder, language_model
-from lexveil.evaluation.base import PerplexityScores
-from lexveil.evaluation.encoder import TfidfMean
-from lexveil.evaluation.kneser_ney import DISCOUNT, train
-from lexveil.evaluation.language_model import NgramModel
-from lexveil.evaluation.metrics import similarity
-from lexveil.evaluation.metrics.base import drawn
-from lexveil.evaluation.metrics.perplexity import perplexity_entry
-from lexveil.evaluation.metrics.similarity import cosines, similarity_entry
+from lexveil.base.errors import ParameterError
+from lexveil.core.language_models import language_model
+from lexveil.core.language_models.base import PerplexityScores
+from lexveil.core.language_models.kneser_ney import DISCOUNT, train
+from lexveil.core.language_models.language_model import NgramModel
+from lexveil.lab.evaluation import encoder
+from lexveil.lab.evaluation.encoder import TfidfMean
+from lexveil.lab.evaluation.metrics import similarity
+from lexveil.lab.evaluation.metrics.base import drawn
+from lexveil.lab.evaluation.metrics.perplexity import perplexity_entry
+from lexveil.lab.evaluation.metrics.similarity import cosines, similarity_entry
 
 WORDS = ["red", "green", "blue"]
 VECTORS = np.array([[1, 0], [0, 1], [-1, 0]], dtype=np.float32)

@@ -15,9 +15,9 @@ from typing import Any
 import yaml
 from dvc import cli as dvc_cli
 
-from lexveil.errors import LexveilError
-from lexveil.runtime.project import build_lock
-from lexveil.runtime.run_events import RunObserver, StageResult
+from lexveil.base.errors import LexveilError
+from lexveil.base.runtime.project import build_lock
+from lexveil.base.runtime.run_events import RunObserver, StageResult
 from tests.tasks.changing import configure
 
 ROOT = Path(__file__).parents[2]

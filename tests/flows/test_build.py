@@ -16,10 +16,10 @@ from scratch_project import ORDER, ROOT, Project, Run, RunFlow, task_runs
 
 from flows.display import Plain
 from flows.planning import plan, say_done, say_stale
-from lexveil import paths
-from lexveil.levels import RecoveryTarget
-from lexveil.runtime.dvc_graph import Stage
-from lexveil.runtime.tables import write_json
+from lexveil.base import paths
+from lexveil.base.levels import RecoveryTarget
+from lexveil.base.runtime.dvc_graph import Stage
+from lexveil.base.runtime.tables import write_json
 
 pytestmark = pytest.mark.slow
 

@@ -9,8 +9,8 @@ import pytest
 from scratch_project import Project
 
 from flows.data_bootstrap import ensure_data
-from lexveil.data.data_store import materialize_default
-from lexveil.errors import RequestError
+from lexveil.base.errors import RequestError
+from lexveil.lab.data.data_store import materialize_default
 
 
 def files() -> dict[str, bytes]:

@@ -7,7 +7,7 @@ from filelock import FileLock
 from scratch_project import ROOT, Project
 
 from flows.deployments import LOCK, read_deployments, serve
-from lexveil.errors import RequestError
+from lexveil.base.errors import RequestError
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from scratch_project import Project
 
-from lexveil.lineage.release_lineage import released
+from lexveil.lab.lineage.release_lineage import released
 
 pytestmark = pytest.mark.slow
 

@@ -16,13 +16,13 @@ import pytest
 import yaml
 from scratch_project import Project, RunFlow
 
-from lexveil.cli import main
-from lexveil.errors import RequestError
-from lexveil.lineage.release_lineage import record_beside, released
-from lexveil.lineage.rendering import as_text
-from lexveil.lineage.trace import lineage
-from lexveil.lineage.verify import as_text as findings_as_text
-from lexveil.lineage.verify import verify
+from lexveil.base.errors import RequestError
+from lexveil.faces.cli import main
+from lexveil.lab.lineage.release_lineage import record_beside, released
+from lexveil.lab.lineage.rendering import as_text
+from lexveil.lab.lineage.trace import lineage
+from lexveil.lab.lineage.verify import as_text as findings_as_text
+from lexveil.lab.lineage.verify import verify
 
 pytestmark = pytest.mark.slow
 

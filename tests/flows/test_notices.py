@@ -20,8 +20,8 @@ from scratch_project import Project, RunFlow
 
 from flows import notify
 from flows.build import build
-from lexveil.lineage.openlineage import Events
-from lexveil.runtime.dvc_graph import StageGraph
+from lexveil.base.runtime.dvc_graph import StageGraph
+from lexveil.lab.lineage.openlineage import Events
 
 pytestmark = pytest.mark.slow
 

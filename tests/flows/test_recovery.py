@@ -1,5 +1,5 @@
-"""The command as a process: killed, stopped, refused. Each of these runs is `python -m lexveil.cli`
-of its own."""
+"""The command as a process: killed, stopped, refused. Each of these runs is a process of
+`python -m lexveil.faces.cli`."""
 
 import contextlib
 import json
@@ -33,7 +33,7 @@ def lexveil(project: Project, prefect_server: str) -> Iterator[Start]:
 
     def start(*arguments: str, **environment: str) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [sys.executable, "-m", "lexveil.cli", *arguments],
+            [sys.executable, "-m", "lexveil.faces.cli", *arguments],
             cwd=project.root,
             env={
                 **os.environ,

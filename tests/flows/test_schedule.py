@@ -20,8 +20,8 @@ from asking import until
 from scratch_project import ROOT, Project
 
 from flows.prefect_server import free_port
-from lexveil.errors import RequestError
-from lexveil.runtime.project import build_lock
+from lexveil.base.errors import RequestError
+from lexveil.base.runtime.project import build_lock
 
 pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
@@ -41,7 +41,7 @@ class Served:
             name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")
         }
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "lexveil.cli", "schedule", "--port", str(self.port)],
+            [sys.executable, "-m", "lexveil.faces.cli", "schedule", "--port", str(self.port)],
             cwd=self.project.root,
             env=environment | {"PYTHONPATH": str(ROOT), "PREFECT_RUNNER_POLL_FREQUENCY": "1"},
             stdout=subprocess.PIPE,

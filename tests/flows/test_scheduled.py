@@ -16,9 +16,9 @@ from flows import audit as audit_flow
 from flows import build as build_flow
 from flows import release as release_flow
 from flows import supervision
-from lexveil.config import Configuration, load_params, parse_configuration, parse_params
-from lexveil.inbox.report import ReleaseReport
-from lexveil.levels import BaseEpsilon, RecoveryTarget
+from lexveil.base.levels import BaseEpsilon, RecoveryTarget
+from lexveil.io.config import Configuration, load_params, parse_configuration, parse_params
+from lexveil.release.inbox.report import ReleaseReport
 
 pytestmark = pytest.mark.slow
 

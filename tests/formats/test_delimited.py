@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lexveil.errors import RequestError
-from lexveil.formats.readers import Reader, open_writer
-from lexveil.formats.registry import as_source
+from lexveil.base.errors import RequestError
+from lexveil.io.formats.readers import Reader, open_writer
+from lexveil.io.formats.registry import as_source
 
 NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import lexveil
-from lexveil.formats.messages import is_of_persons
+from lexveil.io.formats.messages import is_of_persons
 
 HEADER = "hiv_status,therapist_notes\n"
 HOW = ["--mechanism", "tem", "--strategy", "S1", "--epsilon", "5", "--seed", "1", "--model", "toy"]

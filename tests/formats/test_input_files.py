@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from lexveil.errors import RequestError
-from lexveil.formats.input_files import dataset_names, find_sources
-from lexveil.formats.registry import FORMATS, as_source
+from lexveil.base.errors import RequestError
+from lexveil.io.formats.input_files import dataset_names, find_sources
+from lexveil.io.formats.registry import FORMATS, as_source
 
 
 def touch(*paths: Path) -> None:

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lexveil.errors import RequestError
-from lexveil.formats.base import TableRequest
-from lexveil.formats.registry import as_source
+from lexveil.base.errors import RequestError
+from lexveil.io.formats.base import TableRequest
+from lexveil.io.formats.registry import as_source
 
 SOURCE = as_source(Path("a.jsonl"))
 ONE = TableRequest(["t"], keeps_blanks=True)
@@ -86,7 +86,7 @@ def test_chosen_rows_are_written_in_order_with_new_texts(
     monkeypatch: Any, request_: TableRequest, end: str
 ) -> None:
     for name, value in (("ROWS_OF_A_CHUNK", 5), ("CHARACTERS_OF_A_CHUNK", 60)):
-        monkeypatch.setattr(f"lexveil.formats.chunks.{name}", value)
+        monkeypatch.setattr(f"lexveil.io.formats.chunks.{name}", value)
     lines = [*GOOD, *GOOD[::-1], *GOOD]
     rows, written = rewrite(("\ufeff" + "\n".join(lines) + end).encode(), request_, ODD, keep=2)
     objects = [json.loads(line) for line in lines if line.strip()]

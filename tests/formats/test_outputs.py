@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lexveil.formats import chunks, parquet_tables
-from lexveil.formats.readers import Reader, open_writer
-from lexveil.formats.registry import as_source
+from lexveil.io.formats import chunks, parquet_tables
+from lexveil.io.formats.readers import Reader, open_writer
+from lexveil.io.formats.registry import as_source
 
 
 def rewritten(

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lexveil.errors import RequestError
+from lexveil.base.errors import RequestError
 from tests.formats.arrow_values import columns, same, shapes
 from tests.formats.test_outputs import rewritten
 

@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from lexveil import RequestError
-from lexveil.formats.text_columns import could_hold_texts
-from lexveil.privatization.adapters.inputs import find_readers
-from lexveil.request import FileRequest
+from lexveil.io.formats.text_columns import could_hold_texts
+from lexveil.io.request import FileRequest
+from lexveil.release.adapters.inputs import find_readers
 
 SHORT = "so so"
 LONG = "I was told in hospital that I have diabetes and must not work"

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lexveil.formats.values import plain_value
+from lexveil.io.formats.values import plain_value
 
 NOW = datetime.datetime(2026, 3, 1, 12, 30)
 ID = "12345678-1234-5678-1234-567812345678"

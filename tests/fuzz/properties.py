@@ -9,12 +9,12 @@ from unittest import mock
 
 import numpy as np
 
-from lexveil.errors import RequestError
-from lexveil.formats import base, chunks, compression, lines
-from lexveil.formats.chunks import Texts
-from lexveil.formats.messages import NoColumnError
-from lexveil.formats.readers import Reader, SpooledRows, open_table, open_writer
-from lexveil.formats.registry import as_source
+from lexveil.base.errors import RequestError
+from lexveil.io.formats import base, chunks, compression, lines
+from lexveil.io.formats.chunks import Texts
+from lexveil.io.formats.messages import NoColumnError
+from lexveil.io.formats.readers import Reader, SpooledRows, open_table, open_writer
+from lexveil.io.formats.registry import as_source
 
 ENDINGS = (
     *(

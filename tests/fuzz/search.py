@@ -30,7 +30,7 @@ COMPILED = [
 ]
 
 with atheris.instrument_imports(include=["lexveil", "tests.fuzz"], exclude=COMPILED):
-    from lexveil.formats import parquet_tables  # noqa: F401
+    from lexveil.io.formats import parquet_tables  # noqa: F401
     from tests.fuzz.properties import ENDINGS, check_file, small_limits
     from tests.text.reference_tokenizer import assert_same
 

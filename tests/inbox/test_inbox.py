@@ -17,10 +17,10 @@ import pytest
 from asking import privatize_file
 from toy_inbox import SECRET, WORDS, Inbox, files
 
-from lexveil.errors import CheckFailedError, RequestError
-from lexveil.ledger.ledger import Ledger
-from lexveil.ledger.verification import verify
-from lexveil.runtime.hashes import sha256
+from lexveil.base.errors import CheckFailedError, RequestError
+from lexveil.base.runtime.hashes import sha256
+from lexveil.release.ledger.ledger import Ledger
+from lexveil.release.ledger.verification import verify
 
 pytestmark = pytest.mark.slow
 

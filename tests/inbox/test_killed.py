@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 from toy_inbox import WORDS, Inbox, files
 
-from lexveil.inbox.archive import RECORD
-from lexveil.ledger.ledger import Ledger
-from lexveil.ledger.verification import verify
+from lexveil.release.inbox.archive import RECORD
+from lexveil.release.ledger.ledger import Ledger
+from lexveil.release.ledger.verification import verify
 from tests.forks import Forks, forks_of
 
 pytestmark = pytest.mark.slow
@@ -50,8 +50,8 @@ def arms(does):
     return wrapped
 replace(module, name, dies)
 if after:
-    replace("lexveil.ledger.transaction", after, arms)
-from lexveil.inbox.run import release_inbox
+    replace("lexveil.release.ledger.transaction", after, arms)
+from lexveil.release.inbox.run import release_inbox
 release_inbox()
 """
 
@@ -59,7 +59,9 @@ release_inbox()
 @pytest.fixture(scope="module")
 def forks() -> Iterator[Forks]:
     with forks_of(
-        "lexveil.inbox.run", "lexveil.checks.release_suite", "lexveil.checks.validation"
+        "lexveil.release.inbox.run",
+        "lexveil.release.checks.release_suite",
+        "lexveil.release.checks.validation",
     ) as made:
         yield made
 
@@ -88,13 +90,20 @@ def sound(inbox: Inbox) -> None:
 @pytest.mark.parametrize(
     ("module", "name", "call", "after", "was_out", "n_paid"),
     [
-        ("lexveil.inbox.selection", "register_hashes", 1, "", False, 1),
-        ("lexveil.inbox.gate", "ReleaseGate._open", 1, "", False, 2),  # spent, outputs hidden
+        ("lexveil.release.inbox.selection", "register_hashes", 1, "", False, 1),
+        (
+            "lexveil.release.inbox.gate",
+            "ReleaseGate._open",
+            1,
+            "",
+            False,
+            2,
+        ),  # spent, outputs hidden
         # all hidden, gate opened
-        ("lexveil.privatization.release.charge", "LedgerCharge.publish", 1, "", False, 2),
+        ("lexveil.release.charge", "LedgerCharge.publish", 1, "", False, 2),
         ("os", "replace", 4, "Transaction.written", True, 1),  # some of it renamed
         # nothing made of it yet
-        ("lexveil.inbox.archive", "Archive.settle", 1, "Transaction.publish", True, 1),
+        ("lexveil.release.inbox.archive", "Archive.settle", 1, "Transaction.publish", True, 1),
     ],
 )
 def test_a_release_is_there_and_paid_or_neither(
@@ -121,9 +130,17 @@ def test_a_release_is_there_and_paid_or_neither(
 @pytest.mark.parametrize(
     ("module", "name", "call"),
     [
-        ("lexveil.inbox.archive", "_take", 2),  # out of the documents, not of their ledger
-        ("lexveil.inbox.archive", "write_json", 1),  # out of both, and the record does not say so
-        ("lexveil.inbox.archive", "duckdb_session.materialize", 2),  # current.parquet still has it
+        ("lexveil.release.inbox.archive", "_take", 2),  # out of the documents, not of their ledger
+        (
+            "lexveil.release.inbox.archive",
+            "write_json",
+            1,
+        ),  # out of both, and the record does not say so
+        (
+            "lexveil.release.inbox.archive",
+            "duckdb_session.materialize",
+            2,
+        ),  # current.parquet still has it
     ],
 )
 def test_a_withdrawal_that_was_begun_is_ended(
@@ -146,9 +163,9 @@ def test_a_withdrawal_that_was_begun_is_ended(
 
 
 CAP = 6  # documents of a subject
-RELEASE = "from lexveil.inbox.run import release_inbox\nrelease_inbox()\n"
+RELEASE = "from lexveil.release.inbox.run import release_inbox\nrelease_inbox()\n"
 FORGETS = """
-from lexveil.ledger import reservation
+from lexveil.release.ledger import reservation
 reservation.write_sealed = lambda con: None
 """
 

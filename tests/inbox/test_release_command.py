@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 from toy_inbox import SECRET, WORDS, Inbox, files
 
-from lexveil.artifacts.model import Model
-from lexveil.cli import main
-from lexveil.inbox.run import release_inbox
+from lexveil.faces.cli import main
+from lexveil.io.artifacts.model import Model
+from lexveil.release.inbox.run import release_inbox
 from tests.same_noise import Clock, SameAnswers, published, sources
 from tests.shared_trees import stand_beside
 from tests.tasks.changing import change_params
@@ -181,7 +181,7 @@ def test_an_archive_shows_of_its_sources_only_what_is_disclosed(
     listed: Path, tmp_path: Path, monkeypatch
 ) -> None:
     same = SameAnswers(monkeypatch)
-    for module in ("inbox.run", "checks.validation"):
+    for module in ("release.inbox.run", "release.checks.validation"):
         monkeypatch.setattr(f"lexveil.{module}.datetime", Clock)
     made = []
     for number, texts in enumerate(sources(Model.load(listed))):

@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from lexveil.config import Configuration
-from lexveil.inbox.report import ReleaseReport
-from lexveil.inbox.run import release_inbox
-from lexveil.ledger.ledger import Ledger
+from lexveil.io.config import Configuration
+from lexveil.release.inbox.report import ReleaseReport
+from lexveil.release.inbox.run import release_inbox
+from lexveil.release.ledger.ledger import Ledger
 from tests.tasks.changing import configure
 
 SECRET = "zorblaxia"  # stands in every text and must not come out anywhere

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lexveil.ledger import database
-from lexveil.ledger.ledger import Ledger
+from lexveil.release.ledger import database
+from lexveil.release.ledger.ledger import Ledger
 
 
 @pytest.fixture(autouse=True)

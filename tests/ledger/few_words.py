@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from lexveil.ledger.ledger import Ledger
-from lexveil.ledger.reservation import Reservation
-from lexveil.ledger.transaction import Transaction
+from lexveil.release.ledger.ledger import Ledger
+from lexveil.release.ledger.reservation import Reservation
+from lexveil.release.ledger.transaction import Transaction
 
 NANO = 10**9
 

@@ -15,8 +15,8 @@ import pytest
 from few_words import NANO, asked, balance, edit, spend, states
 
 from lexveil import Ledger, MissingArtifactError, RequestError
-from lexveil.ledger.anchor import read
-from lexveil.ledger.verification import verify
+from lexveil.release.ledger.anchor import read
+from lexveil.release.ledger.verification import verify
 from tests.databases.conftest import database, port  # noqa: F401
 
 
@@ -248,7 +248,7 @@ def test_a_release_of_another_process_while_the_ledger_is_read_is_no_alarm(
         monkeypatch.setattr(ledger.database, "snapshot", racing)
         if n_before == 0:
             anchor.unlink()  # as it is until whoever makes the ledger has written it
-            monkeypatch.setattr("lexveil.ledger.anchor.check_absent", lambda *_: None)
+            monkeypatch.setattr("lexveil.release.ledger.anchor.check_absent", lambda *_: None)
         ledger.check_anchor()
         spend(ledger, "ana")
         assert read(anchor) is not None

@@ -17,7 +17,7 @@ from few_words import NANO, asked, states
 from test_crashes import together
 
 from lexveil import Ledger, RequestError
-from lexveil.ledger.verification import verify
+from lexveil.release.ledger.verification import verify
 from tests.databases.conftest import database, port, sql  # noqa: F401
 from tests.forks import Forks, forks_of
 
@@ -32,7 +32,7 @@ DRIVER = """
 import os, sys
 import numpy as np
 import pyarrow as pa
-from lexveil.ledger.ledger import Ledger
+from lexveil.release.ledger.ledger import Ledger
 folder, address, n, times, dies = sys.argv[1], sys.argv[2] or None, int(sys.argv[3]), int(sys.argv[4]), sys.argv[5:]
 sys.stdin.read()
 with Ledger.open(folder, address=address) as ledger:
@@ -65,7 +65,9 @@ def address(request: pytest.FixtureRequest) -> str | None:
 @pytest.fixture(scope="module")
 def forks() -> Iterator[Forks]:
     with forks_of(
-        "lexveil.ledger.postgresql", "adbc_driver_postgresql.dbapi", "lexveil.ledger.ledger"
+        "lexveil.release.ledger.postgresql",
+        "adbc_driver_postgresql.dbapi",
+        "lexveil.release.ledger.ledger",
     ) as made:
         yield made
 

@@ -11,7 +11,7 @@ import pytest
 from few_words import NANO, asked, balance, edit, spend, states, write
 
 from lexveil import Ledger, RequestError
-from lexveil.ledger.verification import verify
+from lexveil.release.ledger.verification import verify
 from tests.forks import Forks, forks_of
 
 pytestmark = pytest.mark.slow
@@ -22,8 +22,8 @@ DIES = """
 import os, signal, sys, hashlib
 from pathlib import Path
 import numpy as np
-from lexveil.ledger import chain
-from lexveil.ledger.ledger import Ledger
+from lexveil.release.ledger import chain
+from lexveil.release.ledger.ledger import Ledger
 
 folder, dies = Path(sys.argv[1]), sys.argv[2]
 out = folder.parent
@@ -62,7 +62,7 @@ with Ledger.open(folder) as ledger, ledger.begin({}, [out / ".p", out / ".q"]) a
 
 @pytest.fixture(scope="module")
 def forks() -> Iterator[Forks]:
-    with forks_of("lexveil.ledger.ledger") as made:
+    with forks_of("lexveil.release.ledger.ledger") as made:
         yield made
 
 

@@ -10,8 +10,8 @@ import pytest
 from few_words import asked, balance, edit, spend, states, write
 
 from lexveil import Ledger, RequestError
-from lexveil.ledger import database, output_files
-from lexveil.ledger.verification import verify
+from lexveil.release.ledger import database, output_files
+from lexveil.release.ledger.verification import verify
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import pytest
 from few_words import asked, spend
 
 from lexveil import Ledger, RequestError
-from lexveil.ledger import glance as looking
-from lexveil.ledger.amounts import NANO
-from lexveil.ledger.glance import spent_in
+from lexveil.release.ledger import glance as looking
+from lexveil.release.ledger.amounts import NANO
+from lexveil.release.ledger.glance import spent_in
 
 
 def test_it_has_the_balances_of_those_who_are_asked_for(

@@ -11,7 +11,7 @@ import pytest
 from few_words import NANO, asked, balance, sha, spend, states, write
 
 from lexveil import Ledger, RequestError
-from lexveil.ledger.verification import verify
+from lexveil.release.ledger.verification import verify
 
 
 def test_refuse_reserves_nothing_and_names_nobody(ledger: Ledger) -> None:

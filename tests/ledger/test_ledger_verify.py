@@ -10,10 +10,10 @@ import pytest
 from few_words import asked, edit, spend, write
 
 from lexveil import Ledger, RequestError
-from lexveil.ledger.anchor import Mark
-from lexveil.ledger.chain import START, Entry
-from lexveil.ledger.verification import as_text, verify
-from lexveil.runtime.hashes import sha256
+from lexveil.base.runtime.hashes import sha256
+from lexveil.release.ledger.anchor import Mark
+from lexveil.release.ledger.chain import START, Entry
+from lexveil.release.ledger.verification import as_text, verify
 
 
 @pytest.fixture

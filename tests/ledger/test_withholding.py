@@ -9,9 +9,9 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lexveil.ledger.amounts import cap_nano, costs
-from lexveil.ledger.ledger import Ledger
-from lexveil.ledger.verification import verify
+from lexveil.release.ledger.amounts import cap_nano, costs
+from lexveil.release.ledger.ledger import Ledger
+from lexveil.release.ledger.verification import verify
 
 NAMES = ["ana", "ben", "zoe", "x" * 200]
 # documents and their shares, cap, whether it commits

@@ -15,22 +15,22 @@ import pytest
 from scipy.stats import chisquare
 
 from lexveil import Model, RequestError
-from lexveil.accounting.budgets import Policy
-from lexveil.artifacts.mechanisms import CHOSEN_BY, CausalModel
-from lexveil.artifacts.project import Project
 from lexveil.auditing.toy_project import make
-from lexveil.config import Configuration, parse_params
-from lexveil.mechanisms import causal_measure
-from lexveil.mechanisms.causal_measure import CausalMeasure, CausalWords
-from lexveil.mechanisms.rejection import DRAWN, FOLLOWS, KEPT, SKIPPED
-from lexveil.mechanisms.tem_context import TemContext, TextTokens
-from lexveil.privatization.adapters.memory import privatize
-from lexveil.privatization.settings import resolve_settings
-from lexveil.recovery import tem_context
-from lexveil.recovery.seen_tokens import Symbols
-from lexveil.recovery.unigram import build_adversary
-from lexveil.request import Request
-from lexveil.types import Flags, Floats, Ids
+from lexveil.base.types import Flags, Floats, Ids
+from lexveil.core.accounting.budgets import Policy
+from lexveil.core.mechanisms import causal_measure
+from lexveil.core.mechanisms.causal_measure import CausalMeasure, CausalWords
+from lexveil.core.mechanisms.rejection import DRAWN, FOLLOWS, KEPT, SKIPPED
+from lexveil.core.mechanisms.tem_context import TemContext, TextTokens
+from lexveil.io.artifacts.mechanisms import CHOSEN_BY, CausalModel
+from lexveil.io.artifacts.project import Project
+from lexveil.io.config import Configuration, parse_params
+from lexveil.io.request import Request
+from lexveil.readers import tem_context
+from lexveil.readers.seen_tokens import Symbols
+from lexveil.readers.unigram import build_adversary
+from lexveil.release.adapters.memory import privatize
+from lexveil.release.settings import resolve_settings
 from tests.mechanisms.toys import vectors
 
 TOKENS = ["a", "b", "a_c", "b_a", "e", "f", "g"]  # the first one is always kept

@@ -16,18 +16,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lexveil.embeddings.exact_search import pair_distances
-from lexveil.errors import ParameterError
-from lexveil.mechanisms import diffractor_geometric
-from lexveil.mechanisms.diffractor_geometric import DiffractorGeometric, geometric_size
-from lexveil.mechanisms.diffractor_tem import DiffractorTem
-from lexveil.mechanisms.kernels import diffractor as list_kernels
-from lexveil.mechanisms.kernels import tem as kernels
-from lexveil.mechanisms.noise import keystream
-from lexveil.mechanisms.rejection import PENDING, UNDECIDED, Draws
-from lexveil.mechanisms.tem import Tem
-from lexveil.mechanisms.truncated_exponential import FIRST_NONCE, truncation
-from lexveil.mechanisms.word_lists import OnLists
+from lexveil.base.errors import ParameterError
+from lexveil.core.embeddings.exact_search import pair_distances
+from lexveil.core.mechanisms import diffractor_geometric
+from lexveil.core.mechanisms.diffractor_geometric import DiffractorGeometric, geometric_size
+from lexveil.core.mechanisms.diffractor_tem import DiffractorTem
+from lexveil.core.mechanisms.kernels import diffractor as list_kernels
+from lexveil.core.mechanisms.kernels import tem as kernels
+from lexveil.core.mechanisms.noise import keystream
+from lexveil.core.mechanisms.rejection import PENDING, UNDECIDED, Draws
+from lexveil.core.mechanisms.tem import Tem
+from lexveil.core.mechanisms.truncated_exponential import FIRST_NONCE, truncation
+from lexveil.core.mechanisms.word_lists import OnLists
 from tests.mechanisms.toys import draw, vectors
 
 BITS = 14  # of the strings; in the nightly form 20
@@ -282,7 +282,7 @@ def test_tem_of_every_string(
     monkeypatch: Any,
 ) -> None:
     """Lists have four words, so that others are proposed among all words."""
-    monkeypatch.setattr("lexveil.embeddings.neighborhoods.LISTED", 4)
+    monkeypatch.setattr("lexveil.core.embeddings.neighborhoods.LISTED", 4)
     tem = Tem(vectors(6))
     tem.bits = bits
     if fault is not None:

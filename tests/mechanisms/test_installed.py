@@ -17,7 +17,7 @@ def lexveil(*arguments: str) -> subprocess.CompletedProcess[str]:
     """The command in a process of its own, where the package is installed."""
     path = os.pathsep.join([str(ROOT), str(PACKAGE)])
     return subprocess.run(
-        [sys.executable, "-m", "lexveil.cli", *arguments],
+        [sys.executable, "-m", "lexveil.faces.cli", *arguments],
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
         text=True,

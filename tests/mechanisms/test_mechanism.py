@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from lexveil.auditing.toy_spaces import public_counts
-from lexveil.errors import ParameterError
-from lexveil.mechanisms.base import Mechanism
-from lexveil.mechanisms.noise.streams import release_generator, stream
-from lexveil.mechanisms.registry import MECHANISMS, ClosedForm, Space, build_mechanism
+from lexveil.base.errors import ParameterError
+from lexveil.core.mechanisms.base import Mechanism
+from lexveil.core.mechanisms.noise.streams import release_generator, stream
+from lexveil.core.mechanisms.registry import MECHANISMS, ClosedForm, Space, build_mechanism
 from tests.mechanisms.toys import draw, fits, largest_loss, vectors
 
 ORDERS = np.array([np.arange(12), np.arange(12)[::-1]], dtype=np.int32)

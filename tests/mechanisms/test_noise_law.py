@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import beta, gamma, kstest
 
-from lexveil.mechanisms.madlib import Madlib
-from lexveil.mechanisms.mahalanobis import Mahalanobis
-from lexveil.mechanisms.noise.streams import stream
+from lexveil.core.mechanisms.madlib import Madlib
+from lexveil.core.mechanisms.mahalanobis import Mahalanobis
+from lexveil.core.mechanisms.noise.streams import stream
 from tests.mechanisms.toys import FALSE_ALARM
 
 pytestmark = pytest.mark.slow

@@ -5,16 +5,16 @@ import numpy as np
 import pytest
 from scipy.special import lambertw
 
-from lexveil.embeddings.neighborhoods import nearest_words
-from lexveil.errors import ParameterError
-from lexveil.mechanisms.kernels import mahalanobis as kernels
-from lexveil.mechanisms.madlib import Madlib
-from lexveil.mechanisms.mahalanobis import Mahalanobis
-from lexveil.mechanisms.noise.streams import stream
-from lexveil.mechanisms.rank_remap import RankRemap
-from lexveil.mechanisms.registry import Space, build_mechanism
-from lexveil.mechanisms.truncated_gumbel import TruncatedGumbel
-from lexveil.mechanisms.vickrey import Vickrey
+from lexveil.base.errors import ParameterError
+from lexveil.core.embeddings.neighborhoods import nearest_words
+from lexveil.core.mechanisms.kernels import mahalanobis as kernels
+from lexveil.core.mechanisms.madlib import Madlib
+from lexveil.core.mechanisms.mahalanobis import Mahalanobis
+from lexveil.core.mechanisms.noise.streams import stream
+from lexveil.core.mechanisms.rank_remap import RankRemap
+from lexveil.core.mechanisms.registry import Space, build_mechanism
+from lexveil.core.mechanisms.truncated_gumbel import TruncatedGumbel
+from lexveil.core.mechanisms.vickrey import Vickrey
 from tests.mechanisms.toys import SAMPLES, draw, fits, vectors
 
 

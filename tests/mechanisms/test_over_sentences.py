@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from lexveil.errors import ParameterError
-from lexveil.mechanisms.madlib import Madlib
-from lexveil.mechanisms.over_sentences import NOISY, OF_VECTORS, sentence_mechanism
-from lexveil.request import OVER_SENTENCES
+from lexveil.base.errors import ParameterError
+from lexveil.core.mechanisms.madlib import Madlib
+from lexveil.core.mechanisms.over_sentences import NOISY, OF_VECTORS, sentence_mechanism
+from lexveil.io.request import OVER_SENTENCES
 
 N_SENTENCES = 200
 DIMENSIONS = 6

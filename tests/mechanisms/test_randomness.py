@@ -6,9 +6,15 @@ import numpy as np
 import pytest
 from randomgen import ChaCha
 
-from lexveil.mechanisms.kernels.keystream import BLOCKS, WORDS, chacha20, next_words, open_stream
-from lexveil.mechanisms.noise.keystream import expand
-from lexveil.mechanisms.noise.streams import release_generator, stream
+from lexveil.core.mechanisms.kernels.keystream import (
+    BLOCKS,
+    WORDS,
+    chacha20,
+    next_words,
+    open_stream,
+)
+from lexveil.core.mechanisms.noise.keystream import expand
+from lexveil.core.mechanisms.noise.streams import release_generator, stream
 
 
 def test_stream_of_a_zero_key() -> None:

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lexveil.errors import ParameterError
-from lexveil.mechanisms import sentence_draws
-from lexveil.mechanisms.kernels import sentence_draws as kernels
-from lexveil.mechanisms.kernels import tem as tem_kernels
-from lexveil.mechanisms.noise import keystream
-from lexveil.mechanisms.noise.streams import stream
-from lexveil.mechanisms.rejection import PENDING, UNDECIDED
-from lexveil.mechanisms.sentence_draws import SentenceDraws, distances_to
-from lexveil.mechanisms.truncated_exponential import FIRST_NONCE, is_accepted
+from lexveil.base.errors import ParameterError
+from lexveil.core.mechanisms import sentence_draws
+from lexveil.core.mechanisms.kernels import sentence_draws as kernels
+from lexveil.core.mechanisms.kernels import tem as tem_kernels
+from lexveil.core.mechanisms.noise import keystream
+from lexveil.core.mechanisms.noise.streams import stream
+from lexveil.core.mechanisms.rejection import PENDING, UNDECIDED
+from lexveil.core.mechanisms.sentence_draws import SentenceDraws, distances_to
+from lexveil.core.mechanisms.truncated_exponential import FIRST_NONCE, is_accepted
 from tests.mechanisms.toys import SAMPLES, fits
 
 P = 5

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lexveil.mechanisms import deniability
-from lexveil.mechanisms.madlib import Madlib
-from lexveil.mechanisms.noise.streams import stream
+from lexveil.core.mechanisms import deniability
+from lexveil.core.mechanisms.madlib import Madlib
+from lexveil.core.mechanisms.noise.streams import stream
 from tests.mechanisms.toys import Known
 
 LOADED = Known([[0.5, 0.3, 0.2], [0.0, 1.0, 0.0], [0.1, 0.1, 0.8]])

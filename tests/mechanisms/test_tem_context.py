@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lexveil.embeddings.bigrams import Bigrams
-from lexveil.embeddings.exact_search import pair_distances
-from lexveil.errors import ParameterError
-from lexveil.mechanisms import tem_context
-from lexveil.mechanisms.kernels import tem as tem_kernels
-from lexveil.mechanisms.kernels import tem_context as kernels
-from lexveil.mechanisms.rejection import (
+from lexveil.base.errors import ParameterError
+from lexveil.core.embeddings.bigrams import Bigrams
+from lexveil.core.embeddings.exact_search import pair_distances
+from lexveil.core.mechanisms import tem_context
+from lexveil.core.mechanisms.kernels import tem as tem_kernels
+from lexveil.core.mechanisms.kernels import tem_context as kernels
+from lexveil.core.mechanisms.rejection import (
     DRAWN,
     FOLLOWS,
     KEPT,
@@ -30,7 +30,7 @@ from lexveil.mechanisms.rejection import (
     UNDECIDED,
     Draws,
 )
-from lexveil.mechanisms.tem_context import TemContext, TextTokens
+from lexveil.core.mechanisms.tem_context import TemContext, TextTokens
 from tests.mechanisms.test_every_bit_string import DIGITS, RefusedError, accepted, tem_law, within
 from tests.mechanisms.toys import vectors
 
@@ -240,7 +240,7 @@ def test_every_point_gives_the_exact_distribution(
         ),
     )
     # so that words are proposed among all, too
-    monkeypatch.setattr("lexveil.embeddings.neighborhoods.LISTED", 3)
+    monkeypatch.setattr("lexveil.core.embeddings.neighborhoods.LISTED", 3)
     mechanism = toy(5)
     fine = 3 if bits == 4 else 0
     monkeypatch.setattr(kernels, "ENVELOPE_BITS", bits)
@@ -319,7 +319,7 @@ def test_compiled_draws_are_those_of_a_plain_sampler(
 
     Envelopes that are a thousandth short are others' draws.
     """
-    monkeypatch.setattr("lexveil.embeddings.neighborhoods.LISTED", 8)
+    monkeypatch.setattr("lexveil.core.embeddings.neighborhoods.LISTED", 8)
     mechanism = toy()
     n = 150
     same = 0

@@ -9,14 +9,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from lexveil.embeddings import neighborhoods
-from lexveil.embeddings.exact_search import pair_distances
-from lexveil.embeddings.kernels.sketch import sketch_bounds
-from lexveil.embeddings.neighborhoods import nearest_words
-from lexveil.mechanisms.kernels import tem as kernels
-from lexveil.mechanisms.noise.streams import stream
-from lexveil.mechanisms.tem import Tem
-from lexveil.recovery.tem import SMALL_VOCABULARY, log_normalizers
+from lexveil.core.embeddings import neighborhoods
+from lexveil.core.embeddings.exact_search import pair_distances
+from lexveil.core.embeddings.kernels.sketch import sketch_bounds
+from lexveil.core.embeddings.neighborhoods import nearest_words
+from lexveil.core.mechanisms.kernels import tem as kernels
+from lexveil.core.mechanisms.noise.streams import stream
+from lexveil.core.mechanisms.tem import Tem
+from lexveil.readers.tem import SMALL_VOCABULARY, log_normalizers
 from tests.mechanisms.toys import draw, fits, vectors
 
 Proposal = tuple[int, int]  # a word, and its position in its envelope

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import chisquare
 
-from lexveil.mechanisms.noise.streams import stream
+from lexveil.core.mechanisms.noise.streams import stream
 
 SAMPLES = 40_000
 FALSE_ALARM = 1e-6  # chance that a correct sampler fails; the seed is fixed, so paid once

@@ -16,11 +16,12 @@ from unittest import mock
 import pytest
 import yaml
 
-from lexveil import ParameterError, RequestError, paths
-from lexveil.artifacts.base_model import require_language
-from lexveil.artifacts.packaged_model import PackagedModel
-from lexveil.cli import main, project
-from lexveil.modelling.build import load_recipe, params_of, split_by_source
+from lexveil import ParameterError, RequestError
+from lexveil.base import paths
+from lexveil.faces.cli import main, project
+from lexveil.io.artifacts.base_model import require_language
+from lexveil.io.artifacts.packaged_model import PackagedModel
+from lexveil.lab.modelling.build import load_recipe, params_of, split_by_source
 from tests.conftest import ROOT, estimate_quickly, run_stage
 from tests.german_texts import german_texts
 

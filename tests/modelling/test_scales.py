@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from lexveil.artifacts.model import Model
-from lexveil.artifacts.user_lists import read_purpose
-from lexveil.cli.main import main
-from lexveil.text.languages import language_of
+from lexveil.core.text.languages import language_of
+from lexveil.faces.cli.main import main
+from lexveil.io.artifacts.model import Model
+from lexveil.io.artifacts.user_lists import read_purpose
 
 ROOT = Path(__file__).parents[2]
 BUILD = ("purpose", "build")

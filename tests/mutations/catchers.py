@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 import yaml
 
-from lexveil.accounting.budgets import Policy
-from lexveil.artifacts.project import Project
 from lexveil.auditing.audit import AuditFinding, AuditRequest, AuditResult, audit
 from lexveil.auditing.toy_project import make
-from lexveil.config import LOADER, parse_configuration, parse_params
-from lexveil.errors import LexveilError
-from lexveil.mechanisms.vickrey import Vickrey
+from lexveil.base.errors import LexveilError
+from lexveil.core.accounting.budgets import Policy
+from lexveil.core.mechanisms.vickrey import Vickrey
+from lexveil.io.artifacts.project import Project
+from lexveil.io.config import LOADER, parse_configuration, parse_params
 from tests.mutations.planting import test_named
 
 ROOT = Path(__file__).parents[2]

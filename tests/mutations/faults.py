@@ -9,16 +9,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lexveil.accounting.budgets import Action, Policy
-from lexveil.mechanisms.mahalanobis import scaled_covariance
-from lexveil.mechanisms.rejection import DRAWN, FOLLOWS, KEPT
-from lexveil.privatization.engine import worker as workers
-from lexveil.privatization.engine.worker import BatchWorker
-from lexveil.text.strings import Strings
+from lexveil.core.accounting.budgets import Action, Policy
+from lexveil.core.mechanisms.mahalanobis import scaled_covariance
+from lexveil.core.mechanisms.rejection import DRAWN, FOLLOWS, KEPT
+from lexveil.core.text.strings import Strings
+from lexveil.release.engine import worker as workers
+from lexveil.release.engine.worker import BatchWorker
 from tests.mutations.planting import Fault, Plant, both, swap, wrap
 
-M = "lexveil.mechanisms"
-P = "lexveil.privatization"
+M = "lexveil.core.mechanisms"
+P = "lexveil.release"
 MADLIB = {"mechanism": "madlib", "epsilon": 10.0}
 TEM = {"mechanism": "tem", "epsilon": 10.0}
 IN_CONTEXT = {"mechanism": "tem_context", "epsilon": 10.0, "samples": 2000}
@@ -90,7 +90,7 @@ def _gamma_of_input(original: Any, self: Any, ids: Any, epsilon: Any, noise: Any
 
 def _gamma_kept(patch: pytest.MonkeyPatch) -> None:
     """γ is kept from the largest ε that came."""
-    from lexveil.mechanisms.tem import Tem
+    from lexveil.core.mechanisms.tem import Tem
 
     gamma = Tem.gamma
 
@@ -514,7 +514,7 @@ LISTS = [
     Fault(
         "words that a list lacks are perturbed in it",
         "lists",
-        wrap("lexveil.artifacts.mechanisms:over_lists", _known_unlisted),
+        wrap("lexveil.io.artifacts.mechanisms:over_lists", _known_unlisted),
         GEOMETRIC,
     ),
     Fault(
@@ -636,13 +636,13 @@ BUDGETS = [
     Fault(
         "divided by words and not tokens",
         "budgets",
-        swap("lexveil.accounting.budgets:divisors", "if strategy in BY_WORDS", "if True"),
+        swap("lexveil.core.accounting.budgets:divisors", "if strategy in BY_WORDS", "if True"),
         TEM | S3,
     ),
     Fault(
         "S2 divided by tokens",
         "budgets",
-        swap("lexveil.accounting.budgets:divisors", "if strategy in BY_WORDS", "if False"),
+        swap("lexveil.core.accounting.budgets:divisors", "if strategy in BY_WORDS", "if False"),
         TEM | {"strategy": "S2"},
     ),
     Fault(
@@ -658,7 +658,9 @@ BUDGETS = [
     Fault(
         "the cap of a token not applied",
         "budgets",
-        swap("lexveil.accounting.budgets:epsilon_per_token", "np.minimum(shares, cap)", "shares"),
+        swap(
+            "lexveil.core.accounting.budgets:epsilon_per_token", "np.minimum(shares, cap)", "shares"
+        ),
         TEM,
         ((f"{BUDGET}::test_no_token_gets_more_than_the_limit", {}),),
     ),
@@ -677,7 +679,7 @@ BUDGETS = [
         "shares rounded up",
         "budgets",
         wrap(
-            "lexveil.accounting.budgets:rounded_down",
+            "lexveil.core.accounting.budgets:rounded_down",
             lambda f, shares, parts, budget: shares * (1 + 3e-8),
         ),
         TEM,
@@ -687,7 +689,9 @@ BUDGETS = [
         "B of the private texts",
         "budgets",
         swap(
-            "lexveil.request:Request._check_limits", 'if self.average_words == "data":', "if False:"
+            "lexveil.io.request:Request._check_limits",
+            'if self.average_words == "data":',
+            "if False:",
         ),
         None,
         (
@@ -743,7 +747,7 @@ SHARES = [
     Fault(
         "the cap of a token forgets the classes",
         "shares",
-        swap("lexveil.accounting.budgets:epsilon_per_part", "budget.cap / most", "budget.cap"),
+        swap("lexveil.core.accounting.budgets:epsilon_per_part", "budget.cap / most", "budget.cap"),
         SHARED,
     ),
     Fault(
@@ -758,7 +762,7 @@ CLEAR = [
     Fault(
         "unknown words kept where sampling is said",
         "in clear",
-        wrap("lexveil.accounting.budgets:Policy.actions", _kept_unknown),
+        wrap("lexveil.core.accounting.budgets:Policy.actions", _kept_unknown),
         TEM,
     ),
     Fault(
@@ -782,13 +786,15 @@ CHARGES = [
     Fault(
         "half of it charged",
         "charges",
-        wrap(f"{P}.release.charge:LedgerCharge.request", _half),
+        wrap(f"{P}.charge:LedgerCharge.request", _half),
         TEM,
     ),
     Fault(
         "costs rounded down",
         "charges",
-        swap("lexveil.ledger.amounts:nano_epsilon", "np.ceil(product)", "np.floor(product)"),
+        swap(
+            "lexveil.release.ledger.amounts:nano_epsilon", "np.ceil(product)", "np.floor(product)"
+        ),
         TEM,
         ((f"{AMOUNTS}::test_no_amount_is_less_than_what_is_spent", {}),),
     ),
@@ -796,15 +802,15 @@ CHARGES = [
         "standard output paid late",
         "charges",
         both(
-            wrap(f"{P}.release.charge:LedgerCharge.spend", _late),
-            wrap(f"{P}.release.charge:LedgerCharge.publish", _at_the_end),
+            wrap(f"{P}.charge:LedgerCharge.spend", _late),
+            wrap(f"{P}.charge:LedgerCharge.publish", _at_the_end),
         ),
         TEM,
     ),
     Fault(
         "given back after the noise",
         "charges",
-        swap("lexveil.ledger.transaction:undo", '"spent": "failed"', '"spent": "aborted"'),
+        swap("lexveil.release.ledger.transaction:undo", '"spent": "failed"', '"spent": "aborted"'),
         TEM,
     ),
     Fault(
@@ -820,7 +826,7 @@ CHARGES = [
     Fault(
         "withheld documents come out uncharged",
         "charges",
-        wrap(f"{P}.release.charge:LedgerCharge.withheld", _never_withheld),
+        wrap(f"{P}.charge:LedgerCharge.withheld", _never_withheld),
         TEM,
     ),
 ]
@@ -846,7 +852,7 @@ STATEMENTS = [
         "kept classes forgotten",
         "statement",
         swap(
-            "lexveil.accounting.measurements:over_tokens",
+            "lexveil.core.accounting.measurements:over_tokens",
             'if treatment == "keep"',
             'if treatment == "kept"',
         ),
@@ -865,7 +871,7 @@ STATEMENTS = [
     Fault(
         "a claim for an experiment",
         "statement",
-        wrap("lexveil.accounting.measurements:over_tokens", _claimed_always),
+        wrap("lexveil.core.accounting.measurements:over_tokens", _claimed_always),
         TEM | {"mode": "experiment"},
         (
             (
@@ -887,7 +893,11 @@ STATEMENTS = [
     Fault(
         "a private budget called public",
         "statement",
-        swap("lexveil.accounting.measurements:under_strategy", 'if source == "data":', "if False:"),
+        swap(
+            "lexveil.core.accounting.measurements:under_strategy",
+            'if source == "data":',
+            "if False:",
+        ),
         None,
         (
             (
@@ -1009,7 +1019,7 @@ WRITTEN = [
         "collocations with a screened word come out",
         "written texts",
         swap(
-            "lexveil.artifacts.screened_words:_holds",
+            "lexveil.io.artifacts.screened_words:_holds",
             'token.split("_")',
             "[token]",
         ),
@@ -1048,7 +1058,7 @@ WRITTEN = [
     Fault(
         "words in capitals copied where the layout is",
         "written texts",
-        wrap("lexveil.text.render:_capitals", _capitals_copied),
+        wrap("lexveil.core.text.render:_capitals", _capitals_copied),
         WRITTEN_TEM,
     ),
     Fault(

@@ -13,16 +13,16 @@ import pytest
 from starlette.testclient import TestClient
 
 from lexveil import Model
-from lexveil.cli import options
-from lexveil.cli.main import main
-from lexveil.privatization.settings import resolve_settings
-from lexveil.request import FileRequest, Request
-from lexveil.service.gate import TOKEN_HEADER
-from lexveil.service.page import readers
-from lexveil.service.page.drawing import ExploreSession
-from lexveil.service.page.form import MOST, SAMPLES, Form
-from lexveil.service.page.pages import Row, Shown, create_page
-from lexveil.service.server import Quiet
+from lexveil.faces.cli import options
+from lexveil.faces.cli.main import main
+from lexveil.faces.service.gate import TOKEN_HEADER
+from lexveil.faces.service.page import readers
+from lexveil.faces.service.page.drawing import ExploreSession
+from lexveil.faces.service.page.form import MOST, SAMPLES, Form
+from lexveil.faces.service.page.pages import Row, Shown, create_page
+from lexveil.faces.service.server import Quiet
+from lexveil.io.request import FileRequest, Request
+from lexveil.release.settings import resolve_settings
 from tests.tasks.changing import change_params
 
 TOKEN = "a-token-of-this-test"
@@ -310,7 +310,7 @@ def test_what_a_release_refuses_the_page_says_in_its_words(
     fields: dict[str, str],
     said: str,
 ) -> None:
-    monkeypatch.setattr("lexveil.recovery.public_words.WORDS_OF_A_BAND", 300)
+    monkeypatch.setattr("lexveil.readers.public_words.WORDS_OF_A_BAND", 300)
     change_params(**sections)
     client = page()
     shown = draw(client, fields)

@@ -34,7 +34,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def address(home: Path) -> Iterator[str]:
     rows = home / "rows.csv"
     rows.write_text(f'text\n"{PRIVATE}"\n')
-    command = [sys.executable, "-m", "lexveil.cli", "explore", rows.name]
+    command = [sys.executable, "-m", "lexveil.faces.cli", "explore", rows.name]
     env = {
         "HOME": str(home),
         "LEXVEIL_HOME": str(home / "data"),

@@ -13,15 +13,15 @@ import pandas as pd
 import pytest
 from starlette.testclient import TestClient
 
-from lexveil.artifacts.model import Model
-from lexveil.artifacts.sentence_banks import SentenceBank, open_bank, units_of_texts
-from lexveil.cli import options
-from lexveil.cli.main import main
-from lexveil.mechanisms.sentence_draws import SentenceDraws
-from lexveil.service.gate import TOKEN_HEADER
-from lexveil.service.page.drawing import ExploreSession
-from lexveil.service.page.form import Form
-from lexveil.service.page.pages import Shown, create_page
+from lexveil.core.mechanisms.sentence_draws import SentenceDraws
+from lexveil.faces.cli import options
+from lexveil.faces.cli.main import main
+from lexveil.faces.service.gate import TOKEN_HEADER
+from lexveil.faces.service.page.drawing import ExploreSession
+from lexveil.faces.service.page.form import Form
+from lexveil.faces.service.page.pages import Shown, create_page
+from lexveil.io.artifacts.model import Model
+from lexveil.io.artifacts.sentence_banks import SentenceBank, open_bank, units_of_texts
 from tests.privatization.sentence_banks import build_bank
 
 TOKEN = "a-token-of-this-test"

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lexveil.ledger.ledger import Ledger
+from lexveil.release.ledger.ledger import Ledger
 from tests.shared_trees import stand_beside
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -33,5 +33,7 @@ def own_figures(monkeypatch: pytest.MonkeyPatch, project: Path) -> None:
     """Keep the figures about the meaning of an epsilon in the test's own project, because they
     differ from those of all other tests.
     """
-    monkeypatch.setattr("lexveil.recovery.public_words.WORDS_OF_A_BAND", 300)
-    monkeypatch.setattr("lexveil.artifacts.project.Project.recovery", project / ".lexveil/recovery")
+    monkeypatch.setattr("lexveil.readers.public_words.WORDS_OF_A_BAND", 300)
+    monkeypatch.setattr(
+        "lexveil.io.artifacts.project.Project.recovery", project / ".lexveil/recovery"
+    )

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lexveil.data.sentence_banks import BankOptions, build
-from lexveil.embeddings.sentences import SentenceSpace
+from lexveil.core.embeddings.sentences import SentenceSpace
+from lexveil.lab.data.sentence_banks import BankOptions, build
 
 THINGS = (
     "film story book meal hotel room phone car garden school song house train service ticket price"

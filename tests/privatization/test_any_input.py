@@ -17,15 +17,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lexveil import MECHANISMS, LexveilError, Model, inspect, privatize
-from lexveil.accounting.budgets import DocumentBudget
-from lexveil.config import load_params, parse_params
-from lexveil.inbox.archive import RECORD, read_record
-from lexveil.ledger import anchor
-from lexveil.ledger.verification import verify
-from lexveil.lineage.release_lineage import read_record as lineage_record
-from lexveil.privatization.release.preconditions import find_valid_audit
-from lexveil.privatization.settings import settings_of
-from lexveil.request import Request
+from lexveil.core.accounting.budgets import DocumentBudget
+from lexveil.io.config import load_params, parse_params
+from lexveil.io.request import Request
+from lexveil.lab.lineage.release_lineage import read_record as lineage_record
+from lexveil.release.inbox.archive import RECORD, read_record
+from lexveil.release.ledger import anchor
+from lexveil.release.ledger.verification import verify
+from lexveil.release.preconditions import find_valid_audit
+from lexveil.release.settings import settings_of
 from tests.fuzz.properties import ENDINGS, check_file, check_message, read, small_limits
 from tests.text.reference_tokenizer import assert_same
 
@@ -106,7 +106,9 @@ def test_the_properties_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
         check_message("f.csv: there is no column `Zanzibar`", b"Zanzibar,text")
     assert read(b'{"text": "a"}\n{"text": null}\n', "jsonl") == [["a"], [None]]
     assert read(b'{"text": 5}\n', "jsonl") is None
-    monkeypatch.setattr("lexveil.formats.json_lines.JsonLines.encode", lambda *_: '{"text": "b"}\n')
+    monkeypatch.setattr(
+        "lexveil.io.formats.json_lines.JsonLines.encode", lambda *_: '{"text": "b"}\n'
+    )
     with pytest.raises(AssertionError):
         check_file(b'{"text": "a"}\n', "jsonl")
     monkeypatch.setattr("tests.text.reference_tokenizer.sentences", lambda text, _: [[text]])

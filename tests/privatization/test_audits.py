@@ -9,15 +9,16 @@ from typing import Any
 
 import pytest
 
-from lexveil import RequestError, paths, privatize
-from lexveil.accounting.budgets import DocumentBudget
-from lexveil.accounting.record import AuditReference, ModelReference
-from lexveil.artifacts.project import Project
+from lexveil import RequestError, privatize
 from lexveil.auditing.audit import AuditRequest, audit
-from lexveil.privatization.release.preconditions import find_valid_audit
-from lexveil.privatization.settings import settings_of
-from lexveil.request import Request
-from lexveil.runtime.hashes import code_hash, sha256, version
+from lexveil.base import paths
+from lexveil.base.runtime.hashes import code_hash, sha256, version
+from lexveil.core.accounting.budgets import DocumentBudget
+from lexveil.core.accounting.record import AuditReference, ModelReference
+from lexveil.io.artifacts.project import Project
+from lexveil.io.request import Request
+from lexveil.release.preconditions import find_valid_audit
+from lexveil.release.settings import settings_of
 
 SPACE = {"embeddings/gst/vectors.npy": "0" * 64}
 MODEL = ModelReference(name="own", version=None, sha256="0" * 64)

@@ -14,14 +14,14 @@ import pytest
 from asking import command
 from bad_inputs import BAD, GOOD, MANY, SECRET, Bad, lines
 
-from lexveil.errors import RequestError
-from lexveil.formats import compression
-from lexveil.formats.registry import known_endings
-from lexveil.ledger.ledger import Ledger
-from lexveil.ledger.verification import verify
-from lexveil.privatization.release.charge import STAYS_SPENT
-from lexveil.privatization.release.outputs import writing
-from lexveil.privatization.release.run import Run
+from lexveil.base.errors import RequestError
+from lexveil.io.formats import compression
+from lexveil.io.formats.registry import known_endings
+from lexveil.release.charge import STAYS_SPENT
+from lexveil.release.ledger.ledger import Ledger
+from lexveil.release.ledger.verification import verify
+from lexveil.release.outputs import writing
+from lexveil.release.run import Run
 
 DOCS = Path(__file__).parents[2] / "docs/reference/bad-input.md"
 HOW = ("--mechanism", "madlib", "--strategy", "S1")

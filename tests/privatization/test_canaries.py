@@ -23,8 +23,8 @@ import pytest
 from asking import command
 
 import lexveil
-from lexveil.formats.readers import Reader
-from lexveil.runtime.crash import crash_report
+from lexveil.base.runtime.crash import crash_report
+from lexveil.io.formats.readers import Reader
 from tests.tasks.changing import change_params
 
 TEXT = "zanzibarix"
@@ -199,9 +199,9 @@ def test_faults_of_the_program(
         raise KeyError(SENTENCE)
 
     targets = {
-        "count": "lexveil.privatization.engine.worker.plan_tokens",
-        "rewrite": "lexveil.privatization.engine.worker.BatchWorker.draw",
-        "write": "lexveil.formats.json_lines.JsonLines.encode",
+        "count": "lexveil.release.engine.worker.plan_tokens",
+        "rewrite": "lexveil.release.engine.worker.BatchWorker.draw",
+        "write": "lexveil.io.formats.json_lines.JsonLines.encode",
     }
     monkeypatch.setattr(targets[at], breaks)
     source, *_ = inputs(tmp_path)
@@ -213,8 +213,8 @@ def test_faults_of_the_program(
 def test_what_a_traceback_with_values_shows(tmp_path: Path) -> None:
     """Tools that print local variables print the type of what holds texts."""
     source = inputs(tmp_path)[0]
-    from lexveil.formats.registry import as_source
-    from lexveil.privatization.engine.batch import batch_of, unchanged
+    from lexveil.io.formats.registry import as_source
+    from lexveil.release.engine.batch import batch_of, unchanged
 
     form = as_source(source)
     assert form is not None

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import lexveil
-from lexveil.privatization.adapters.memory import frame_of
+from lexveil.release.adapters.memory import frame_of
 from tests.formats.arrow_values import columns, same, shapes
 
 NO_COPY = ("dense union", "sparse union", "run-end encoded", "map of")

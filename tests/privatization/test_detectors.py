@@ -16,15 +16,15 @@ from asking import privatize_file
 
 import lexveil
 from lexveil import LexveilError, Model, RequestError
-from lexveil.accounting.budgets import DocumentBudget
-from lexveil.accounting.measurements import NoBoundError
-from lexveil.detectors.detection import Detection
-from lexveil.detectors.given import GivenSpan
-from lexveil.privatization.engine.engine import WordEngine
-from lexveil.privatization.engine.plan import form_of, redrawn
-from lexveil.privatization.settings import settings_of
-from lexveil.request import Request
-from lexveil.text.spans import Span
+from lexveil.core.accounting.budgets import DocumentBudget
+from lexveil.core.accounting.measurements import NoBoundError
+from lexveil.core.detectors.detection import Detection
+from lexveil.core.detectors.given import GivenSpan
+from lexveil.core.text.spans import Span
+from lexveil.io.request import Request
+from lexveil.release.engine.engine import WordEngine
+from lexveil.release.engine.plan import form_of, redrawn
+from lexveil.release.settings import settings_of
 from tests.accounting.toy_measurements import between, structures_of
 
 HOW: dict[str, Any] = {

@@ -11,19 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lexveil.accounting.budgets import Action, Policy
-from lexveil.accounting.subject_keys import text_keys
-from lexveil.accounting.vocabulary import Vocabulary
-from lexveil.formats.arrow_tables import ArrowRows
-from lexveil.formats.chunks import Texts
-from lexveil.mechanisms.madlib import Madlib
-from lexveil.mechanisms.noise.streams import stream
-from lexveil.privatization.engine.batch import Batch, Rewritten
-from lexveil.privatization.engine.counts import ExactSum, Tally
-from lexveil.privatization.engine.plan import plan_tokens
-from lexveil.privatization.engine.worker import Components, rewrite
-from lexveil.text.collocation_index import Collocations
-from lexveil.text.encode import Lexicon, encode
+from lexveil.core.accounting.budgets import Action, Policy
+from lexveil.core.accounting.subject_keys import text_keys
+from lexveil.core.accounting.vocabulary import Vocabulary
+from lexveil.core.mechanisms.madlib import Madlib
+from lexveil.core.mechanisms.noise.streams import stream
+from lexveil.core.text.collocation_index import Collocations
+from lexveil.core.text.encode import Lexicon, encode
+from lexveil.io.formats.arrow_tables import ArrowRows
+from lexveil.io.formats.chunks import Texts
+from lexveil.release.engine.batch import Batch, Rewritten
+from lexveil.release.engine.counts import ExactSum, Tally
+from lexveil.release.engine.plan import plan_tokens
+from lexveil.release.engine.worker import Components, rewrite
 
 PERTURBED, KEPT, DROPPED, SAMPLED, *_ = Action
 

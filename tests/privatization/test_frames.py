@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 import lexveil
-from lexveil.privatization.adapters import memory as frames
-from lexveil.privatization.adapters.memory import Texts, whole_chunks
+from lexveil.release.adapters import memory as frames
+from lexveil.release.adapters.memory import Texts, whole_chunks
 
 HOW: dict[str, Any] = {"mechanism": "tem", "strategy": "S1", "epsilon": 2.0, "average_words": 8}
 ROWS = {

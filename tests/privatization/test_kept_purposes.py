@@ -11,14 +11,15 @@ import pytest
 import yaml
 
 import lexveil
-from lexveil import Model, RequestError, paths
-from lexveil.accounting.budgets import Policy
-from lexveil.artifacts.user_lists import find_purpose, write_purpose
+from lexveil import Model, RequestError
 from lexveil.auditing.audit import audit, read_space
 from lexveil.auditing.request import AuditRequest
-from lexveil.embeddings.purposes import with_axes
-from lexveil.mechanisms.noise.streams import stream
-from lexveil.runtime.hashes import sha256
+from lexveil.base import paths
+from lexveil.base.runtime.hashes import sha256
+from lexveil.core.accounting.budgets import Policy
+from lexveil.core.embeddings.purposes import with_axes
+from lexveil.core.mechanisms.noise.streams import stream
+from lexveil.io.artifacts.user_lists import find_purpose, write_purpose
 
 HOW: dict[str, Any] = {
     "mechanism": "tem",
@@ -103,7 +104,7 @@ def test_a_longer_axis_than_is_said_is_a_violation(
     longer = lambda space, purposes: with_axes(  # noqa: E731
         space, [replace(one, weight=10 * one.weight) for one in purposes]
     )
-    monkeypatch.setattr("lexveil.artifacts.model.with_axes", longer)
+    monkeypatch.setattr("lexveil.io.artifacts.model.with_axes", longer)
     monkeypatch.setattr("lexveil.auditing.audit.SHAPES", ())  # it shows in the words of the model
     monkeypatch.setattr("lexveil.auditing.audit.audit_releases", lambda *_: [])
     request = AuditRequest(

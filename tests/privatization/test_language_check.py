@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import lexveil
-from lexveil.accounting.record import PrivacyRecord
-from lexveil.accounting.statement import statement
-from lexveil.errors import RequestError
+from lexveil.base.errors import RequestError
+from lexveil.core.accounting.record import PrivacyRecord
+from lexveil.core.accounting.statement import statement
 from tests.german_texts import german_texts
 
 HOW = (

@@ -6,13 +6,13 @@ from types import SimpleNamespace
 import pytest
 
 from lexveil import Model, privatize
-from lexveil.accounting.linkage import NOT_MEASURED, SENTENCES_NOT_MEASURED
-from lexveil.artifacts.sentence_banks import BankLevel
-from lexveil.errors import LexveilError
-from lexveil.privatization.linkage import linkage_of
-from lexveil.privatization.looking.inspect import inspect
-from lexveil.privatization.settings import resolve_settings
-from lexveil.request import FileRequest, Request
+from lexveil.base.errors import LexveilError
+from lexveil.core.accounting.linkage import NOT_MEASURED, SENTENCES_NOT_MEASURED
+from lexveil.io.artifacts.sentence_banks import BankLevel
+from lexveil.io.request import FileRequest, Request
+from lexveil.release.linkage import linkage_of
+from lexveil.release.looking.inspect import inspect
+from lexveil.release.settings import resolve_settings
 from tests.tasks.changing import change_params
 
 TEXTS = ["The waiter was rude, but the soup was good.", "We will come again."]
@@ -62,7 +62,7 @@ def test_a_bank_says_what_its_levels_say_of_the_same_epsilon(
 ) -> None:
     level = BankLevel(level="strong", epsilon=3.0, linkage=0.04, content=0.05, rare=0.01)
     opened = SimpleNamespace(card=SimpleNamespace(levels=[level]))
-    monkeypatch.setattr("lexveil.privatization.linkage.open_wanted", lambda *_: opened)
+    monkeypatch.setattr("lexveil.release.linkage.open_wanted", lambda *_: opened)
     request = Request(strategy="S5", bank="of mine", epsilon=epsilon)
     model = Model.load(name="en")
     assert linkage_of(resolve_settings(request, model), model).largest == found

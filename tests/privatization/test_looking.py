@@ -14,11 +14,11 @@ from asking import preview, privatize_file
 from rich.console import Console
 
 from lexveil.api import inspect
-from lexveil.cli.preview import show_preview
-from lexveil.privatization.adapters.files import PrivatizedFiles
-from lexveil.privatization.looking.inspect import as_text
-from lexveil.privatization.looking.preview import Preview
-from lexveil.runtime.stage import Progress
+from lexveil.faces.cli.preview import show_preview
+from lexveil.io.execution.stage import Progress
+from lexveil.release.adapters.files import PrivatizedFiles
+from lexveil.release.looking.inspect import as_text
+from lexveil.release.looking.preview import Preview
 
 HOW: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 20.0}
 TEXTS = [
@@ -257,8 +257,8 @@ def test_its_progress_never_passes_the_whole(
         made.append(Progress(label, total, unit, watch=lambda *_: None))
         return made[-1]
 
-    monkeypatch.setattr("lexveil.privatization.release.run.Progress", progress)
-    monkeypatch.setattr("lexveil.privatization.looking.inspect.TRIED", 12)
+    monkeypatch.setattr("lexveil.release.run.Progress", progress)
+    monkeypatch.setattr("lexveil.release.looking.inspect.TRIED", 12)
     file = tmp_path / "in.txt"
     file.write_text("The government said no.\n" * 40)
     inspect(file, **HOW)

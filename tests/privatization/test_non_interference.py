@@ -18,7 +18,7 @@ from bad_inputs import lines, packed, parquet
 
 import lexveil
 from lexveil import MECHANISMS, Model
-from lexveil.cli import main
+from lexveil.faces.cli import main
 from tests.same_noise import SameAnswers, published, reach_workers, sources
 from tests.shared_trees import stand_beside
 

@@ -15,10 +15,10 @@ from asking import privatize_file
 from pyarrow.fs import FileSelector, LocalFileSystem, SubTreeFileSystem
 
 from lexveil import Ledger, LexveilError
-from lexveil.privatization.looking.inspect import inspect
-from lexveil.request import FileRequest
-from lexveil.runtime import objects
-from lexveil.runtime.objects import as_path
+from lexveil.base.runtime import objects
+from lexveil.base.runtime.objects import as_path
+from lexveil.io.request import FileRequest
+from lexveil.release.looking.inspect import inspect
 
 moto = pytest.importorskip("moto.server")
 boto3 = pytest.importorskip("boto3")

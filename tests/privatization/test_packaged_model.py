@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 import lexveil
-from lexveil import MECHANISMS, Ledger, Model, paths
-from lexveil.artifacts import model as models
-from lexveil.artifacts.packaged_model import PackagedModel
-from lexveil.mechanisms.word_lists import OnLists
+from lexveil import MECHANISMS, Ledger, Model
+from lexveil.base import paths
+from lexveil.core.mechanisms.word_lists import OnLists
+from lexveil.io.artifacts import model as models
+from lexveil.io.artifacts.packaged_model import PackagedModel
 
 TEXT = "The prime minister said in New South Wales that the fire was under control."
 HOW: dict[str, Any] = {"mechanism": "tem", "strategy": "S3", "epsilon": 10.0}

@@ -13,11 +13,11 @@ import pytest
 from asking import privatize_file
 
 from lexveil import LexveilError, privatize
-from lexveil.ledger.verification import verify
-from lexveil.mechanisms.noise.streams import release_generator
-from lexveil.privatization.adapters.files import ReleaseHooks
-from lexveil.privatization.release.outputs import Outputs, writing
-from lexveil.privatization.release.run import Run
+from lexveil.core.mechanisms.noise.streams import release_generator
+from lexveil.release.adapters.files import ReleaseHooks
+from lexveil.release.ledger.verification import verify
+from lexveil.release.outputs import Outputs, writing
+from lexveil.release.run import Run
 
 RELEASE: dict[str, Any] = {"mechanism": "madlib", "strategy": "S1", "document_budget": 5.0}
 SENTENCE = "the government said fire services in new south wales were there"
@@ -86,8 +86,8 @@ def test_nothing_is_drawn_for_what_the_first_pass_has_not_seen(
     count = Run.count
     n_drawn = list[int]()
     monkeypatch.setattr(Run, "count", counted_then_changed)
-    monkeypatch.setattr("lexveil.formats.chunks.ROWS_OF_A_CHUNK", 1)
-    monkeypatch.setattr("lexveil.privatization.engine.worker.release_generator", generator)
+    monkeypatch.setattr("lexveil.io.formats.chunks.ROWS_OF_A_CHUNK", 1)
+    monkeypatch.setattr("lexveil.release.engine.worker.release_generator", generator)
     write(SENTENCE, before, after)
     with pytest.raises(LexveilError, match="nothing from the change on"):
         privatize_file(source, "-", workers=1, **RELEASE)
@@ -149,7 +149,7 @@ def test_what_has_another_name_is_not_published(source: Path, tamper: Any) -> No
 def test_what_fails_before_the_noise_costs_nothing(
     source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lexveil.ledger.transaction.Transaction.spend", lambda _: 1 / 0)
+    monkeypatch.setattr("lexveil.release.ledger.transaction.Transaction.spend", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         privatize_file(source, "out.jsonl", **RELEASE)
     assert releases() == [("aborted", 0)]

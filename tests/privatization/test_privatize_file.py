@@ -10,12 +10,12 @@ import pytest
 from asking import privatize_file
 from bad_inputs import lines
 
-from lexveil.accounting.budgets import Policy
-from lexveil.artifacts.lexicons import load_lexicon
-from lexveil.cli.main import main
-from lexveil.errors import LexveilError, RequestError
-from lexveil.privatization.engine.plan import count_tokens
-from lexveil.runtime.hashes import sha256
+from lexveil.base.errors import LexveilError, RequestError
+from lexveil.base.runtime.hashes import sha256
+from lexveil.core.accounting.budgets import Policy
+from lexveil.faces.cli.main import main
+from lexveil.io.artifacts.lexicons import load_lexicon
+from lexveil.release.engine.plan import count_tokens
 
 TEXTS = ["The Government said: yes, Zorblax!", "", "Fire services in New South Wales  said no."]
 HOW: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 20.0}

@@ -9,19 +9,19 @@ import pytest
 from asking import privatize_file
 
 from lexveil import MECHANISMS, Model, RequestError
-from lexveil.accounting.budgets import PerToken, Policy
-from lexveil.accounting.statement import statement
-from lexveil.artifacts.levels import level_of, measured_levels
-from lexveil.artifacts.packaged_model import PackagedModel
-from lexveil.ledger.caps import TIMES
-from lexveil.privatization.engine.engine import WordEngine
-from lexveil.privatization.settings import BY_WORD, resolve_settings
-from lexveil.protection import DEFAULT, LEVELS, MeasuredLevel
-from lexveil.recovery import public_words as public_recovery
-from lexveil.recovery.calibration import recovered
-from lexveil.recovery.public_words import PublicWords
-from lexveil.recovery.stored_curve import StoredCurve
-from lexveil.request import Request
+from lexveil.core.accounting.budgets import PerToken, Policy
+from lexveil.core.accounting.statement import statement
+from lexveil.core.protection import DEFAULT, LEVELS, MeasuredLevel
+from lexveil.io.artifacts.levels import level_of, measured_levels
+from lexveil.io.artifacts.packaged_model import PackagedModel
+from lexveil.io.request import Request
+from lexveil.readers import public_words as public_recovery
+from lexveil.readers.calibration import recovered
+from lexveil.readers.public_words import PublicWords
+from lexveil.readers.stored_curve import StoredCurve
+from lexveil.release.engine.engine import WordEngine
+from lexveil.release.ledger.caps import TIMES
+from lexveil.release.settings import BY_WORD, resolve_settings
 
 SHORT = "The soup was cold."
 LONG = "The waiter brought cold soup and warm beer to the table. " * 60
@@ -135,7 +135,7 @@ def test_a_model_without_figures_is_calibrated(
     """
     monkeypatch.setattr(public_recovery, "WORDS_OF_A_BAND", 300)
     if not has_bigrams:
-        monkeypatch.setattr("lexveil.artifacts.model.Model.bigram_files", lambda *_: {})
+        monkeypatch.setattr("lexveil.io.artifacts.model.Model.bigram_files", lambda *_: {})
     (tmp_path / "in.jsonl").write_text('{"text": "the door was open"}\n', encoding="utf-8")
     done = privatize_file(
         tmp_path / "in.jsonl",

@@ -13,12 +13,12 @@ from asking import privatize_file
 from bad_inputs import lines
 
 from lexveil import Model, RequestError, privatize
-from lexveil.accounting.operator_report import operator_schema
-from lexveil.accounting.record import record_schema
-from lexveil.accounting.statement import statement
-from lexveil.privatization.adapters.files import PrivatizedFiles
-from lexveil.recovery.calibrate import calibrate
-from lexveil.runtime.hashes import sha256
+from lexveil.base.runtime.hashes import sha256
+from lexveil.core.accounting.operator_report import operator_schema
+from lexveil.core.accounting.record import record_schema
+from lexveil.core.accounting.statement import statement
+from lexveil.readers.calibrate import calibrate
+from lexveil.release.adapters.files import PrivatizedFiles
 from tests.conftest import ROOT
 from tests.tasks.changing import change_params
 
@@ -169,7 +169,7 @@ def test_the_operators_report_has_its_form(
 
 
 def test_the_documented_schema_is_that_of_the_model() -> None:
-    """Write it anew: json.dumps(lexveil.accounting.record.record_schema(), indent=2,
+    """Write it anew: json.dumps(lexveil.core.accounting.record.record_schema(), indent=2,
     ensure_ascii=False)."""
     assert record_schema() == SCHEMA
 

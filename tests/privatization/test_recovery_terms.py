@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from lexveil import Model, privatize
-from lexveil.accounting.budgets import Policy
-from lexveil.recovery import stored_curve as recovery_store
-from lexveil.recovery.bands import BANDS
-from lexveil.recovery.calibration import Calibrated, Curve, Measure, OutOfReachError, recovered
-from lexveil.recovery.meaning import recovery_at
-from lexveil.recovery.public_words import PublicWords
-from lexveil.recovery.shares import Expected, Share
-from lexveil.recovery.stored_curve import StoredCurve
+from lexveil.core.accounting.budgets import Policy
+from lexveil.readers import stored_curve as recovery_store
+from lexveil.readers.bands import BANDS
+from lexveil.readers.calibration import Calibrated, Curve, Measure, OutOfReachError, recovered
+from lexveil.readers.meaning import recovery_at
+from lexveil.readers.public_words import PublicWords
+from lexveil.readers.shares import Expected, Share
+from lexveil.readers.stored_curve import StoredCurve
 from tests.tasks.changing import change_params
 
 pytestmark = pytest.mark.usefixtures("own_figures")

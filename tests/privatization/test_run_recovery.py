@@ -7,12 +7,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lexveil import ParameterError, RequestError, paths
-from lexveil.config import load_params
-from lexveil.levels import BaseEpsilon
-from lexveil.recovery.runs import measure_recovery
-from lexveil.runtime.hashes import sha256
-from lexveil.runtime.tables import write_json
+from lexveil import ParameterError, RequestError
+from lexveil.base import paths
+from lexveil.base.levels import BaseEpsilon
+from lexveil.base.runtime.hashes import sha256
+from lexveil.base.runtime.tables import write_json
+from lexveil.io.config import load_params
+from lexveil.lab.evaluation.recovery.runs import measure_recovery
 from tests.conftest import made_of, run_stage
 from tests.tasks.changing import change_params
 

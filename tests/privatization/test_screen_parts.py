@@ -13,27 +13,28 @@ import numpy as np
 import pytest
 
 import lexveil
-from lexveil import Model, RequestError, paths
-from lexveil.accounting.budgets import Action
-from lexveil.artifacts.project import Project
-from lexveil.artifacts.screened_words import (
+from lexveil import Model, RequestError
+from lexveil.base import paths
+from lexveil.core.accounting.budgets import Action
+from lexveil.core.screen_parts import DEFAULT, NONE, PARTS, chosen_parts
+from lexveil.core.text.languages.english import STOP_WORDS
+from lexveil.io.artifacts.project import Project
+from lexveil.io.artifacts.screened_words import (
     is_screened,
     listed_words,
     nearest_of_others,
     screened_words,
 )
-from lexveil.artifacts.sentence_banks import open_bank
-from lexveil.config import parse_configuration, parse_params
-from lexveil.data.sentence_banks import BankOptions, build
-from lexveil.modelling.screening import own
-from lexveil.privatization.engine.batch import Batch
-from lexveil.privatization.engine.engine import WordEngine
-from lexveil.privatization.engine.worker import Components
-from lexveil.privatization.settings import document_budget, resolve_settings
-from lexveil.privatization.settings import settings_of as completed
-from lexveil.request import Request
-from lexveil.screen_parts import DEFAULT, NONE, PARTS, chosen_parts
-from lexveil.text.languages.english import STOP_WORDS
+from lexveil.io.artifacts.sentence_banks import open_bank
+from lexveil.io.config import parse_configuration, parse_params
+from lexveil.io.request import Request
+from lexveil.lab.data.sentence_banks import BankOptions, build
+from lexveil.lab.modelling.screening import own
+from lexveil.release.engine.batch import Batch
+from lexveil.release.engine.engine import WordEngine
+from lexveil.release.engine.worker import Components
+from lexveil.release.settings import document_budget, resolve_settings
+from lexveil.release.settings import settings_of as completed
 from tests.privatization.sentence_banks import SENTENCES, write_texts
 
 PLAIN = "the waiter brought cold soup and warm beer to a large table near the old window . " * 40
@@ -232,7 +233,7 @@ def test_a_screen_that_leaves_no_word_is_refused(monkeypatch: pytest.MonkeyPatch
     model = Model.load(name="en")
     engine = WordEngine(settings_of(EVERY, model), model)
     monkeypatch.setattr(
-        "lexveil.privatization.engine.engine.is_screened",
+        "lexveil.release.engine.engine.is_screened",
         lambda tokens, words: np.ones(len(tokens), dtype=bool),
     )
     with pytest.raises(RequestError, match="every word of model en"):

@@ -17,22 +17,22 @@ from asking import preview
 from rich.console import Console
 
 import lexveil
-from lexveil import paths
-from lexveil.accounting.measurements import NoBoundError
-from lexveil.artifacts.model import Model
-from lexveil.artifacts.sentence_banks import open_bank, read_card
-from lexveil.cli.preview import show_preview
-from lexveil.data import public_sentences
-from lexveil.data.sentence_banks import BankOptions, build
-from lexveil.embeddings.sentences import SentenceSpace
-from lexveil.errors import RequestError
-from lexveil.mechanisms.over_sentences import NOISY, OF_VECTORS
-from lexveil.mechanisms.sentence_draws import SentenceDraws
-from lexveil.privatization.engine import sentences as engine
-from lexveil.privatization.engine.sentences import WORDS_OF_A_SENTENCE, cut
-from lexveil.privatization.settings import PER_TEXT
-from lexveil.recovery import bank_levels
-from lexveil.text.encode import encode
+from lexveil.base import paths
+from lexveil.base.errors import RequestError
+from lexveil.core.accounting.measurements import NoBoundError
+from lexveil.core.embeddings.sentences import SentenceSpace
+from lexveil.core.mechanisms.over_sentences import NOISY, OF_VECTORS
+from lexveil.core.mechanisms.sentence_draws import SentenceDraws
+from lexveil.core.text.encode import encode
+from lexveil.faces.cli.preview import show_preview
+from lexveil.io.artifacts.model import Model
+from lexveil.io.artifacts.sentence_banks import open_bank, read_card
+from lexveil.lab.data import public_sentences
+from lexveil.lab.data.sentence_banks import BankOptions, build
+from lexveil.readers import bank_levels
+from lexveil.release.engine import sentences as engine
+from lexveil.release.engine.sentences import WORDS_OF_A_SENTENCE, cut
+from lexveil.release.settings import PER_TEXT
 from tests.privatization.sentence_banks import (
     SENTENCES,
     build_bank,
@@ -247,7 +247,7 @@ def test_neither_batches_nor_workers_change_an_experiment(
     pd.DataFrame({"text": texts}).to_csv(here / "in.csv", index=False)
     made = []
     for workers, part in ((1, 2**16), (2, 2**16), (1, 500)):
-        monkeypatch.setattr("lexveil.privatization.engine.batch.PART", part)
+        monkeypatch.setattr("lexveil.release.engine.batch.PART", part)
         out = here / f"{len(made)}.csv"
         how = ("--bank", bank, "--seed", 3, "--workers", workers, "--mechanism", mechanism)
         command("in.csv", "-o", out, *how)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lexveil.ledger.ledger import Ledger
+from lexveil.release.ledger.ledger import Ledger
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from asking import privatize_file
 from bad_inputs import lines, packed, texts
 
 from lexveil import Ledger, Privatized, RequestError, privatize
-from lexveil.formats import chunks
+from lexveil.io.formats import chunks
 
 EXPERIMENT: dict[str, Any] = {
     "mechanism": "madlib",

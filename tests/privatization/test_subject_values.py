@@ -14,11 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import lexveil
-from lexveil import Ledger, paths
-from lexveil.accounting.subject_keys import subject_key
-from lexveil.distributed.rewriter import _subjects
-from lexveil.formats.values import plain_value
-from lexveil.privatization.adapters.memory import column_list, frame_of
+from lexveil import Ledger
+from lexveil.base import paths
+from lexveil.core.accounting.subject_keys import subject_key
+from lexveil.io.formats.values import plain_value
+from lexveil.release.adapters.memory import column_list, frame_of
+from lexveil.release.distributed.rewriter import _subjects
 
 DAY = datetime.date(2020, 1, 2)
 NUMBERS = [0.1, 1.1, 16777216.0, 3.4e-5, None]

@@ -16,11 +16,11 @@ import pyarrow.parquet as pq
 import pytest
 from asking import privatize_file
 
-from lexveil.artifacts.document_sets import load_documents
-from lexveil.formats import chunks
-from lexveil.mechanisms.registry import MECHANISMS
-from lexveil.privatization.adapters import files
-from lexveil.runtime import pool
+from lexveil.core.mechanisms.registry import MECHANISMS
+from lexveil.io.artifacts.document_sets import load_documents
+from lexveil.io.execution import pool
+from lexveil.io.formats import chunks
+from lexveil.release.adapters import files
 from tests.conftest import ROOT
 from tests.runtime.pool_functions import interruptible
 
@@ -115,7 +115,7 @@ def test_a_stopped_command_leaves_nothing(
     source = tmp_path / "in.txt"
     out = tmp_path / "out.txt"
     source.write_text("the government said no to the fire services and to the police\n" * 20_000)
-    command = [sys.executable, "-m", "lexveil.cli", "privatize", str(source), "-o", str(out)]
+    command = [sys.executable, "-m", "lexveil.faces.cli", "privatize", str(source), "-o", str(out)]
     command += ["--mechanism", "madlib", "--strategy", "S1", "--epsilon", "5", "--workers", "2"]
     process = subprocess.Popen(
         command,

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lexveil.mechanisms.base import ClosedForm
-from lexveil.recovery.adversary import Adversary, Candidates
-from lexveil.recovery.seen_tokens import SeenTokens
-from lexveil.types import Floats, Ids
+from lexveil.base.types import Floats, Ids
+from lexveil.core.mechanisms.base import ClosedForm
+from lexveil.readers.adversary import Adversary, Candidates
+from lexveil.readers.seen_tokens import SeenTokens
 
 Seen = int | str | None  # a number of an output, a word that was kept, or nothing
 

@@ -11,12 +11,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lexveil.evaluation.smollm2 import SmolLm2
-from lexveil.mechanisms.causal_measure import CausalMeasure, CausalWords, Course
-from lexveil.mechanisms.tem import Tem
-from lexveil.recovery import beams
-from lexveil.recovery.beams import BeamAdversary
-from lexveil.types import Flags, Floats, Ids
+from lexveil.base.types import Flags, Floats, Ids
+from lexveil.core.language_models.smollm2 import SmolLm2
+from lexveil.core.mechanisms.causal_measure import CausalMeasure, CausalWords, Course
+from lexveil.core.mechanisms.tem import Tem
+from lexveil.readers import beams
+from lexveil.readers.beams import BeamAdversary
 from tests.recovery.oracles import Seen, TableAdversary, tokens
 from tests.recovery.test_contextual import PRIOR, TEXTS, TOKENS, WORDS, model, random_texts
 

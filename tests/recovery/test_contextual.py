@@ -10,13 +10,13 @@ from functools import cache
 import numpy as np
 import pytest
 
-from lexveil.embeddings.bigrams import Bigrams
-from lexveil.evaluation.kneser_ney import KneserNey, train
-from lexveil.evaluation.language_model import NgramModel
-from lexveil.mechanisms.tem import Tem
-from lexveil.recovery import context
-from lexveil.recovery.context import ContextualAdversary, Guesses
-from lexveil.recovery.public_texts import REACH, TokenBigrams
+from lexveil.core.embeddings.bigrams import Bigrams
+from lexveil.core.language_models.kneser_ney import KneserNey, train
+from lexveil.core.language_models.language_model import NgramModel
+from lexveil.core.mechanisms.tem import Tem
+from lexveil.readers import context
+from lexveil.readers.context import ContextualAdversary, Guesses
+from lexveil.readers.public_texts import REACH, TokenBigrams
 from tests.recovery.oracles import Seen, TableAdversary, tokens
 
 WORDS = ["the", "cat", "dog", "sat", "ran", "."]

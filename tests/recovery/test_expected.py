@@ -6,18 +6,18 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from lexveil.errors import RequestError
-from lexveil.mechanisms.diffractor_geometric import DiffractorGeometric
-from lexveil.mechanisms.madlib import Madlib
-from lexveil.mechanisms.mahalanobis import Mahalanobis
-from lexveil.mechanisms.noise.streams import stream
-from lexveil.mechanisms.tem import Tem
-from lexveil.mechanisms.vickrey import Vickrey
-from lexveil.recovery import meaning
-from lexveil.recovery.bands import ALL, BANDS, bands_of, prior_of
-from lexveil.recovery.calibration import Curve, epsilon_for, given_back, without_output
-from lexveil.recovery.meaning import WordDistances, bound_at, word_distances
-from lexveil.recovery.shares import Expected, Share, WordSample, expected
+from lexveil.base.errors import RequestError
+from lexveil.core.mechanisms.diffractor_geometric import DiffractorGeometric
+from lexveil.core.mechanisms.madlib import Madlib
+from lexveil.core.mechanisms.mahalanobis import Mahalanobis
+from lexveil.core.mechanisms.noise.streams import stream
+from lexveil.core.mechanisms.tem import Tem
+from lexveil.core.mechanisms.vickrey import Vickrey
+from lexveil.readers import meaning
+from lexveil.readers.bands import ALL, BANDS, bands_of, prior_of
+from lexveil.readers.calibration import Curve, epsilon_for, given_back, without_output
+from lexveil.readers.meaning import WordDistances, bound_at, word_distances
+from lexveil.readers.shares import Expected, Share, WordSample, expected
 from tests.recovery.oracles import TableAdversary
 
 COUNTS = np.array([500, 200, 40, 30, 20, 9, 5, 3, 2, 1])

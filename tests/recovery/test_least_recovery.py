@@ -5,15 +5,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lexveil.accounting.budgets import Policy
-from lexveil.accounting.vocabulary import Vocabulary
-from lexveil.artifacts.model import Model
-from lexveil.embeddings.bigrams import Bigrams
-from lexveil.embeddings.word_space import WordSpace
-from lexveil.recovery import counted_words, public_words
-from lexveil.recovery.bands import CONTENT
-from lexveil.recovery.counted_words import CountedWords, below_least
-from lexveil.recovery.public_words import PublicWords
+from lexveil.core.accounting.budgets import Policy
+from lexveil.core.accounting.vocabulary import Vocabulary
+from lexveil.core.embeddings.bigrams import Bigrams
+from lexveil.core.embeddings.word_space import WordSpace
+from lexveil.io.artifacts.model import Model
+from lexveil.readers import counted_words, public_words
+from lexveil.readers.bands import CONTENT
+from lexveil.readers.counted_words import CountedWords, below_least
+from lexveil.readers.public_words import PublicWords
 
 WORDS = 300  # of each band
 KEEP = Policy("keep", "keep", "sample")

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from lexveil.accounting.budgets import Action, Policy
-from lexveil.mechanisms.madlib import Madlib
-from lexveil.recovery.linkage import (
+from lexveil.core.accounting.budgets import Action, Policy
+from lexveil.core.mechanisms.madlib import Madlib
+from lexveil.core.text.encode import Lexicon, encode
+from lexveil.readers.linkage import (
     DisclosedTexts,
     LinkageReaders,
     first_chance,
@@ -13,8 +14,7 @@ from lexveil.recovery.linkage import (
     n_unique,
     naive_similarities,
 )
-from lexveil.recovery.unigram import build_adversary
-from lexveil.text.encode import Lexicon, encode
+from lexveil.readers.unigram import build_adversary
 from tests.recovery.oracles import TableAdversary
 from tests.recovery.test_unigram import TOYS, random_prior, toy_vectors
 

@@ -6,14 +6,14 @@ from itertools import product
 import numpy as np
 import pytest
 
-from lexveil.embeddings.sentences import Units
-from lexveil.errors import RequestError
-from lexveil.mechanisms.noise.streams import stream
-from lexveil.mechanisms.sentence_draws import SentenceDraws
-from lexveil.protection import Shares
-from lexveil.recovery import sentence_levels
-from lexveil.recovery.bands import BANDS
-from lexveil.recovery.sentence_levels import (
+from lexveil.base.errors import RequestError
+from lexveil.core.embeddings.sentences import Units
+from lexveil.core.mechanisms.noise.streams import stream
+from lexveil.core.mechanisms.sentence_draws import SentenceDraws
+from lexveil.core.protection import Shares
+from lexveil.readers import sentence_levels
+from lexveil.readers.bands import BANDS
+from lexveil.readers.sentence_levels import (
     PUBLIC_SEED,
     Found,
     LevelSearch,

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from lexveil.mechanisms.sentence_draws import SentenceDraws
-from lexveil.recovery.sentences import Channel, named_words, posterior
+from lexveil.core.mechanisms.sentence_draws import SentenceDraws
+from lexveil.readers.sentences import Channel, named_words, posterior
 
 
 def unit(n: int, seed: int) -> np.ndarray:

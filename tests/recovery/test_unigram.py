@@ -4,19 +4,19 @@ be got."""
 import numpy as np
 import pytest
 
-from lexveil.embeddings.neighborhoods import nearest_words
-from lexveil.errors import ParameterError
-from lexveil.mechanisms.diffractor_geometric import DiffractorGeometric
-from lexveil.mechanisms.diffractor_tem import DiffractorTem
-from lexveil.mechanisms.madlib import Madlib
-from lexveil.mechanisms.rank_remap import RankRemap
-from lexveil.mechanisms.tem import Tem
-from lexveil.mechanisms.truncated_gumbel import TruncatedGumbel
-from lexveil.mechanisms.vickrey import Vickrey
-from lexveil.recovery import estimate, tem
-from lexveil.recovery.adversary import Ladder
-from lexveil.recovery.estimate import EstimatedAdversary
-from lexveil.recovery.unigram import build_adversary
+from lexveil.base.errors import ParameterError
+from lexveil.core.embeddings.neighborhoods import nearest_words
+from lexveil.core.mechanisms.diffractor_geometric import DiffractorGeometric
+from lexveil.core.mechanisms.diffractor_tem import DiffractorTem
+from lexveil.core.mechanisms.madlib import Madlib
+from lexveil.core.mechanisms.rank_remap import RankRemap
+from lexveil.core.mechanisms.tem import Tem
+from lexveil.core.mechanisms.truncated_gumbel import TruncatedGumbel
+from lexveil.core.mechanisms.vickrey import Vickrey
+from lexveil.readers import estimate, tem
+from lexveil.readers.adversary import Ladder
+from lexveil.readers.estimate import EstimatedAdversary
+from lexveil.readers.unigram import build_adversary
 from tests.recovery.oracles import TableAdversary
 
 WORDS = 60

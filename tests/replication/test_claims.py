@@ -8,15 +8,15 @@ import pytest
 from examples.replication import claims
 from examples.replication.literature import MEASURES, published_figures
 from examples.replication.measured import Measured, MeasureKey
-from lexveil.evaluation.metrics.attack import ADAPTIVE, GAIN, STATIC
-from lexveil.evaluation.metrics.base import Score
-from lexveil.evaluation.metrics.membership import MEMBERSHIP
-from lexveil.evaluation.metrics.perplexity import PERPLEXITY
-from lexveil.evaluation.metrics.similarity import COSINE
-from lexveil.evaluation.metrics.utility import ON_CLEAN_MICRO, UTILITY_MICRO
-from lexveil.levels import BaseEpsilon
-from lexveil.report.evaluation_values import Values
-from lexveil.report.formatting import MeanSd
+from lexveil.base.levels import BaseEpsilon
+from lexveil.lab.evaluation.metrics.attack import ADAPTIVE, GAIN, STATIC
+from lexveil.lab.evaluation.metrics.base import Score
+from lexveil.lab.evaluation.metrics.membership import MEMBERSHIP
+from lexveil.lab.evaluation.metrics.perplexity import PERPLEXITY
+from lexveil.lab.evaluation.metrics.similarity import COSINE
+from lexveil.lab.evaluation.metrics.utility import ON_CLEAN_MICRO, UTILITY_MICRO
+from lexveil.lab.report.evaluation_values import Values
+from lexveil.lab.report.formatting import MeanSd
 
 HOLDS = "holds"
 FAILS = "does not hold"

@@ -20,8 +20,8 @@ from examples.replication.preset import (
     parameters,
     read_request,
 )
-from lexveil.config import parse_params
-from lexveil.errors import RequestError
+from lexveil.base.errors import RequestError
+from lexveil.io.config import parse_params
 
 PARAMS = Path(__file__).parents[2] / "params.yaml"
 

@@ -25,13 +25,13 @@ from examples.replication.literature import (
 )
 from examples.replication.measured import MeasureKey, evaluated, key_of, over_lists, replaced
 from examples.replication.page import markdown
-from lexveil.config import CLEAN
-from lexveil.errors import ParameterError
-from lexveil.evaluation.metrics.similarity import COSINE
-from lexveil.evaluation.metrics.utility import UTILITY_MICRO
-from lexveil.levels import BaseEpsilon
-from lexveil.report.charts import Axis, Chart, ChartPoint, Series
-from lexveil.report.formatting import MeanSd
+from lexveil.base.errors import ParameterError
+from lexveil.base.levels import BaseEpsilon
+from lexveil.io.config import CLEAN
+from lexveil.lab.evaluation.metrics.similarity import COSINE
+from lexveil.lab.evaluation.metrics.utility import UTILITY_MICRO
+from lexveil.lab.report.charts import Axis, Chart, ChartPoint, Series
+from lexveil.lab.report.formatting import MeanSd
 
 TEXT = PUBLISHED_CSV.read_text(encoding="utf-8")
 SETTINGS = RunSettings(

@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import pearsonr, spearmanr
 
 from examples.replication import bring, stsb
-from lexveil import paths
-from lexveil.levels import BaseEpsilon
+from lexveil.base import paths
+from lexveil.base.levels import BaseEpsilon
 
 HEADING = "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2\tscore"
 

@@ -10,9 +10,9 @@ from examples.replication.tradeoff import (
     mechanisms_of_figure_3,
     tune,
 )
-from lexveil.evaluation.inference_error import Tradeoff
-from lexveil.mechanisms.noise.streams import stream
-from lexveil.mechanisms.registry import Space, build_mechanism
+from lexveil.core.mechanisms.noise.streams import stream
+from lexveil.core.mechanisms.registry import Space, build_mechanism
+from lexveil.lab.evaluation.inference_error import Tradeoff
 
 
 def known(epsilon: float, t: float) -> Tradeoff:

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from lexveil.accounting.measurements import FORMULA
-from lexveil.levels import BaseEpsilon, RecoveryTarget, Run
-from lexveil.mechanisms.registry import MECHANISMS
+from lexveil.base.levels import BaseEpsilon, RecoveryTarget, Run
+from lexveil.core.accounting.measurements import FORMULA
+from lexveil.core.mechanisms.registry import MECHANISMS
 from tasks import report
 from tests.report.records import BACK_ENDS, dataset, named, recovered
 from tests.tasks.changing import change_params

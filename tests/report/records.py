@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from lexveil.levels import NoiseSetting
-from lexveil.recovery.shares import Share
-from lexveil.report.evaluation_values import EvaluatedRun
+from lexveil.base.levels import NoiseSetting
+from lexveil.lab.report.evaluation_values import EvaluatedRun
+from lexveil.readers.shares import Share
 
 BACK_ENDS = {
     "classifier": "linear",

@@ -16,10 +16,10 @@ import yaml
 
 from examples.replication.__main__ import main as replication
 from examples.replication.preset import REQUEST, ReplicationRequest
-from lexveil.errors import CheckFailedError, MissingArtifactError
-from lexveil.levels import BaseEpsilon
-from lexveil.report import formatting
-from lexveil.runtime.stage import stage_main
+from lexveil.base.errors import CheckFailedError, MissingArtifactError
+from lexveil.base.levels import BaseEpsilon
+from lexveil.io.execution.stage import stage_main
+from lexveil.lab.report import formatting
 from tasks import report
 from tests.report import artifacts
 from tests.report.artifacts import SECRET, STATIC, Page, change, put, put_run, reported

@@ -11,11 +11,12 @@ from typing import Any
 import asking
 import pytest
 
-from lexveil import MissingArtifactError, RequestError, paths
-from lexveil.levels import BaseEpsilon, RecoveryTarget, Run
-from lexveil.recovery.shares import Share
-from lexveil.report.recommend import Limits, as_text, commands, recommend
-from lexveil.runtime.tables import write_json
+from lexveil import MissingArtifactError, RequestError
+from lexveil.base import paths
+from lexveil.base.levels import BaseEpsilon, RecoveryTarget, Run
+from lexveil.base.runtime.tables import write_json
+from lexveil.lab.report.recommend import Limits, as_text, commands, recommend
+from lexveil.readers.shares import Share
 from tests.conftest import ROOT
 from tests.report.records import named, recovered
 from tests.tasks.changing import change_params

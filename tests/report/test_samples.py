@@ -11,16 +11,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lexveil.config import MachineParams, ReportParams, load_params
-from lexveil.data.default import write_small_documents
-from lexveil.data.documents import document, write_set
-from lexveil.errors import CheckFailedError
-from lexveil.levels import BaseEpsilon
-from lexveil.report.data import ReportData
-from lexveil.report.page import render
-from lexveil.report.samples import SampleText, load_samples
-from lexveil.report.section import PageSection
-from lexveil.report.sections import samples as section
+from lexveil.base.errors import CheckFailedError
+from lexveil.base.levels import BaseEpsilon
+from lexveil.io.config import MachineParams, ReportParams, load_params
+from lexveil.lab.data.default import write_small_documents
+from lexveil.lab.data.documents import document, write_set
+from lexveil.lab.report.data import ReportData
+from lexveil.lab.report.page import render
+from lexveil.lab.report.samples import SampleText, load_samples
+from lexveil.lab.report.section import PageSection
+from lexveil.lab.report.sections import samples as section
 from tests.conftest import ROOT, made_of, run_stage
 
 pytestmark = pytest.mark.slow

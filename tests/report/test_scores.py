@@ -7,27 +7,27 @@ from typing import Any
 
 import pytest
 
-from lexveil.config import CLEAN
-from lexveil.errors import CheckFailedError
-from lexveil.evaluation.metrics.attack import ADAPTIVE
-from lexveil.evaluation.metrics.membership import MEMBERSHIP
-from lexveil.evaluation.metrics.perplexity import PERPLEXITY
-from lexveil.evaluation.metrics.similarity import COSINE
-from lexveil.evaluation.metrics.utility import UTILITY, UTILITY_MICRO
-from lexveil.levels import BaseEpsilon, NoiseSetting, RecoveryTarget, Run
-from lexveil.recovery.bands import CONTENT
-from lexveil.report.equal_recovery import Rung, at_level, made_at_levels, rungs
-from lexveil.report.evaluation_values import (
+from lexveil.base.errors import CheckFailedError
+from lexveil.base.levels import BaseEpsilon, NoiseSetting, RecoveryTarget, Run
+from lexveil.io.config import CLEAN
+from lexveil.lab.evaluation.metrics.attack import ADAPTIVE
+from lexveil.lab.evaluation.metrics.membership import MEMBERSHIP
+from lexveil.lab.evaluation.metrics.perplexity import PERPLEXITY
+from lexveil.lab.evaluation.metrics.similarity import COSINE
+from lexveil.lab.evaluation.metrics.utility import UTILITY, UTILITY_MICRO
+from lexveil.lab.report.equal_recovery import Rung, at_level, made_at_levels, rungs
+from lexveil.lab.report.evaluation_values import (
     MAJORITY,
     EvaluatedRun,
     Values,
     require_same_back_ends,
     values,
 )
-from lexveil.report.formatting import Interval, MeanSd
-from lexveil.report.records import RunRecovery
-from lexveil.report.sections import equal_recovery, evaluation
-from lexveil.report.table import Table
+from lexveil.lab.report.formatting import Interval, MeanSd
+from lexveil.lab.report.records import RunRecovery
+from lexveil.lab.report.sections import equal_recovery, evaluation
+from lexveil.lab.report.table import Table
+from lexveil.readers.bands import CONTENT
 from tests.report.records import dataset, evaluated, named, recovered
 
 EVERYTHING = {"utility": 0.5, "adaptive": 0.25, "cosine": 0.75, "perplexity": 1234.5, "auc": 0.625}

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lexveil.config import MachineParams
+from lexveil.io.config import MachineParams
 from tests.conftest import ROOT
 
 

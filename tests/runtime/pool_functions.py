@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from lexveil.errors import RequestError
+from lexveil.base.errors import RequestError
 
 
 def negative(number: int) -> int:

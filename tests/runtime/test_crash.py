@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lexveil.errors import RequestError
-from lexveil.runtime.stage import stage_main
+from lexveil.base.errors import RequestError
+from lexveil.io.execution.stage import stage_main
 
 CANARY = "Zanzibar"
 FAILS = f"""
@@ -32,8 +32,11 @@ def logs(*_):
 {{call}}
 """
 ENTRIES = {
-    "a command": ("lexveil.cli.main", "module._answer = breaks; sys.exit(module.main(['report']))"),
-    "a stage": ("lexveil.runtime.stage", "module.stage_main(breaks)"),
+    "a command": (
+        "lexveil.faces.cli.main",
+        "module._answer = breaks; sys.exit(module.main(['report']))",
+    ),
+    "a stage": ("lexveil.io.execution.stage", "module.stage_main(breaks)"),
     "a release of a flow": (
         "flows.archive_release",
         "module.release = breaks; sys.exit(module.main())",
@@ -41,7 +44,7 @@ ENTRIES = {
     # Logging prints the exception of a failed handler after the one that was being handled, with
     # both messages.
     "a log handler": (
-        "lexveil.cli.main",
+        "lexveil.faces.cli.main",
         "module._answer = logs; sys.exit(module.main(['report']))",
     ),
 }

@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 from pool_functions import DieOnce, die, fail, negative, refuse, sleep
 
-from lexveil.config import MachineParams
-from lexveil.errors import LexveilError, RequestError
-from lexveil.runtime.pool import ordered_map
+from lexveil.base.errors import LexveilError, RequestError
+from lexveil.io.config import MachineParams
+from lexveil.io.execution.pool import ordered_map
 from tests.runtime.conftest import machine_behind
 
 pytestmark = pytest.mark.slow
 
 distributed = pytest.importorskip("distributed")
-cluster = pytest.importorskip("lexveil.runtime.dask_cluster")
+cluster = pytest.importorskip("lexveil.io.execution.dask_cluster")
 
 
 def test_order_and_how_much_is_under_way(there: MachineParams) -> None:
@@ -117,7 +117,7 @@ def test_a_scheduler_without_workers_is_said(monkeypatch) -> None:
 
 
 def test_without_the_extra_it_is_named(monkeypatch) -> None:
-    monkeypatch.delitem(sys.modules, "lexveil.runtime.dask_cluster")
+    monkeypatch.delitem(sys.modules, "lexveil.io.execution.dask_cluster")
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(RequestError, match="uv sync --extra dask"):
         list(ordered_map(negative, [1], machine_behind("tcp://127.0.0.1:9")))

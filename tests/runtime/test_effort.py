@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from lexveil.config import MachineParams
-from lexveil.errors import RequestError
-from lexveil.runtime import effort
-from lexveil.runtime.effort import RATES, Rate, foresee
+from lexveil.base.errors import RequestError
+from lexveil.io.config import MachineParams
+from lexveil.io.execution import effort
+from lexveil.io.execution.effort import RATES, Rate, foresee
 from tests.conftest import run_stage
 
 

@@ -12,30 +12,30 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from lexveil import paths
-from lexveil.accounting.budgets import PerDocument, Policy
-from lexveil.artifacts.collocation_tables import load_collocations
-from lexveil.artifacts.embeddings import load_embedding
-from lexveil.artifacts.lexicons import load_lexicon
-from lexveil.artifacts.mechanisms import ModelSpace, prepare
-from lexveil.artifacts.model_source import OwnRun
-from lexveil.artifacts.project import Project
-from lexveil.collocations import counting, sampling
-from lexveil.collocations.counting import count
-from lexveil.collocations.sampling import tokenize
-from lexveil.collocations.segmenting import segment_file
-from lexveil.config import MachineParams, load_params
-from lexveil.levels import BaseEpsilon
-from lexveil.privatization.adapters import stage as stage_adapter
-from lexveil.privatization.engine.batch import Batch
-from lexveil.privatization.engine.worker import BatchWorker, Components
-from lexveil.privatization.settings import Settings
-from lexveil.runtime.pool import ordered_map
+from lexveil.base import paths
+from lexveil.base.levels import BaseEpsilon
+from lexveil.core.accounting.budgets import PerDocument, Policy
+from lexveil.io.artifacts.collocation_tables import load_collocations
+from lexveil.io.artifacts.embeddings import load_embedding
+from lexveil.io.artifacts.lexicons import load_lexicon
+from lexveil.io.artifacts.mechanisms import ModelSpace, prepare
+from lexveil.io.artifacts.model_source import OwnRun
+from lexveil.io.artifacts.project import Project
+from lexveil.io.config import MachineParams, load_params
+from lexveil.io.execution.pool import ordered_map
+from lexveil.lab.collocations import counting, sampling
+from lexveil.lab.collocations.counting import count
+from lexveil.lab.collocations.sampling import tokenize
+from lexveil.lab.collocations.segmenting import segment_file
+from lexveil.release.adapters import stage as stage_adapter
+from lexveil.release.engine.batch import Batch
+from lexveil.release.engine.worker import BatchWorker, Components
+from lexveil.release.settings import Settings
 from tests.tasks.changing import configure
 
 pytestmark = pytest.mark.slow
 
-cluster = pytest.importorskip("lexveil.runtime.dask_cluster")
+cluster = pytest.importorskip("lexveil.io.execution.dask_cluster")
 CLUSTER_MAP = cluster.cluster_map
 
 

@@ -13,8 +13,8 @@ import psutil
 import pytest
 from pool_functions import die, fail, negative
 
-from lexveil.errors import LexveilError
-from lexveil.runtime.pool import ordered_map
+from lexveil.base.errors import LexveilError
+from lexveil.io.execution.pool import ordered_map
 
 ROOT = Path(__file__).parents[2]
 
@@ -75,7 +75,7 @@ def test_workers_do_not_outlive_a_process_that_is_killed(tmp_path: Path) -> None
     """
     marks = [tmp_path / "a", tmp_path / "b"]
     program = (
-        "import sys; from pool_functions import sleep; from lexveil.runtime.pool "
+        "import sys; from pool_functions import sleep; from lexveil.io.execution.pool "
         "import ordered_map\n"
     )
     program += "list(ordered_map(sleep, sys.argv[1:], 2))"
@@ -107,7 +107,7 @@ def run_script(folder: Path, script: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("block", ["prepared_workers('lexveil.formats')", "nullcontext()"])
+@pytest.mark.parametrize("block", ["prepared_workers('lexveil.io.formats')", "nullcontext()"])
 def test_a_script_that_starts_workers_is_not_run_again_by_them(tmp_path: Path, block: str) -> None:
     """The script need not check ``__name__``, as scripts that call ``lexveil.privatize`` often do
     not.
@@ -115,7 +115,7 @@ def test_a_script_that_starts_workers_is_not_run_again_by_them(tmp_path: Path, b
     script = f"""
 from contextlib import nullcontext
 from operator import neg
-from lexveil.runtime.pool import ordered_map, prepared_workers
+from lexveil.io.execution.pool import (ordered_map, prepared_workers)
 print("begun")
 with {block}:
     print(list(ordered_map(neg, range(4), 2)))
@@ -126,7 +126,7 @@ with {block}:
 TWO_THREADS = """
 import multiprocessing, operator, os
 from concurrent.futures import ThreadPoolExecutor
-from lexveil.runtime.pool import ordered_map
+from lexveil.io.execution.pool import ordered_map
 
 def own(number):
     return number + 1

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from lexveil.config import MachineParams
-from lexveil.errors import LexveilError, ParameterError, RequestError
-from lexveil.runtime import checkpoints
-from lexveil.runtime.checkpoints import check_disk, kept_work
-from lexveil.runtime.duckdb_session import SPILL, session
-from lexveil.runtime.tables import atomic_directory, atomic_file
+from lexveil.base.errors import LexveilError, ParameterError, RequestError
+from lexveil.base.runtime.tables import atomic_directory, atomic_file
+from lexveil.io.config import MachineParams
+from lexveil.io.execution import checkpoints
+from lexveil.io.execution.checkpoints import check_disk, kept_work
+from lexveil.io.execution.duckdb_session import SPILL, session
 
 
 def test_a_failed_file_leaves_the_old_one(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def source(tmp_path: Path) -> Path:
 def interrupted(machine: MachineParams, source: Path, *settings: object) -> Path:
     with (
         pytest.raises(KeyboardInterrupt),
-        kept_work(machine, "stage", ["lexveil.text"], [source], *settings) as folder,
+        kept_work(machine, "stage", ["lexveil.core.text"], [source], *settings) as folder,
     ):
         (folder / "part").touch()
         raise KeyboardInterrupt
@@ -67,7 +67,7 @@ def interrupted(machine: MachineParams, source: Path, *settings: object) -> Path
 
 def test_an_interruption_keeps_what_is_finished(machine: MachineParams, source: Path) -> None:
     before = interrupted(machine, source, 1)
-    with kept_work(machine, "stage", ["lexveil.text"], [source], 1) as folder:
+    with kept_work(machine, "stage", ["lexveil.core.text"], [source], 1) as folder:
         assert folder == before
         assert (folder / "part").exists()
     assert list(Path(machine.temp_directory).iterdir()) == []
@@ -78,7 +78,11 @@ def test_anything_else_finds_nothing(machine: MachineParams, source: Path, chang
     before = interrupted(machine, source, 1)
     if change == "input":
         source.write_text("b", encoding="utf-8")
-    code = ["lexveil.text", "collocations/bigram_counts"] if change == "code" else ["lexveil.text"]
+    code = (
+        ["lexveil.core.text", "collocations/bigram_counts"]
+        if change == "code"
+        else ["lexveil.core.text"]
+    )
     with kept_work(machine, "stage", code, [source], 2 if change == "setting" else 1) as folder:
         assert folder != before
         assert list(folder.iterdir()) == []

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from lexveil.ledger.ledger import Ledger
-from lexveil.service.app import create_app
-from lexveil.service.rewriting import TextRewriter
-from lexveil.service.server import Quiet
-from lexveil.service.terms import Terms
-from lexveil.service.warm_model import WarmModel
+from lexveil.faces.service.app import create_app
+from lexveil.faces.service.rewriting import TextRewriter
+from lexveil.faces.service.server import Quiet
+from lexveil.faces.service.terms import Terms
+from lexveil.faces.service.warm_model import WarmModel
+from lexveil.release.ledger.ledger import Ledger
 
 # A mechanism that needs no lists of near words, so that a worker is ready at once.
 SETTINGS = {"mechanism": "tem", "strategy": "S3", "epsilon": 20.0}
@@ -52,7 +52,7 @@ def logged(
     """Log of the service in the form of its formatter, whatever logging other tests of this process
     have set up.
     """
-    logger = logging.getLogger("lexveil.service")
+    logger = logging.getLogger("lexveil.faces.service")
     for name, value in (("disabled", False), ("propagate", False), ("handlers", [caplog.handler])):
         monkeypatch.setattr(logger, name, value)
     monkeypatch.setattr(caplog.handler, "formatter", Quiet("%(levelname)s %(message)s"))

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from lexveil.accounting.expected_recovery import BandRecovery, Meaning, MeaningAt
-from lexveil.ledger.ledger import Ledger
-from lexveil.service import server
-from lexveil.service.cautions import caution_of_meaning
-from lexveil.service.rewriting import TextRewriter
-from lexveil.service.terms import Terms
-from lexveil.service.warm_model import WarmModel
+from lexveil.core.accounting.expected_recovery import BandRecovery, Meaning, MeaningAt
+from lexveil.faces.service import server
+from lexveil.faces.service.cautions import caution_of_meaning
+from lexveil.faces.service.rewriting import TextRewriter
+from lexveil.faces.service.terms import Terms
+from lexveil.faces.service.warm_model import WarmModel
+from lexveil.release.ledger.ledger import Ledger
 from tests.service.conftest import Logged
 
 TEM = ("--mechanism", "tem", "--strategy", "S3")

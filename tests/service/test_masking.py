@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lexveil.service.masking import without_numbers
+from lexveil.faces.service.masking import without_numbers
 from tests.service.conftest import Logged, Make
 
 FOLDERS = [Path("/srv/7/lexveil"), Path("/srv/7/lexveil-2"), Path("/srv/my texts 9")]
@@ -18,7 +18,10 @@ FOLDERS = [Path("/srv/7/lexveil"), Path("/srv/7/lexveil-2"), Path("/srv/my texts
         ("row 12:7/13 is 2026-11-28", "row #:#/# is #-#-#"),
         ("tem2 S1 at r0.2", "tem2 S1 at r0.#"),
         ("/srv/7/lexveil: 5 entries", "/srv/7/lexveil: # entries"),
-        ("/srv/7/lexveil/ledger 8/ledger.sqlite", "/srv/7/lexveil/ledger #/ledger.sqlite"),
+        (
+            "/srv/7/lexveil/release/ledger 8/ledger.sqlite",
+            "/srv/7/lexveil/release/ledger #/ledger.sqlite",
+        ),
         ("see /srv/7/lexveil-2/a-1.json, 5 days", "see /srv/7/lexveil-2/a-1.json, # days"),
         ("/srv/my texts 9/ledger/2/x: 3", "/srv/my texts 9/ledger/2/x: #"),
         ("/srv/7/lexveil9 /srv/8 7/lexveil", "/srv/#/lexveil9 /srv/# #/lexveil"),

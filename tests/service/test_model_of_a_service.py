@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from lexveil import Model
-from lexveil.artifacts import model as models
-from lexveil.artifacts.packaged_model import PackagedModel
-from lexveil.ledger.ledger import Ledger
-from lexveil.service import server
-from lexveil.service.terms import Terms
+from lexveil.faces.service import server
+from lexveil.faces.service.terms import Terms
+from lexveil.io.artifacts import model as models
+from lexveil.io.artifacts.packaged_model import PackagedModel
+from lexveil.release.ledger.ledger import Ledger
 
 CAPPED = ("--mechanism", "tem", "--strategy", "S1", "--epsilon", "1")
 

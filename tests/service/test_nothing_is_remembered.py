@@ -15,11 +15,11 @@ import pyarrow as pa
 import pytest
 
 import lexveil
-from lexveil.accounting.budgets import Policy
-from lexveil.artifacts.model import Model
-from lexveil.service.rewriting import TextRewriter
-from lexveil.service.terms import Terms
-from lexveil.service.warm_model import WarmModel
+from lexveil.core.accounting.budgets import Policy
+from lexveil.faces.service.rewriting import TextRewriter
+from lexveil.faces.service.terms import Terms
+from lexveil.faces.service.warm_model import WarmModel
+from lexveil.io.artifacts.model import Model
 from tests.privatization.sentence_banks import build_bank
 
 PLAIN = (str, bytes, int, float, complex, bool, type(None), Path, Enum)
@@ -123,7 +123,7 @@ def test_a_record_names_the_files_that_were_loaded(
     model = WarmModel.find("toy")
     of = ("tem_context", "S1", Policy("keep", "keep", "sample"))
     loaded = model.mechanism(*of).hashes()
-    monkeypatch.setattr("lexveil.artifacts.mechanisms.sha256", lambda _: "of another file")
+    monkeypatch.setattr("lexveil.io.artifacts.mechanisms.sha256", lambda _: "of another file")
     assert loaded and model.mechanism(*of).hashes() == loaded
 
 

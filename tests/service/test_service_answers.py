@@ -10,10 +10,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from lexveil.ledger.ledger import Ledger
-from lexveil.ledger.transaction import Transaction
-from lexveil.ledger.verification import verify
-from lexveil.privatization.engine.worker import BatchWorker
+from lexveil.release.engine.worker import BatchWorker
+from lexveil.release.ledger.ledger import Ledger
+from lexveil.release.ledger.transaction import Transaction
+from lexveil.release.ledger.verification import verify
 from tests.service.conftest import Logged, Make, charges
 
 SECRET = "zanzibarsecret"
@@ -129,7 +129,7 @@ def test_nothing_goes_out_that_the_ledger_has_not_heard_of(
     service: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The test simulates settings that ask for an experiment, which has no ledger."""
-    monkeypatch.setattr("lexveil.privatization.settings.Settings.mode", "experiment")
+    monkeypatch.setattr("lexveil.release.settings.Settings.mode", "experiment")
     answer = service().post("/v1/privatize", json={"texts": TEXTS})
     assert answer.status_code in (422, 503) and "texts" not in answer.json()
 

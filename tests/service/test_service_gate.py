@@ -14,10 +14,10 @@ from unittest.mock import AsyncMock
 
 import pytest
 
-from lexveil.errors import RequestError
-from lexveil.service.gate import RequestQueue, read_body
-from lexveil.service.keys import add_key, remove_key
-from lexveil.service.refusals import Refusal
+from lexveil.base.errors import RequestError
+from lexveil.faces.service.gate import RequestQueue, read_body
+from lexveil.faces.service.keys import add_key, remove_key
+from lexveil.faces.service.refusals import Refusal
 from tests.german_texts import german_texts
 from tests.service.conftest import Logged, Make, charges
 

@@ -15,13 +15,13 @@ import pytest
 from starlette.testclient import TestClient
 
 from benchmarks.service import running
-from lexveil.artifacts.sentence_banks import open_bank
-from lexveil.errors import RequestError
-from lexveil.mechanisms.sentence_draws import SentenceDraws
-from lexveil.service.app import create_app
-from lexveil.service.rewriting import TextRewriter
-from lexveil.service.terms import Terms, fixed_settings
-from lexveil.service.warm_model import WarmModel
+from lexveil.base.errors import RequestError
+from lexveil.core.mechanisms.sentence_draws import SentenceDraws
+from lexveil.faces.service.app import create_app
+from lexveil.faces.service.rewriting import TextRewriter
+from lexveil.faces.service.terms import Terms, fixed_settings
+from lexveil.faces.service.warm_model import WarmModel
+from lexveil.io.artifacts.sentence_banks import open_bank
 from tests.privatization.sentence_banks import SENTENCES, build_bank
 from tests.same_noise import SameAnswers
 from tests.service.conftest import Logged, Make, charges
@@ -168,7 +168,7 @@ def test_the_bank_is_opened_once(
     sentences: Callable[..., TestClient], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = sentences()
-    monkeypatch.setattr("lexveil.artifacts.default_bank.open_bank", None)
+    monkeypatch.setattr("lexveil.io.artifacts.default_bank.open_bank", None)
     answered(client)
 
 

@@ -15,8 +15,8 @@ import pytest
 from benchmarks.service import Asked, ask, killing, running, unpaid
 from flows.prefect_server import free_port
 from lexveil import Ledger, Model, RequestError
-from lexveil.service.rewriting import check_start
-from lexveil.service.terms import Terms
+from lexveil.faces.service.rewriting import check_start
+from lexveil.faces.service.terms import Terms
 
 pytestmark = pytest.mark.slow
 
@@ -106,7 +106,15 @@ def test_what_its_workers_cannot_do_ends_it(outside: Path) -> None:
     request.
     """
     fixed = ["--model", "toy", "--mechanism", "tem", "--strategy", "S1", "--recovery", "1e-4"]
-    command = [sys.executable, "-m", "lexveil.cli", "service", "--port", str(free_port()), *fixed]
+    command = [
+        sys.executable,
+        "-m",
+        "lexveil.faces.cli",
+        "service",
+        "--port",
+        str(free_port()),
+        *fixed,
+    ]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 2
     assert (

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 from uvicorn import Config, Server
 
-from lexveil.errors import LexveilError
-from lexveil.logs import logger, messages_to
+from lexveil.base.errors import LexveilError
+from lexveil.base.logs import logger, messages_to
 from tests.service.conftest import Logged, Make
 
 LOG = logger("lexveil.made_for_this_test")
@@ -91,6 +91,6 @@ def test_no_count_of_a_request_is_logged(
     def failing(*_: object, **__: object) -> None:
         raise LexveilError("text 4,711: more than 16 Mi characters; divide it")
 
-    monkeypatch.setattr("lexveil.service.rewriting.privatize_texts", failing)
+    monkeypatch.setattr("lexveil.faces.service.rewriting.privatize_texts", failing)
     assert client.post("/v1/privatize", json=asked).status_code == 503
     assert "ERROR text #: more than # Mi characters; divide it" in logged.text

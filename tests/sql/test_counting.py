@@ -11,16 +11,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lexveil.association import MEASURES
-from lexveil.collocations import counting
-from lexveil.collocations.counting import count
-from lexveil.collocations.sampling import TOKENS, kind_of
-from lexveil.collocations.scoring import build
-from lexveil.config import CollocationParams, MachineParams
-from lexveil.errors import RequestError
-from lexveil.runtime import duckdb_session
-from lexveil.text.languages.english import CONNECTORS
-from lexveil.text.normal_forms import has_letters
+from lexveil.base.errors import RequestError
+from lexveil.core.association import MEASURES
+from lexveil.core.text.languages.english import CONNECTORS
+from lexveil.core.text.normal_forms import has_letters
+from lexveil.io.config import CollocationParams, MachineParams
+from lexveil.io.execution import duckdb_session
+from lexveil.lab.collocations import counting
+from lexveil.lab.collocations.counting import count
+from lexveil.lab.collocations.sampling import TOKENS, kind_of
+from lexveil.lab.collocations.scoring import build
 
 pytestmark = pytest.mark.slow
 

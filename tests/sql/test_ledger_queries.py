@@ -5,7 +5,7 @@ import sqlite3
 
 import pytest
 
-from lexveil.ledger.database import text
+from lexveil.release.ledger.database import text
 
 NANO = 10**9
 

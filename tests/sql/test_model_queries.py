@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from lexveil.runtime import duckdb_session
+from lexveil.io.execution import duckdb_session
 
 
 def test_documents_are_counted_once_and_words_inside_collocations_too() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
-from lexveil import paths
-from lexveil.config import Configuration
+from lexveil.base import paths
+from lexveil.io.config import Configuration
 
 
 def change_params(**sections: Mapping[str, Any]) -> None:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from lexveil import paths
-from lexveil.artifacts.embeddings import load_embedding
-from lexveil.config import MachineParams, load_params
-from lexveil.recovery import counted_words
+from lexveil.base import paths
+from lexveil.io.artifacts.embeddings import load_embedding
+from lexveil.io.config import MachineParams, load_params
+from lexveil.readers import counted_words
 from tasks import bound_levels
 from tests.conftest import run_stage
 from tests.tasks.changing import change_params

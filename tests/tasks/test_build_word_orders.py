@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import lexveil
-from lexveil import RequestError, paths
-from lexveil.artifacts.embeddings import load_embedding, load_word_orders, load_words
-from lexveil.artifacts.model_store import find
-from lexveil.embeddings.word_orders import greedy_orders
+from lexveil import RequestError
+from lexveil.base import paths
+from lexveil.core.embeddings.word_orders import greedy_orders
+from lexveil.io.artifacts.embeddings import load_embedding, load_word_orders, load_words
+from lexveil.io.artifacts.model_store import find
 from tests.conftest import run_stage
 from tests.tasks.changing import change_params
 

@@ -9,17 +9,18 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from lexveil import Model, paths
-from lexveil.artifacts.embeddings import load_embedding
-from lexveil.artifacts.lexicons import load_lexicon
-from lexveil.artifacts.packaged_model import PackagedModel
-from lexveil.artifacts.structure import load_structure
-from lexveil.data.corpus import write_no_corpus
-from lexveil.data.default import write_small_documents
-from lexveil.levels import BaseEpsilon
-from lexveil.report.data import ReportData
-from lexveil.report.sections import corpus as corpus_section
-from lexveil.runtime.tables import read_json, write_json
+from lexveil import Model
+from lexveil.base import paths
+from lexveil.base.levels import BaseEpsilon
+from lexveil.base.runtime.tables import read_json, write_json
+from lexveil.io.artifacts.embeddings import load_embedding
+from lexveil.io.artifacts.lexicons import load_lexicon
+from lexveil.io.artifacts.packaged_model import PackagedModel
+from lexveil.io.artifacts.structure import load_structure
+from lexveil.lab.data.corpus import write_no_corpus
+from lexveil.lab.data.default import write_small_documents
+from lexveil.lab.report.data import ReportData
+from lexveil.lab.report.sections import corpus as corpus_section
 from tests.conftest import ROOT, SEGMENTATIONS, estimate_quickly, run_stage
 from tests.tasks.changing import change_params
 

@@ -5,14 +5,15 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from lexveil import Model, RequestError, paths
-from lexveil.accounting.linkage import CANDIDATES
-from lexveil.artifacts import sentence_banks
-from lexveil.artifacts.bank_neighbours import neighbours
-from lexveil.artifacts.default_bank import bank_of
-from lexveil.artifacts.sentence_banks import open_bank, read_card
-from lexveil.recovery import bank_levels
-from lexveil.runtime.tables import write_json
+from lexveil import Model, RequestError
+from lexveil.base import paths
+from lexveil.base.runtime.tables import write_json
+from lexveil.core.accounting.linkage import CANDIDATES
+from lexveil.io.artifacts import sentence_banks
+from lexveil.io.artifacts.bank_neighbours import neighbours
+from lexveil.io.artifacts.default_bank import bank_of
+from lexveil.io.artifacts.sentence_banks import open_bank, read_card
+from lexveil.readers import bank_levels
 from tasks import collect_sentences, embed_sentences
 from tests.conftest import run_stage
 from tests.tasks.changing import change_params

@@ -10,11 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lexveil import MissingArtifactError, RequestError, paths
-from lexveil.artifacts.embeddings import write_embedding
-from lexveil.artifacts.language_models import write_language_model
-from lexveil.embeddings.word_space import WordSpace
-from lexveil.evaluation.kneser_ney import train
+from lexveil import MissingArtifactError, RequestError
+from lexveil.base import paths
+from lexveil.core.embeddings.word_space import WordSpace
+from lexveil.core.language_models.kneser_ney import train
+from lexveil.io.artifacts.embeddings import write_embedding
+from lexveil.io.artifacts.language_models import write_language_model
 from tests.conftest import ROOT, run_stage
 
 pytestmark = pytest.mark.slow

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from lexveil import RequestError, paths
-from lexveil.artifacts.levels import SkippedLevel, epsilon_of, made_runs, skipped_run
-from lexveil.config import load_params
-from lexveil.levels import RecoveryTarget
-from lexveil.recovery import public_words
+from lexveil import RequestError
+from lexveil.base import paths
+from lexveil.base.levels import RecoveryTarget
+from lexveil.io.artifacts.levels import SkippedLevel, epsilon_of, made_runs, skipped_run
+from lexveil.io.config import load_params
+from lexveil.readers import public_words
 from tests.conftest import made_of, run_stage
 from tests.tasks.changing import change_params
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import yaml
 
-from lexveil.artifacts.embeddings import load_words
-from lexveil.config import load_params
-from lexveil.embeddings.word_space import WordSpace
-from lexveil.errors import RequestError
+from lexveil.base.errors import RequestError
+from lexveil.core.embeddings.word_space import WordSpace
+from lexveil.io.artifacts.embeddings import load_words
+from lexveil.io.config import load_params
 from tasks import measure_deniability as stage
 from tests.shared_trees import share, stand_beside
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from lexveil.accounting.budgets import Policy
-from lexveil.artifacts.structure import load_structure
-from lexveil.errors import MissingArtifactError
+from lexveil.base.errors import MissingArtifactError
+from lexveil.core.accounting.budgets import Policy
+from lexveil.io.artifacts.structure import load_structure
 from tests.conftest import run_stage
 
 

@@ -6,16 +6,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lexveil import RequestError, paths
-from lexveil.artifacts.base_model import base_space
-from lexveil.artifacts.embeddings import load_embedding
-from lexveil.artifacts.packaged_model import PackagedModel
-from lexveil.config import EmbeddingParams, MachineParams
-from lexveil.data.model_verification import verify_folder
-from lexveil.embeddings.scaling import scaled
-from lexveil.embeddings.word_space import WordSpace
-from lexveil.modelling.screening import count_documents
-from lexveil.text.screens import unlike_a_word
+from lexveil import RequestError
+from lexveil.base import paths
+from lexveil.core.embeddings.scaling import scaled
+from lexveil.core.embeddings.word_space import WordSpace
+from lexveil.core.text.screens import unlike_a_word
+from lexveil.io.artifacts.base_model import base_space
+from lexveil.io.artifacts.embeddings import load_embedding
+from lexveil.io.artifacts.packaged_model import PackagedModel
+from lexveil.io.config import EmbeddingParams, MachineParams
+from lexveil.lab.data.model_verification import verify_folder
+from lexveil.lab.modelling.screening import count_documents
 from tests.conftest import made_of, run_stage
 from tests.tasks.changing import change_params
 
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 def package_on_few_texts(patch: pytest.MonkeyPatch) -> None:
     """Measure the structure of a packaged model on few texts."""
-    patch.setattr("lexveil.modelling.packaging.N_TEXTS", 20)
+    patch.setattr("lexveil.lab.modelling.packaging.N_TEXTS", 20)
 
 
 @pytest.fixture

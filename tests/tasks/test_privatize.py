@@ -10,11 +10,12 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from lexveil import LexveilError, RequestError, paths
-from lexveil.artifacts.document_sets import load_documents
-from lexveil.levels import BaseEpsilon
-from lexveil.privatization.adapters.stage import RunCounts
-from lexveil.privatization.adapters.stage import privatize_documents as privatize
+from lexveil import LexveilError, RequestError
+from lexveil.base import paths
+from lexveil.base.levels import BaseEpsilon
+from lexveil.io.artifacts.document_sets import load_documents
+from lexveil.release.adapters.stage import RunCounts
+from lexveil.release.adapters.stage import privatize_documents as privatize
 from tests.conftest import estimate_quickly, run_stage
 from tests.shared_trees import stand_beside
 from tests.tasks.changing import change_params

@@ -7,11 +7,12 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from lexveil import MissingArtifactError, paths
-from lexveil.artifacts.levels import LevelCalibration, SkippedLevel, epsilon_of
-from lexveil.config import load_params
-from lexveil.levels import BaseEpsilon, RecoveryTarget
-from lexveil.recovery import public_words
+from lexveil import MissingArtifactError
+from lexveil.base import paths
+from lexveil.base.levels import BaseEpsilon, RecoveryTarget
+from lexveil.io.artifacts.levels import LevelCalibration, SkippedLevel, epsilon_of
+from lexveil.io.config import load_params
+from lexveil.readers import public_words
 from tasks import plan_budgets
 from tests.conftest import made_of, run_stage
 from tests.tasks.changing import change_params

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lexveil.collocations.sampling import TOKENS
-from lexveil.text.collocation_index import Collocations
+from lexveil.core.text.collocation_index import Collocations
+from lexveil.lab.collocations.sampling import TOKENS
 from tasks.segment_corpus import segment_file
 
 WORDS = ["é", ",", "new", "york", "city", "😀"]
@@ -34,7 +34,7 @@ SENTENCES = [[2, 3, 4], [0, 1], [5, 2, 3], [2], [3, 4]]  # no collocation over t
 
 @pytest.mark.parametrize("batch", [1, 100])
 def test_lines_by_hand(batch: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lexveil.collocations.segmenting.SENTENCES_AT_A_TIME", batch)
+    monkeypatch.setattr("lexveil.lab.collocations.segmenting.SENTENCES_AT_A_TIME", batch)
     totals = segment_file(*corpus(tmp_path, SENTENCES), tmp_path / "gst.txt", "gst", KNOWN)
     assert (
         tmp_path / "gst.txt"

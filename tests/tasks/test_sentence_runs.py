@@ -7,15 +7,16 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from lexveil import RequestError, paths
-from lexveil.artifacts import sentence_banks
-from lexveil.artifacts.levels import SKIPPED, epsilon_of_sentences, made_sentence_runs
-from lexveil.artifacts.sentence_banks import BankLevel, read_card
-from lexveil.config import load_params
-from lexveil.data import public_sentences
-from lexveil.levels import RecoveryTarget, stage_name
-from lexveil.recovery import bank_levels
-from lexveil.runtime.tables import read_json
+from lexveil import RequestError
+from lexveil.base import paths
+from lexveil.base.levels import RecoveryTarget, stage_name
+from lexveil.base.runtime.tables import read_json
+from lexveil.io.artifacts import sentence_banks
+from lexveil.io.artifacts.levels import SKIPPED, epsilon_of_sentences, made_sentence_runs
+from lexveil.io.artifacts.sentence_banks import BankLevel, read_card
+from lexveil.io.config import load_params
+from lexveil.lab.data import public_sentences
+from lexveil.readers import bank_levels
 from tasks import embed_sentences
 from tests.conftest import estimate_quickly, made_of, run_stage
 from tests.tasks.changing import change_params

@@ -14,17 +14,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lexveil import Model, ParameterError, RequestError, paths
-from lexveil.accounting.budgets import Policy
-from lexveil.artifacts.embeddings import load_embedding
-from lexveil.artifacts.language_models import load_language_model
-from lexveil.artifacts.user_lists import read_purpose, write_purpose
-from lexveil.collocations.sampling import TOKENS
-from lexveil.embeddings.purposes import Purpose
-from lexveil.evaluation.kneser_ney import train
-from lexveil.evaluation.language_model import NgramModel
-from lexveil.recovery.public_words import PublicWords
-from lexveil.runtime.hashes import sha256
+from lexveil import Model, ParameterError, RequestError
+from lexveil.base import paths
+from lexveil.base.runtime.hashes import sha256
+from lexveil.core.accounting.budgets import Policy
+from lexveil.core.embeddings.purposes import Purpose
+from lexveil.core.language_models.kneser_ney import train
+from lexveil.core.language_models.language_model import NgramModel
+from lexveil.io.artifacts.embeddings import load_embedding
+from lexveil.io.artifacts.language_models import load_language_model
+from lexveil.io.artifacts.user_lists import read_purpose, write_purpose
+from lexveil.lab.collocations.sampling import TOKENS
+from lexveil.readers.public_words import PublicWords
 from tasks import train_language_model as stage
 from tests.conftest import ROOT, run_stage
 from tests.tasks.changing import change_params
@@ -35,7 +36,7 @@ pytestmark = pytest.mark.slow
 DIE_AFTER = """
 import os, signal, sys
 from tasks import train_embeddings
-from lexveil.artifacts.training import Checkpoints
+from lexveil.io.artifacts.training import Checkpoints
 
 last, save = int(sys.argv.pop()), Checkpoints.save
 

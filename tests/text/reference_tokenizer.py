@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
-from lexveil.text.kernels.characters import MARKS_AFTER
-from lexveil.text.languages import DEFAULT, language_of
-from lexveil.text.languages.base import LONGEST_ABBREVIATION, Language
-from lexveil.text.normal_forms import normal_form
-from lexveil.text.tokenize import tokenize_texts
+from lexveil.core.text.kernels.characters import MARKS_AFTER
+from lexveil.core.text.languages import DEFAULT, language_of
+from lexveil.core.text.languages.base import LONGEST_ABBREVIATION, Language
+from lexveil.core.text.normal_forms import normal_form
+from lexveil.core.text.tokenize import tokenize_texts
 
 _LETTER = rf"[^\W_]|[{MARKS_AFTER}]"
 _WORD = rf"(?:{_LETTER})+"

@@ -7,14 +7,14 @@ from gensim.models.phrases import ENGLISH_CONNECTOR_WORDS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lexveil.text.encode import Lexicon, encode
-from lexveil.text.languages import ELIDED, LANGUAGES, language_of
-from lexveil.text.languages.detection import function_word_shares, other_language
-from lexveil.text.languages.scripts import first_without_spaces, script_without_spaces
-from lexveil.text.normal_forms import has_letters, is_punctuation
-from lexveil.text.pieces import Pieces
-from lexveil.text.render import render
-from lexveil.text.tokenize import is_token, sentences
+from lexveil.core.text.encode import Lexicon, encode
+from lexveil.core.text.languages import ELIDED, LANGUAGES, language_of
+from lexveil.core.text.languages.detection import function_word_shares, other_language
+from lexveil.core.text.languages.scripts import first_without_spaces, script_without_spaces
+from lexveil.core.text.normal_forms import has_letters, is_punctuation
+from lexveil.core.text.pieces import Pieces
+from lexveil.core.text.render import render
+from lexveil.core.text.tokenize import is_token, sentences
 
 # Cut by hand: a space between tokens, a bar between sentences.
 CUT = {

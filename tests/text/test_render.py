@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lexveil.text.encode import Lexicon, encode
-from lexveil.text.pieces import Pieces
-from lexveil.text.render import render, render_in_layout
+from lexveil.core.text.encode import Lexicon, encode
+from lexveil.core.text.pieces import Pieces
+from lexveil.core.text.render import render, render_in_layout
 
 LEXICON = Lexicon.build("word", [], None)
 

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lexveil.data.default import articles, polarity
-from lexveil.errors import RequestError
-from lexveil.text import tokenize
-from lexveil.text.languages import LANGUAGES
-from lexveil.text.languages.base import LONGEST_ABBREVIATION
-from lexveil.text.tokenize import tokenize_texts
+from lexveil.base.errors import RequestError
+from lexveil.core.text import tokenize
+from lexveil.core.text.languages import LANGUAGES
+from lexveil.core.text.languages.base import LONGEST_ABBREVIATION
+from lexveil.core.text.tokenize import tokenize_texts
+from lexveil.lab.data.default import articles, polarity
 from tests.text.reference_tokenizer import assert_same
 
 pytestmark = pytest.mark.slow

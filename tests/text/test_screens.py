@@ -2,7 +2,7 @@
 
 import pytest
 
-from lexveil.text.screens import Candidate, NameLists, has_slur, kept_within, unlike_a_word
+from lexveil.core.text.screens import Candidate, NameLists, has_slur, kept_within, unlike_a_word
 
 NAMES = NameLists(
     first=frozenset({"john", "rose", "will", "tom"}),

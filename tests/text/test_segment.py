@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lexveil.errors import RequestError
-from lexveil.text.collocation_index import MAX_WORDS, Collocations
-from lexveil.text.segment import segment
+from lexveil.base.errors import RequestError
+from lexveil.core.text.collocation_index import MAX_WORDS, Collocations
+from lexveil.core.text.segment import segment
 
 Table = dict[tuple[str, ...], float]
 KINDS = ("gst", "mst", "mst_exact")

@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lexveil.text.collocation_index import Collocations
-from lexveil.text.encode import Lexicon, TokenClass, encode
-from lexveil.text.normal_forms import normal_form
-from lexveil.text.spans import NOBODY, Span, Spans, Words, claims_of, owners
+from lexveil.core.text.collocation_index import Collocations
+from lexveil.core.text.encode import Lexicon, TokenClass, encode
+from lexveil.core.text.normal_forms import normal_form
+from lexveil.core.text.spans import NOBODY, Span, Spans, Words, claims_of, owners
 from tests.text.reference_tokenizer import token_spans
 
 TEXT = "Call Ann Lee-Roy of New York, now."

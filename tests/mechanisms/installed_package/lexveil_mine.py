@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from lexveil.mechanisms.base import EuclideanMechanism
-from lexveil.types import Floats, Ids
+from lexveil.base.types import Floats, Ids
+from lexveil.core.mechanisms.base import EuclideanMechanism
 
 
 class Mine(EuclideanMechanism):

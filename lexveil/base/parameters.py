@@ -1,0 +1,360 @@
+"""Parameters as models: type, default, range and meaning stand beside each field, and errors name
+the way out.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import types
+import typing
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Annotated, Any, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_schema
+
+from lexveil.base.errors import ParameterError
+
+S = TypeVar("S", bound="Section")
+T = TypeVar("T", bound=Hashable)
+
+ALIKE = 0.8  # how like another key one is that is proposed beside a place, as difflib counts
+MODEL_NAME = r"[a-z][a-z0-9_-]{0,62}"  # of a packaged model
+LIST = r".+@[0-9a-f]{12}"  # a file of the user
+
+
+def with_purposes(model: str | None, purposes: str | Iterable[str]) -> str | None:
+    """Return the name of a model with purposes, as ``Model.load`` takes it; None is the default
+    model without any.
+    """
+    named = [purposes] if isinstance(purposes, str) else list(purposes)
+    return "+".join([model or "", *named]) if named else model
+
+
+# What a value must be, by pydantic's name of the error, where its own words are not ours.
+TYPES = {
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "be a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "be a number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "be true or false"),
+    "string_type": "be text",
+    "finite_number": "be finite",
+}
+STRUCTURE = {
+    **dict.fromkeys(("list_type", "too_short"), "a list with at least one entry"),
+    "dict_type": "a mapping of names to values; {} is one without any",
+    **dict.fromkeys(("model_type", "model_attributes_type"), "a mapping of keys to values"),
+}
+LIMITS = ("greater_than", "greater_than_equal", "less_than", "less_than_equal", "finite_number")
+
+
+class Section(BaseModel):
+    """Parameters that belong together. They never change; an unknown key is an error; 1 is no text
+    and true no number.
+
+    ``defer_build``: the choices of some fields are names in a registry, which is loaded when a
+    value is checked.
+    """
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, defer_build=True, allow_inf_nan=False
+    )
+
+    @classmethod
+    def resolved(cls) -> type[Section]:
+        """Return the section itself. For a section whose fields come from a registry, return the
+        section that has these fields.
+        """
+        return cls
+
+
+# The sections that are whole files of a project, by the name of the file.
+FILES = dict[str, type[Section]]()
+
+
+def of_file(name: str) -> Callable[[type[S]], type[S]]:
+    """Return the decorator of a section that is a whole file of a project."""
+
+    def register(section: type[S]) -> type[S]:
+        FILES[name] = section
+        return section
+
+    return register
+
+
+def places_of(key: str) -> list[str]:
+    """Return where a key stands in the files of a project: "lexveil.toml [machine]"."""
+    return [
+        _place(name, within) for name, section in FILES.items() for within in _within(section, key)
+    ]
+
+
+def _place(file: str, section: str) -> str:
+    """Return the name of a section of a file, as that file writes the section."""
+    if not section:
+        return file
+    return f"{file} [{section}]" if file.endswith(".toml") else f"{file}, {section}"
+
+
+def _within(section: type[Section], key: str, name: str = "") -> Iterator[str]:
+    """Yield the names of the sections within a section that have a key."""
+    fields = fields_of(section)
+    if key in fields:
+        yield name
+    for inner, field in fields.items():
+        if (kind := section_of(field)) is not None:
+            yield from _within(kind, key, f"{name}.{inner}" if name else inner)
+
+
+class Documented(Section):
+    """Section whose fields have docstrings. Help and the reference show these docstrings as
+    descriptions.
+    """
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        """Join the description of each field into one line."""
+        for field in cls.model_fields.values():
+            field.description = field.description and " ".join(field.description.split())
+
+
+class OneOf:
+    """Marks a text as one of the names in a registry, which is not loaded before a value is
+    checked.
+    """
+
+    def __init__(self, names: Callable[[], list[str]]) -> None:
+        self.names = names
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
+        return core_schema.literal_schema(list(self.names()))
+
+
+def refused(message: str) -> PydanticCustomError:
+    """Return the error of a field's own validator: a clause with its subject, shown after "KEY is
+    VALUE; ".
+    """
+    return PydanticCustomError("refused", "{message}", {"message": message})
+
+
+def matching(pattern: str, message: str) -> AfterValidator:
+    """Return the validator of a text that a pattern describes; null passes."""
+
+    def check(text: str | None) -> str | None:
+        if text is not None and not re.fullmatch(pattern, text):
+            raise refused(message)
+        return text
+
+    return AfterValidator(check)
+
+
+# A public list of the user.
+ListFile = Annotated[
+    str,
+    matching(
+        LIST,
+        "it must be FILE@HASH, the first 12 digits of the file's sha256 (sha256sum FILE), so that "
+        "a change of its content is seen",
+    ),
+]
+
+
+def _distinct(items: list[T]) -> list[T]:
+    for i, item in enumerate(items):
+        if item in items[:i]:
+            raise refused(f"it repeats {item}")
+    return items
+
+
+# a list of different values
+Several = Annotated[list[T], Field(min_length=1), AfterValidator(_distinct)]
+
+
+def validated(
+    model: type[S],
+    raw: object,
+    source: str = "",
+    *,
+    named: Callable[[str], str] = str,
+    by_name: bool = False,
+    strict: bool = True,
+    quotes: bool = True,
+) -> S:
+    """Build a section from plain values.
+
+    Args:
+        source: the file that messages begin with; empty for values that are in none.
+        named: the name that messages give to the section itself.
+        by_name: keys are names of fields, and not the aliases that a file has where Python reserves
+            a name.
+        strict: texts are no numbers.
+        quotes: messages show the value; without, they hold nothing of it.
+
+    Raises:
+        ParameterError: naming the key, what was expected, and the nearest valid key or value.
+    """
+    try:
+        by_alias = False if by_name else None
+        return model.model_validate(raw, strict=strict, by_name=by_name or None, by_alias=by_alias)
+    except ValidationError as error:
+        # A misspelt key is missing and unknown; the latter says more.
+        errors = error.errors(include_url=False)
+        worst = max(
+            errors, key=lambda error: (error["type"] == "extra_forbidden", len(error["loc"]))
+        )
+        message = _message(model, worst, named, quotes)
+        if worst["type"] == "extra_forbidden":
+            key = str(worst["loc"][-1])
+            message = _placed(message, key, places_of(key) if model in FILES.values() else [])
+        raise ParameterError(f"{source}: {message}" if source else message) from None
+
+
+def _message(
+    model: type[Section], error: ErrorDetails, named: Callable[[str], str], quotes: bool
+) -> str:
+    location = error["loc"]
+    kind = error["type"]
+    raw = error["input"]
+    section, field, key = _resolve(model, location, named)
+    if kind == "value_error":  # of a whole section: names its keys
+        return str(error["ctx"]["error"])
+    if kind == "missing":
+        return f"{key} is missing"
+    if kind == "extra_forbidden":
+        near = nearest(str(location[-1]), fields_of(section))
+        hint = _resolve(model, (*location[:-1], near), named)[2] if near else ""
+        return f"unknown key {key}" + (
+            f"; did you mean {hint}?" if hint else "; there is none here"
+        )
+    must = requirement(error, field)
+    if kind == "literal_error" and quotes and isinstance(raw, str):
+        must += f" (nearest: {nearest(raw, _choices(error))})"
+    # as one that may hold a password
+    if not quotes or kind in STRUCTURE or (field and not field.repr):
+        return f"{key or 'the file'} {must.removeprefix('it ')}"
+    return (
+        f"{key} is {raw if kind in LIMITS else repr(raw)}; "
+        f"{f'it {must}' if must.startswith('must ') else must}"
+    )
+
+
+def _placed(message: str, key: str, places: list[str]) -> str:
+    """Return the message about an unknown key with the places where such a key stands; a key of
+    another name is then proposed only if it is much alike.
+    """
+    if not places:
+        return message
+    unknown, _, hint = message.partition("; did you mean ")
+    proposed = hint.rstrip("?")
+    alike = difflib.SequenceMatcher(None, key, proposed.rpartition(".")[2]).ratio()
+    said = f"{unknown}; this key stands in {' and in '.join(places)}"
+    return f"{said}, or did you mean {proposed}?" if alike >= ALIKE else said
+
+
+def nearest(written: str, names: Iterable[str]) -> str:
+    """Return the name most similar to a written name, ignoring case; empty without names."""
+    cased = {name.casefold(): name for name in names}
+    near = difflib.get_close_matches(written.casefold(), cased, n=1, cutoff=0.0)
+    return cased[near[0]] if near else ""
+
+
+def requirement(error: ErrorDetails, field: FieldInfo | None = None) -> str:
+    """Return the requirement that a value misses, in words that hold nothing of the value."""
+    kind = error["type"]
+    if kind == "refused":
+        return str(error["ctx"]["message"])
+    if kind in STRUCTURE:
+        return f"must be {STRUCTURE[kind]}"
+    if kind == "literal_error":
+        return f"must be one of {', '.join(_choices(error))}"
+    words = (
+        [word for kind in typing.get_args(field.annotation) for word in _words(kind)]
+        if field
+        else []
+    )
+    other = "".join(f", or be {word}" for word in words)
+    limits = limits_of(field) if field else ""
+    if kind in LIMITS and limits:
+        return f"must {f'lie between {limits}' if ' and ' in limits else f'be {limits}'}{other}"
+    return f"must {TYPES.get(kind) or error['msg'].removeprefix('Input should ')}{other}"
+
+
+def _choices(error: ErrorDetails) -> list[str]:
+    return re.findall(r"'([^']*)'", error["ctx"]["expected"])
+
+
+def _words(kind: Any) -> tuple[Any, ...]:
+    """Return the words that a field takes in place of a number."""
+    return typing.get_args(kind) if typing.get_origin(kind) is typing.Literal else ()
+
+
+def _resolve(
+    model: type[Section], location: tuple[int | str, ...], named: Callable[[str], str]
+) -> tuple[type[Section], FieldInfo | None, str]:
+    """Return the section and the field that a location in an error leads to, and its key as a file
+    has it: a.b[2].
+    """
+    section: type[Section] | None = model
+    last = model
+    field = None
+    key = ""
+    for step in location:
+        if isinstance(step, int):
+            key += f"[{step}]"
+        elif step == "[key]":
+            key += ", a name"
+        elif section is not None or field is None or not _is_union(field.annotation):
+            key = f"{key}.{step}" if key else named(step)
+            if section is not None and (field := fields_of(section).get(step)):
+                section = section_of(field)
+                last = section or last
+    return last, field, key
+
+
+def fields_of(section: type[Section]) -> dict[str, FieldInfo]:
+    """Return the fields of a section by their keys in a file."""
+    return {field.alias or name: field for name, field in section.model_fields.items()}
+
+
+def section_of(field: FieldInfo) -> type[Section] | None:
+    """Return the section that a field holds, if it does."""
+    kind = field.annotation
+    return kind.resolved() if isinstance(kind, type) and issubclass(kind, Section) else None
+
+
+def _is_union(annotation: Any) -> bool:
+    """Whether an annotation is a union of several types besides null, each of which appears as a
+    step in the location of an error.
+    """
+    kinds = [kind for kind in typing.get_args(annotation) if kind is not type(None)]
+    return typing.get_origin(annotation) in (types.UnionType, typing.Union) and len(kinds) > 1
+
+
+def limits_of(field: FieldInfo) -> str:
+    """Return the range of a field in words, "1 and 1000" or "at least 1"; empty without one."""
+    bounds = {
+        name: f"{value:g}" if isinstance(value, float) else str(value)
+        for mark in _metadata(field)
+        for name in ("ge", "gt", "le", "lt")
+        if (value := getattr(mark, name, None)) is not None
+    }
+    low = bounds.get("ge") or ("gt" in bounds and f"{bounds['gt']} (excluded)")
+    high = bounds.get("le") or ("lt" in bounds and f"{bounds['lt']} (excluded)")
+    return f"{low} and {high}" if low and high else f"at least {low}" if low else ""
+
+
+def _metadata(kind: Any) -> Iterator[Any]:
+    """Yield the constraints of a field and of the values in the field."""
+    if isinstance(kind, FieldInfo):
+        yield from kind.metadata
+        yield from _metadata(kind.annotation)
+        return
+    for item in typing.get_args(kind):
+        if isinstance(item, FieldInfo):
+            yield from item.metadata
+        elif typing.get_origin(kind) is Annotated:
+            yield item
+        yield from _metadata(item)

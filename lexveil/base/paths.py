@@ -1,0 +1,168 @@
+"""Paths of all artifacts, relative to the folder of the project, which contains dvc.yaml."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from lexveil.base.levels import NoiseSetting
+
+LIBRARY = Path(__file__).resolve().parents[1]
+# Files that `lexveil init` copies: a folder of the wheel, or the repository itself if the library
+# is not installed from a wheel.
+TEMPLATE = LIBRARY / "_project" if (LIBRARY / "_project").is_dir() else LIBRARY.parent
+
+# The models that ship, one folder each.
+MODELS = LIBRARY / "models"
+
+PARAMS = Path("params.yaml")  # what the results of an experiment depend on
+CONFIGURATION = Path("lexveil.toml")  # all else that is set: machine, ledger, releases
+CORPUS = Path("data/corpus")
+DOCUMENTS = Path("data/documents")
+
+ARTIFACTS = Path("artifacts")
+SAMPLE = ARTIFACTS / "corpus/sample.parquet"
+TOKENS = ARTIFACTS / "corpus/tokens.parquet"
+WORDS = ARTIFACTS / "corpus/words.parquet"
+CORPUS_LENGTH = ARTIFACTS / "corpus/length.json"
+NGRAMS = ARTIFACTS / "ngrams"
+LIMITS = ARTIFACTS / "limits.json"  # least recovery of each strategy, by band
+COLLOCATIONS = ARTIFACTS / "collocations"
+ATTACKERS = ARTIFACTS / "attackers"
+LANGUAGE_MODEL = ARTIFACTS / "language_model"
+METRICS = ARTIFACTS / "metrics"
+CHECKS = ARTIFACTS / "checks"
+DATA_DOCS = ARTIFACTS / "data_docs"
+REPORT = ARTIFACTS / "report"
+PLANS = ARTIFACTS / "plans"
+PLAN = "plan.parquet"  # files in the folder of a run's plan
+PLANNED = "planned.json"
+RUNS = ARTIFACTS / "runs"  # figures of each run, for `dvc metrics`
+PACKAGED = ARTIFACTS / "model"  # a project's run, packaged as a model for other machines
+SENTENCES = ARTIFACTS / "sentences.parquet"  # of the corpus, that a bank may have
+BANK = ARTIFACTS / "bank"  # the sentences, with vectors; empty where there are too few
+AUDITS = Path(".lexveil/audit")  # one JSON file per audit of the weekly flow: the latest result
+# cache of the recovery that is expected of adversaries
+RECOVERY = Path(".lexveil/recovery")
+
+
+def user_data() -> Path:
+    """Return the folder for data of this user that belongs to no project: models and the ledger.
+    The environment variable LEXVEIL_HOME overrides the folder.
+    """
+    if own := os.environ.get("LEXVEIL_HOME"):
+        return Path(own).absolute()
+    from platformdirs import user_data_path
+
+    return user_data_path("lexveil")
+
+
+def user_cache() -> Path:
+    """Return the folder for files that can be made again; inside LEXVEIL_HOME if that is set."""
+    if own := os.environ.get("LEXVEIL_HOME"):
+        return Path(own).absolute() / "cache"
+    from platformdirs import user_cache_path
+
+    return user_cache_path("lexveil")
+
+
+def sql() -> Path:
+    """Return the folder of the SQL queries: the project's own if the current folder is a project,
+    else the folder of the library.
+    """
+    own = Path.cwd() / "sql"
+    return own if own.is_dir() and Path("dvc.yaml").is_file() else TEMPLATE / "sql"
+
+
+def query(name: str) -> Path:
+    """Return the file of one query, such as corpus/sample; the library's file if the project has no
+    such query.
+    """
+    own = sql() / f"{name}.sql"
+    return own if own.is_file() else TEMPLATE / "sql" / f"{name}.sql"
+
+
+def segmented(segmentation: str) -> Path:
+    """Path of the segmented corpus: one sentence per line, tokens separated by a space."""
+    return ARTIFACTS / "segmented" / f"{segmentation}.txt"
+
+
+def embedding(segmentation: str) -> Path:
+    """Folder of the embedding trained on one segmentation: words.txt, counts.npy, vectors.npy,
+    meta.json.
+    """
+    return ARTIFACTS / "embeddings" / segmentation
+
+
+def neighborhood(segmentation: str) -> Path:
+    """Folder of the nearest words of every word of one embedding: neighbors.npy, distances.npy,
+    meta.json.
+    """
+    return ARTIFACTS / "neighborhoods" / segmentation
+
+
+def near_lists(segmentation: str) -> Path:
+    """Folder of the lists of near words of one embedding's vocabulary: near.npy, distances.npy,
+    meta.json.
+    """
+    return neighborhood(segmentation) / "lists"
+
+
+def word_orders(segmentation: str, name: str) -> Path:
+    """Folder of one list set (L0, L1, L2) over the words of one segmentation: words.txt,
+    orders.npy, meta.json.
+    """
+    return ARTIFACTS / "word_orders" / segmentation / name
+
+
+def bigrams(segmentation: str) -> Path:
+    """Folder of the bigram counts for the tokens of one segmentation's embedding."""
+    return ARTIFACTS / "bigrams" / segmentation
+
+
+def structure(segmentation: str) -> Path:
+    """File of the sensitivity of the structure of public texts in one segmentation: how often a
+    change of one word changes the structure.
+    """
+    return ARTIFACTS / "structure" / f"{segmentation}.json"
+
+
+def deniability(mechanism: str) -> Path:
+    """Folder of the plausible deniability statistics of one mechanism, one JSON file per
+    segmentation.
+    """
+    return ARTIFACTS / "deniability" / mechanism
+
+
+def evaluation(mechanism: str, strategy: str, noise: NoiseSetting) -> Path:
+    """File of the utility and empirical privacy of one run."""
+    return ARTIFACTS / "evaluation" / mechanism / strategy / f"{noise}.json"
+
+
+def recovery(mechanism: str, strategy: str, noise: NoiseSetting) -> Path:
+    """File of the recovery of one run: the shares of words that adversaries recover."""
+    return ARTIFACTS / "recovery" / mechanism / strategy / f"{noise}.json"
+
+
+def plan(mechanism: str, strategy: str, noise: NoiseSetting) -> Path:
+    """File of the budget plan of a run: the budget of every document. A run that is skipped has
+    none.
+    """
+    return PLANS / mechanism / strategy / str(noise) / PLAN
+
+
+def planned_epsilon(mechanism: str, strategy: str, noise: NoiseSetting) -> Path:
+    """File of the planned epsilon of a run: the base epsilon, or the epsilon calibrated for the
+    run's level of recovery. For a skipped run the file has the reason.
+    """
+    return PLANS / mechanism / strategy / str(noise) / PLANNED
+
+
+def plan_check(mechanism: str, strategy: str, noise: NoiseSetting) -> Path:
+    """File of the results of the expectations on the plan of a run; privatize depends on it."""
+    return CHECKS / "plans" / mechanism / strategy / f"{noise}.json"
+
+
+def private(mechanism: str, strategy: str, noise: NoiseSetting) -> Path:
+    """Folder of one run: documents.parquet, tokens.parquet, record.json."""
+    return ARTIFACTS / "private" / mechanism / strategy / str(noise)

@@ -1,0 +1,82 @@
+"""Reports of program faults: the place of an exception, never its message, which may quote
+a text.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+import traceback
+from pathlib import Path
+from types import TracebackType
+
+from lexveil.base.errors import ADVICE, LexveilError
+
+# environment variable: 1 shows exceptions with their messages, which may quote texts
+SHOWN = "LEXVEIL_SHOW_CRASHES"
+HIDDEN = f"its message may quote a text and is not shown; {SHOWN}=1 shows it"
+
+
+def place_of(error: BaseException) -> str:
+    """Return the place of an exception: the last line of code that led to it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return (
+        f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}"
+        if frames
+        else "an unknown place"
+    )
+
+
+def short_report(error: BaseException) -> str:
+    """Return the facts about an exception that may be shown elsewhere: its place, and a known
+    system message about the disk.
+    """
+    known = [os.strerror(number) for number in ADVICE]
+    return "; ".join([place_of(error), *(advice for advice in known if advice in str(error))])
+
+
+def crash_report(error: BaseException | None) -> str:
+    """Return a traceback without messages, notes and values; the traceback of its cause comes
+    first.
+    """
+    parts: list[str] = []
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        said = (
+            f": {error}"
+            if isinstance(error, LexveilError)
+            else f" in {short_report(error)} ({HIDDEN})"
+        )
+        frames = "".join(traceback.format_tb(error.__traceback__))
+        parts.append(f"Traceback (most recent call last):\n{frames}{type(error).__name__}{said}\n")
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return "\nThat led to:\n\n".join(reversed(parts))
+
+
+def hide_messages() -> None:
+    """Report uncaught exceptions of this process by ``crash_report``, unless the variable ``SHOWN``
+    is set.
+    """
+    if not os.environ.get(SHOWN):
+        sys.excepthook = _hook
+        sys.unraisablehook = lambda failed: _hook(
+            failed.exc_type, failed.exc_value, failed.exc_traceback
+        )
+        threading.excepthook = lambda failed: _hook(
+            failed.exc_type, failed.exc_value, failed.exc_traceback
+        )
+        # A failing log handler (for example with a closed stream) would print the exception being
+        # handled, with its message.
+        logging.raiseExceptions = False
+
+
+def _hook(
+    kind: type[BaseException], error: BaseException | None, trace: TracebackType | None
+) -> None:
+    if issubclass(kind, KeyboardInterrupt):
+        sys.__excepthook__(kind, error or kind(), trace)
+    elif not issubclass(kind, SystemExit):
+        sys.stderr.write(crash_report(error))

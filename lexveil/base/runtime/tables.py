@@ -1,0 +1,105 @@
+"""Readers and writers of small artifacts. Every output appears by an atomic rename, completely or
+not at all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lexveil.base.errors import MissingArtifactError
+
+# All writers use these options, so that the same rows give the same bytes.
+PARQUET = {"compression": "zstd", "compression_level": 3}
+
+
+def _partial(path: Path) -> Path:
+    # Use a fixed name, so that the next run overwrites the remains of a killed one.
+    return path.with_name(f".{path.name}.partial")
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[Path]:
+    """Yield a path to write to; it is renamed to ``path`` if the block succeeds, and removed if
+    not.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = _partial(path)
+    try:
+        yield partial
+        with partial.open("rb") as written:
+            os.fsync(written.fileno())
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_directory(path: Path) -> Iterator[Path]:
+    """Yield an empty directory to fill; it replaces ``path`` if the block succeeds."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = _partial(path)
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir()
+    try:
+        yield partial
+        shutil.rmtree(path, ignore_errors=True)
+        os.replace(partial, path)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def write_table(table: pa.Table, path: Path) -> None:
+    """Write one Parquet file."""
+    with atomic_file(path) as partial:
+        pq.write_table(table, partial, **PARQUET)
+
+
+def read_table(path: Path, made_by: str, columns: list[str] | None = None) -> pa.Table:
+    """Read a Parquet file that stage ``made_by`` writes."""
+    return pq.read_table(require(path, made_by), columns=columns)
+
+
+def write_json(value: Any, path: Path) -> None:
+    """Write JSON that a person can read and a hash can compare: sorted keys, two spaces, a final
+    line feed.
+    """
+    with atomic_file(path) as partial:
+        partial.write_text(
+            json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
+
+
+def read_json(path: Path, made_by: str) -> Any:
+    """Read a JSON file that stage ``made_by`` writes."""
+    return json.loads(require(path, made_by).read_text(encoding="utf-8"))
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """Read a JSON object; empty if the file does not exist, or is not a JSON object."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def require(path: Path, made_by: str) -> Path:
+    """Return ``path``, or raise an error with the command that makes it.
+
+    Raises:
+        MissingArtifactError: if it does not exist.
+    """
+    if not path.exists():
+        raise MissingArtifactError(
+            f"{path} is not there yet; `lexveil run` makes it (stage {made_by})"
+        )
+    return path

@@ -1,0 +1,32 @@
+"""The user's data folder, for files that belong to no project."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lexveil.base import paths
+from lexveil.base.errors import RequestError
+
+
+def is_of_user(path: Path | str) -> bool:
+    """Return whether a path lies in the user's data folder."""
+    return Path(path).is_relative_to(paths.user_data())
+
+
+def make_user_data() -> Path:
+    """Create the user's data folder if it does not exist; nobody else may read it.
+
+    Raises:
+        RequestError: if it cannot be created.
+    """
+    folder = paths.user_data()
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise RequestError(
+            f"{folder}: the folder of your models and your ledger cannot be made "
+            f"({error.strerror}); name another one "
+            "by the variable LEXVEIL_HOME"
+        ) from None
+    return folder

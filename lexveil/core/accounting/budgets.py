@@ -1,0 +1,361 @@
+"""Strategies that divide a text's budget among its tokens (CLMLDP section 5.2, Table 8), and
+policies for token classes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from fractions import Fraction
+from typing import ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from lexveil.base.errors import ParameterError
+from lexveil.base.levels import SEGMENTATION_OF as SEGMENTATION_OF  # noqa: PLC0414
+from lexveil.base.types import Counts, Floats
+
+Codes = npt.NDArray[np.int8]
+
+# the source of the number from which every epsilon follows
+BudgetSource = Literal["level", "given", "given words", "corpus", "data"]
+
+STRATEGIES = tuple(SEGMENTATION_OF)
+BY_WORDS = frozenset(["S1", "S2"])  # strategies that divide a budget by the words of a text
+
+# of a document, each of which gets its epsilon; those of a longer one share the epsilon of so many
+MOST_TOKENS = 10_000
+ORDINARY = 100.0  # words of a text of ordinary length, where no public corpus says how many
+TOKEN_CAP = 2.0  # largest ε of a token where none is given, in base ε
+
+
+class Action(IntEnum):
+    """Treatment of a token. Arrays hold the numbers; compare them with ``.value``, which is ten
+    times as fast in NumPy.
+
+    Kept tokens are unprotected. Sampled tokens are replaced by a uniform draw from the vocabulary,
+    which reveals only that a token of the class stood there. The last three actions are for tokens
+    that a detector found: a placeholder is the name of the type; a pseudonym is a name from a
+    public list, the same for equal tokens of a document; digits are random characters in the same
+    form.
+    """
+
+    PERTURBED = 0
+    KEPT = 1
+    DROPPED = 2
+    SAMPLED = 3
+    PLACEHOLDER = 4
+    PSEUDONYM = 5
+    DIGITS = 6
+
+    @classmethod
+    def labels(cls, *, with_found: bool = False) -> list[str]:
+        """Return the labels of actions in token logs and records, in the order of their numbers;
+        the labels of actions on found tokens are included only if ``with_found``.
+        """
+        return [member.name.lower() for member in cls if with_found or member <= cls.SAMPLED]
+
+
+# Actions for tokens that a detector found, by name; "perturb" treats them like any other token.
+FOUND_ACTIONS = {
+    "perturb": Action.PERTURBED,
+    "sample": Action.SAMPLED,
+    "drop": Action.DROPPED,
+    "placeholder": Action.PLACEHOLDER,
+    "pseudonym": Action.PSEUDONYM,
+    "digits": Action.DIGITS,
+}
+DEFAULT_FOUND = "placeholder"  # action for a type without an explicit action
+
+_ACTION_OF = {
+    "perturb": Action.PERTURBED,
+    "keep": Action.KEPT,
+    "drop": Action.DROPPED,
+    "sample": Action.SAMPLED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Treatment of the tokens of each class under one strategy: perturb, keep, drop or sample.
+
+    An unknown token has no vector, so ``oov`` cannot be perturb.
+    """
+
+    stopwords: str
+    punctuation: str
+    oov: str
+
+    @classmethod
+    def of(cls, strategy: str, stopwords: str, punctuation: str, oov: str) -> Policy:
+        """Build the policy of a strategy. The value ``paper`` keeps stop words in S1 and perturbs
+        stop words in the other strategies (CLMLDP section 5.2).
+        """
+        if stopwords == "paper":
+            stopwords = "keep" if strategy == "S1" else "perturb"
+        return cls(stopwords, punctuation, oov)
+
+    def actions(self, kind: Codes, known: npt.NDArray[np.bool_]) -> Codes:
+        """Return the action for each token.
+
+        Args:
+            kind: (n,) ``TokenClass`` of each token.
+            known: (n,) whether the token has a vector.
+
+        Returns:
+            (n,) ``Action`` of each token. A token that should be perturbed and has no vector gets
+                the action of ``oov``; a token that a detector found is dropped until the action of
+                its type replaces this.
+        """
+        classes = (_ACTION_OF[name] for name in (self.stopwords, self.punctuation, self.oov))
+        table = [Action.PERTURBED, *classes, Action.DROPPED]
+        action = np.array(table, dtype=np.int8)[kind]
+        action[(action == Action.PERTURBED.value) & ~known] = _ACTION_OF[self.oov]
+        return action
+
+
+def document_budget(base_epsilon: float, n_words: Counts) -> float:
+    """Return the budget B = base ε × average words per text of the data set, the same for each of
+    its texts; 0 if there are no words.
+    """
+    return budget_of_average(
+        base_epsilon, int(n_words.sum()) / len(n_words) if len(n_words) else 0.0
+    )
+
+
+def budget_of_average(base_epsilon: float, average_words: float) -> float:
+    """Return the budget B = base ε × ``average_words``.
+
+    Raises:
+        ParameterError: if the base ε or the budget is no finite number greater than 0.
+    """
+    if not (np.isfinite(base_epsilon) and base_epsilon > 0):
+        raise ParameterError(f"epsilon is {base_epsilon}; it must be finite and greater than 0")
+    budget = base_epsilon * average_words
+    if not np.isfinite(budget):
+        raise ParameterError(
+            f"epsilon is {base_epsilon}; a budget of that size is not a finite number, lower it"
+        )
+    return budget
+
+
+BITS = 32  # significant bits of a token's ε: sums of up to 2 ** 21 equal ones are exact in float64
+
+
+def divisors(strategy: str, n_perturbed: Counts, n_words: Counts) -> Counts:
+    """Return the divisors of the budgets of texts, by strategy (CLMLDP section 5.2, Figure 1).
+
+    S1 and S2 divide by all words of a text, so that a token of S2 gets as much as a word in S1, and
+    the share of an unperturbed word stays unspent. S3 and S4 divide by the number of perturbed
+    tokens.
+
+    Args:
+        n_perturbed: (n,) tokens to be perturbed, per text.
+        n_words: (n,) words of the text, whatever their action, and its perturbed punctuation marks.
+
+    Returns:
+        (n,) at least ``n_perturbed``.
+    """
+    return n_words if strategy in BY_WORDS else n_perturbed
+
+
+def epsilon_per_token(
+    strategy: str, budget: float, n_perturbed: Counts, n_words: Counts, cap: float = math.inf
+) -> Floats:
+    """Return the ε of each perturbed token of each text: its budget divided by its divisor, at most
+    ``cap``. The rest of a short text's budget stays unspent.
+
+    The ε is rounded down, so that the ε of a text's tokens, added in any order, are exact in
+    float64 and sum to at most B.
+
+    Args:
+        n_perturbed, n_words: (n,) as in ``divisors``.
+        cap: largest ε of a token.
+
+    Returns:
+        (n,) in 1 / embedding units; 0 where no token is perturbed.
+    """
+    parts = divisors(strategy, n_perturbed, n_words)
+    shares = np.divide(budget, parts, out=np.zeros(len(parts)), where=n_perturbed > 0)
+    return rounded_down(np.minimum(shares, cap), parts, budget)
+
+
+def epsilon_per_part(
+    strategy: str, budget: DocumentBudget, n_parts: Counts, n_word_parts: Counts, most: int
+) -> Floats:
+    """Return the ε of each part of each text, where tokens of some classes get more parts of the
+    budget than others.
+
+    A token of k parts gets k times this ε: it stands for k equal tokens, so the properties of sums
+    in ``epsilon_per_token`` also hold for sums of parts.
+
+    Args:
+        n_parts: (n,) parts of the tokens to be perturbed, per text.
+        n_word_parts: (n,) parts of the words by which S1 and S2 divide, per text.
+        most: greatest number of parts of a token; this many parts stay within the cap.
+    """
+    cap = budget.cap / most
+    # the division rounded up
+    if math.isfinite(cap) and Fraction(cap) * most > Fraction(budget.cap):
+        cap = math.nextafter(cap, 0.0)
+    return epsilon_per_token(strategy, budget.total, n_parts, n_word_parts, cap)
+
+
+def rounded_down(shares: Floats, parts: Counts, budget: float) -> Floats:
+    """Round each share down to so few bits that the sum of ``parts`` shares is exact in float64 and
+    at most B.
+
+    Args:
+        shares: (n,) not negative; may exceed B / n by the rounding of the division.
+        parts: (n,) greatest number of times that each share is added up.
+    """
+    # Fewer bits for more than 2 ** 21 tokens, so that every sum of them still fits the 53 bits of a
+    # float64.
+    bits = np.minimum(BITS, 53 - np.frexp(parts.astype(np.float64))[1])
+    mantissa, exponent = np.frexp(shares)
+    whole = np.floor(np.ldexp(mantissa, bits))
+    # A share that the division rounded up can exceed B / n; the product is exact, so the comparison
+    # detects it.
+    whole -= np.ldexp(whole, exponent - bits) * parts > budget
+    rounded: Floats = np.ldexp(whole, exponent - bits)
+    return rounded
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentBudget:
+    """Budget of each document. It is known before any document is read, unless it follows from the
+    data set's own average.
+
+    Attributes:
+        total: B, in 1 / units of the metric.
+        cap: the largest ε of a token; infinite if there is none.
+        average_words: the words per document that B or the cap follows from; None if neither does.
+        ordinary_words: the public number of words of a text of ordinary length, where every token
+            gets the cap and B is that of the longest text; None where B is that of every text.
+    """
+
+    total: float
+    cap: float
+    average_words: float | None = None
+    ordinary_words: float | None = None
+
+    @property
+    def usual(self) -> float:
+        """The ε that a text of ordinary length spends at most; the ledger's default cap follows
+        from this ε.
+        """
+        if self.ordinary_words is None:
+            return self.total
+        return min(self.total, self.ordinary_words * self.cap)
+
+    @property
+    def usual_text(self) -> str:
+        """A phrase for messages that describes the text that spends ``usual``."""
+        if self.ordinary_words is None:
+            return "a text that spends its whole budget"
+        return f"a text of {self.ordinary_words:.0f} words"
+
+    def longest(self, cap: float) -> int | None:
+        """Return the largest number of perturbed tokens with which a row costs no more than the cap
+        of a subject; None where the cost of a row does not grow with its length.
+        """
+        return None if self.ordinary_words is None else math.floor(cap / self.cap)
+
+
+@dataclass(frozen=True, slots=True)
+class PerToken:
+    """Every token gets the same epsilon, whatever the length of its text, as at a level of
+    protection. A document has no budget beside that of its tokens.
+    """
+
+    epsilon: float
+    source: ClassVar[BudgetSource] = "level"
+
+    @property
+    def base_epsilon(self) -> float:
+        """The epsilon of a token."""
+        return self.epsilon
+
+    @property
+    def max_token_epsilon(self) -> float:
+        """The largest epsilon of a token."""
+        return self.epsilon
+
+    def in_release(self) -> PerToken:
+        """Return the spending itself, which a release may have."""
+        return self
+
+    def budget(
+        self,
+        average_of_corpus: Callable[[], float | None],
+        average_of_texts: float,  # noqa: ARG002
+    ) -> DocumentBudget:
+        """Return the budget of a document, which binds one of more than ``MOST_TOKENS`` tokens
+        alone; see ``PerDocument``.
+        """
+        total = budget_of_average(self.epsilon, MOST_TOKENS)
+        ordinary_words = average_of_corpus() or ORDINARY
+        return DocumentBudget(total, self.epsilon, ordinary_words=ordinary_words)
+
+
+@dataclass(frozen=True, slots=True)
+class PerDocument:
+    """Every document has a budget, which its strategy divides among the tokens.
+
+    Attributes:
+        base_epsilon: per word; None if ``total`` is given.
+        total: the budget B; None if it is the base epsilon times an average number of words.
+        average_words: the average number of words; None takes the average of the public corpus,
+            "data" the average of the texts.
+        max_token_epsilon: the largest epsilon of a token; None is twice the base epsilon.
+    """
+
+    base_epsilon: float | None = None
+    total: float | None = None
+    average_words: float | Literal["data"] | None = None
+    max_token_epsilon: float | Literal["none"] | None = None
+
+    @property
+    def source(self) -> BudgetSource:
+        """The source of the number from which every epsilon follows."""
+        if self.average_words == "data":
+            return "data"
+        if self.base_epsilon is None:
+            return "given"
+        return "corpus" if self.average_words is None else "given words"
+
+    def in_release(self) -> PerDocument:
+        """Return the nearest that a release may have: a public number of words, and a largest
+        epsilon.
+        """
+        average = None if self.average_words == "data" else self.average_words
+        most = None if self.max_token_epsilon == "none" else self.max_token_epsilon
+        return replace(self, average_words=average, max_token_epsilon=most)
+
+    def budget(
+        self, average_of_corpus: Callable[[], float | None], average_of_texts: float
+    ) -> DocumentBudget:
+        """Return the budget of a document.
+
+        Args:
+            average_of_corpus: words per document of the public corpus, asked for where needed.
+            average_of_texts: words per document of the texts.
+        """
+        average = self.average_words
+        total = self.total
+        cap = self.max_token_epsilon
+        if average == "data":
+            average = average_of_texts
+        elif average is None and (total is None or cap is None):
+            average = average_of_corpus()
+        if total is None:
+            total = budget_of_average(self.base_epsilon or 0.0, average or 0.0)
+        if cap is None:
+            cap = TOKEN_CAP * (self.base_epsilon or (total / average if average else math.inf))
+        return DocumentBudget(total, math.inf if cap == "none" else cap, average)
+
+
+Spending = PerToken | PerDocument

@@ -1,0 +1,619 @@
+"""Measurements: a run's mechanism and composition, with the proven bound. A guarantee statement is
+generated from a measurement and cannot claim more.
+
+A ``Measurement`` has an input domain, a neighbour relation, a privacy map (from the distances of
+tokens to a bound in nats, and a δ), conditions, and preconditions that were checked: each failed
+precondition is a refusal, and then there is no bound. ``of_token`` builds the measurement of a
+configured mechanism; each function after it composes one more part of a run. The design is that of
+OpenDP's measurements (Gaboardi et al. 2020); composition is basic composition.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lexveil.base.errors import LexveilError
+from lexveil.base.types import Floats
+from lexveil.core.accounting.budgets import BY_WORDS, BudgetSource, DocumentBudget, Policy
+from lexveil.core.accounting.record import NONE, Guarantee
+from lexveil.core.accounting.shares import MEANING, BudgetShares
+from lexveil.core.accounting.structure import StructureFigures
+from lexveil.core.mechanisms.registry import Mechanism
+
+FORMULA = "Pr[M(D)=y] <= exp(Σ ε_i·d(w_i,w'_i))·Pr[M(D')=y]"
+NEIGHBOURS = (
+    "two texts with the same number of tokens, the same fate of each token and the same ε_i"
+)
+
+# With the text as unit, and with the sentence as unit.
+SENTENCES_OF_TEXT = "Pr[M(D)=y] <= exp({total})·Pr[M(D')=y]"
+DISTANCE = "d(D,D')"
+DISTANCES = "Σ d(D_c,D'_c)"  # over the columns of a row
+SENTENCE_BY_SENTENCE = "Pr[M(D)=y] <= exp(Σ ε·d(s_i,s'_i))·Pr[M(D')=y]"
+
+# Where the number comes from that B, and with it every ε_i, follows from.
+SOURCES: dict[BudgetSource, str] = {
+    "level": "the ε_i are public: each is that of the level of protection, or less in a text "
+    "of so many tokens that "
+    "they would spend more than B",
+    "given": "the document budget B is public: it was given",
+    "given words": "the document budget B is public: the base ε times a number of words that "
+    "was given",
+    "corpus": "the document budget B is public: the base ε times the mean words of the "
+    "public corpus's documents",
+}
+
+Loss = Callable[[Floats, Floats], Floats]
+
+
+class NoBoundError(LexveilError):
+    """Error about a measurement for which no bound is proven, or about texts that are not
+    neighbours under the measurement.
+    """
+
+
+class PrivacyBound(NamedTuple):
+    """Bound on the privacy loss: Pr[M(D) in S] <= exp(nats)·Pr[M(D') in S] + delta, for every set S
+    of outputs.
+    """
+
+    nats: float
+    delta: float
+
+
+def check_spent(
+    spent: Floats, per_token: Floats, per_part: Floats, n_parts: Floats, budget: DocumentBudget
+) -> None:
+    """Check that the noise that was drawn is that of the measurement: the ε_i are within their
+    limit and add up to at most B.
+
+    The ε is equal for each part of the budget; a token has one part, or the parts of its share
+    class.
+
+    Args:
+        spent: (n,) exact sum of each text.
+        per_token: (n,) the largest ε_i of each text.
+        per_part: (n,) the largest ε of a part of each text.
+        n_parts: (n,) parts on which ε was spent.
+
+    Raises:
+        NoBoundError: if the noise differs from the plan; then nothing may be published.
+    """
+    if not (
+        (spent == per_part * n_parts) & (spent <= budget.total) & (per_token <= budget.cap)
+    ).all():
+        raise NoBoundError(
+            "the noise that was drawn is not that of the plan; nothing was released. This is a bug"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """A randomized map with its proven privacy bound.
+
+    Attributes:
+        domain: the map's input.
+        neighbours: the relation between inputs under which the bound holds.
+        metric: the distance d between two tokens.
+        loss: the privacy map of one token: (n,) ε and (n,) distances to (n,) nats.
+        delta: the δ of each perturbed token.
+        budget: B and the largest ε_i; None where they are not known, and of a single token.
+        conditions: the preconditions of the bound.
+        not_covered: between which texts nothing is claimed; empty if there are none.
+        shares: the class of a token decides its share of the budget; None if all have the same.
+        sampled: a phrase for the replacement of a sampled token.
+        repeats: equal tokens are replaced alike.
+        copies_layout: white space and capitals are those of the source.
+        looks_for: detectors decide the fate of what they find.
+        empties_scripts: texts in a script without spaces between words are taken for empty ones.
+        refusals: preconditions that failed. If there is one, nothing is claimed.
+    """
+
+    domain: str
+    neighbours: str
+    metric: str
+    loss: Loss
+    delta: float = 0.0
+    budget: DocumentBudget | None = None
+    conditions: tuple[str, ...] = ()
+    not_covered: tuple[str, ...] = ()
+    shares: BudgetShares | None = None
+    sampled: str = ""
+    repeats: bool = False
+    copies_layout: bool = False
+    looks_for: bool = False
+    empties_scripts: bool = False
+    refusals: tuple[str, ...] = ()
+
+    def adding(
+        self, *conditions: str, not_covered: Sequence[str] = (), **changes: Any
+    ) -> Measurement:
+        """Return the measurement with further conditions, further uncovered cases, and other
+        attributes.
+        """
+        changes["not_covered"] = (*self.not_covered, *not_covered)
+        return replace(self, conditions=(*self.conditions, *conditions), **changes)
+
+    def refused(self, why: str) -> Measurement:
+        """Return the measurement with a refusal, so that nothing is claimed."""
+        return replace(self, refusals=(*self.refusals, why))
+
+    def bound(self, distances: Floats, epsilon: Floats | None = None) -> PrivacyBound:
+        """Evaluate the privacy map: a bound on how well two neighbours can be told apart.
+
+        Args:
+            distances: (n,) distances d(w_i, w'_i) of the n perturbed tokens.
+            epsilon: (n,) the ε_i, as in the token log; None bounds them by B and by the largest
+                ε_i.
+
+        Raises:
+            NoBoundError: if a precondition failed, or the distances or ε_i are not valid.
+        """
+        if self.refusals:
+            raise NoBoundError("; ".join(self.refusals))
+        if epsilon is None:
+            epsilon, distances = self._worst(distances)
+        elif self.budget is not None and math.fsum(epsilon.tolist()) > self.budget.total:
+            raise NoBoundError("the ε_i add up to more than the document budget")
+        if len(epsilon) != len(distances) or not (
+            np.isfinite(distances).all() and (distances >= 0).all()
+        ):
+            raise NoBoundError("there must be one finite distance for each perturbed token")
+        spent = epsilon > 0  # a token that copies another's replacement spends nothing
+        nats = math.fsum(self.loss(epsilon[spent], distances[spent]).tolist())
+        return PrivacyBound(nats, min(1.0, self.delta * int(spent.sum())))
+
+    def guarantee(self, structure: StructureFigures | None = None) -> Guarantee:
+        """Return the guarantee that a record states."""
+        if self.refusals:
+            return Guarantee(
+                formula=NONE,
+                statement=f"Not private in any proven sense: {'; '.join(self.refusals)}.",
+                because=[*self.refusals],
+            )
+        formula = FORMULA if not self.delta else f"{FORMULA} + n·{self.delta:g}"
+        figures = [] if structure is None else [self._figures(structure)]
+        return Guarantee(
+            formula=formula,
+            statement=f"{self.neighbours[0].upper()}{self.neighbours[1:]} are "
+            "indistinguishable up to "
+            "exp(Σ ε_i·d(w_i,w'_i)): the sum is over the perturbed tokens on which ε is "
+            "spent, d is the "
+            f"{self.metric}.",
+            because=[*self.conditions],
+            not_covered=" ".join((*self.not_covered, *figures)) or None,
+            structure=structure,
+        )
+
+    def _figures(self, structure: StructureFigures) -> str:
+        """Return the sentence on the measured sensitivity of the structure, and on the parts of it
+        that no figure counts.
+        """
+        uncounted = {
+            "where tokens are repeated": self.repeats,
+            "what share of the budget a word gets": self.shares is not None,
+            "what a detector finds": self.looks_for,
+        }
+        left_out = " and ".join(name for name, is_so in uncounted.items() if is_so)
+        return (
+            f"On {structure.source} ({structure.texts:,} texts, {structure.replacements:,} "
+            "replacements of one word by "
+            f"another) it changed the number of tokens in {structure.number_changed:.1%}, the "
+            "number or a fate in "
+            f"{structure.pattern_changed:.1%}, and anything of the structure in "
+            f"{structure.structure_changed:.1%}"
+            f"{f'; {left_out} is not in these figures' if left_out else ''}."
+        )
+
+    def _worst(self, distances: Floats) -> tuple[Floats, Floats]:
+        """Return the ε_i that B and the cap allow with the largest loss: they go to the largest
+        distances first.
+        """
+        if self.budget is None or not math.isfinite(self.budget.cap):
+            raise NoBoundError("the ε_i are not known, and nothing bounds them")
+        ordered = np.sort(np.asarray(distances, dtype=np.float64))[::-1]
+        before = np.minimum(self.budget.cap * np.arange(len(ordered)), self.budget.total)
+        worst = np.minimum(self.budget.cap, self.budget.total - before)
+        # A token for which no budget is left still has its rounding and its δ; the loss of a tiny ε
+        # accounts for them.
+        return np.maximum(worst, 2.0**-60 * self.budget.cap), ordered
+
+
+def of_token(mechanism: Mechanism) -> Measurement:
+    """Return the measurement of one draw of a configured mechanism. Post-processing of its outputs
+    does not change the bound.
+    """
+    measurement = Measurement(
+        domain=f"one of {mechanism.size:,} words",
+        neighbours="two words",
+        metric=mechanism.metric,
+        loss=mechanism.privacy_loss,
+        delta=mechanism.delta,
+        conditions=(mechanism.exactness,),
+        sampled=mechanism.sampled,
+    )
+    if mechanism.post_processing is not None:
+        measurement = measurement.adding(mechanism.post_processing)
+    if mechanism.no_guarantee is not None:
+        return measurement.refused(mechanism.no_guarantee)
+    if not mechanism.is_proven:
+        return measurement.refused(f"{mechanism.name}: no privacy map is declared for its code")
+    return measurement
+
+
+def over_tokens(token: Measurement, policy: Policy, *, seed_is_known: bool) -> Measurement:
+    """Compose the draws of all tokens of a text, which are independent: the losses add up (basic
+    composition).
+
+    Precondition: nobody knows the noise.
+    """
+    treatments = {
+        "stop words": policy.stopwords,
+        "punctuation": policy.punctuation,
+        "unknown words": policy.oov,
+    }
+    kept_names = [name for name, treatment in treatments.items() if treatment == "keep"]
+    conditions = [
+        "not hidden: the number of tokens of a text, the fate of each (perturbed, kept, "
+        "dropped or sampled) and its ε_i"
+    ]
+    if kept_names:
+        conditions.append(f"kept, unprotected: {', '.join(kept_names)}; the same in both texts")
+    if "sample" in treatments.values():
+        conditions.append(f"what replaces a sampled token is {token.sampled}, whatever stood there")
+    text = replace(
+        token, domain="a text", neighbours=NEIGHBOURS, conditions=(*conditions, *token.conditions)
+    )
+    return with_known_seed(text) if seed_is_known else text
+
+
+def with_shares(text: Measurement, shares: BudgetShares) -> Measurement:
+    """Add shares of the budget by class of the token, so that ε_i differs within a text.
+
+    The class follows from the token alone and the ε_i are disclosed, so both are equal in
+    neighbours: tokens of different shares are never neighbours. Call this before
+    ``under_strategy``, whose claim about words it narrows.
+    """
+    parts_in_words = ", ".join(
+        f"{share:g} of what another token gets for {MEANING[name]}"
+        for name, share in shares.differing.items()
+    )
+    listed = (
+        f" (the list's sha256 begins with {shares.list_sha256[:12]})" if shares.list_sha256 else ""
+    )
+    return text.adding(
+        f"shares of the budget by public classes of tokens: {parts_in_words}{listed}; not hidden: "
+        "which tokens have which "
+        "share, so that a word is protected among the words of its own share, and not "
+        "against any other",
+        not_covered=[
+            "Not covered: a word in place of one that has another share of the budget; it "
+            "changes the ε_i."
+        ],
+        shares=shares,
+    )
+
+
+def under_strategy(
+    text: Measurement, strategy: str, source: BudgetSource, budget: DocumentBudget | None = None
+) -> Measurement:
+    """Set the ε_i to those that a strategy derives from a document budget.
+
+    Precondition: B is public. Neighbours already have equal numbers of tokens, fates and ε_i. In S1
+    each token is a word, so replacing one perturbed word by another leaves the structure unchanged,
+    unless equal tokens are replaced alike or capitals are copied; in the other strategies the
+    replacement can change how the text is cut.
+    """
+    text = replace(text, budget=budget)
+    if source == "data":
+        return text.refused(
+            "the document budget follows from the private texts, and every ε_i from it"
+        )
+    if budget is not None and not math.isfinite(budget.cap):
+        text = text.refused("no limit holds the ε of a token: short texts come out as they are")
+    text = text.adding(SOURCES[source])
+    if strategy in BY_WORDS and source != "level":
+        text = text.adding(
+            "B is divided by all words of a text, so that the ε_i tell how many it has"
+        )
+    if strategy != "S1":
+        cut = (
+            "Not covered: the text itself decides how it is cut into tokens. Replacing one "
+            "word by another can change "
+            "the number of tokens, their fates or the ε_i, and between such texts nothing is "
+            "claimed."
+        )
+        return text.adding(not_covered=[cut])
+    other = (
+        "Not covered: texts with another number of words, and a word whose fate is another, "
+        "such as a stop word or an "
+        "unknown word in place of one that is perturbed."
+    )
+    if text.repeats or text.looks_for:
+        return text.adding(not_covered=[other])
+    alike = " and has the same capitals" if text.copies_layout else ""
+    alike += " and has the same share of the budget" if text.shares is not None else ""
+    alike += ", neither of them emptied for its script," if text.empties_scripts else ""
+    return text.adding(
+        "each token is one word: two texts that differ in one word which is perturbed in "
+        f"both{alike} always have the "
+        "same structure, so each such word is protected by ε_i·d(w_i,w'_i)",
+        not_covered=[other],
+    )
+
+
+def with_screened_words(text: Measurement, parts: Sequence[str]) -> Measurement:
+    """Add the screen, which writes the nearest other word in place of a word of public parts of a
+    list: post-processing of each draw.
+    """
+    return text.adding(
+        f"where a word of public lists ({', '.join(parts)}) is drawn, its nearest word of none of "
+        "them is written, whatever stood there"
+    )
+
+
+def with_scripts_emptied(text: Measurement) -> Measurement:
+    """Take texts in a script without spaces between words for empty texts, before every other step.
+
+    The map is that of the texts that a public function makes of the source's. So two texts that are
+    emptied are told apart by nothing, and one that is emptied has the structure of an empty text.
+    Before ``under_strategy``: one word can change whether most of a text is in such a script.
+    """
+    return text.adding(
+        "a text of which at least half is in a script without spaces between words is taken for an "
+        "empty one, and comes out so, whatever it says",
+        not_covered=[
+            "Not covered: a text that is emptied for its script and one that is not, also where "
+            "only one word is another."
+        ],
+        empties_scripts=True,
+    )
+
+
+def over_columns(text: Measurement, n_columns: int | None) -> Measurement:
+    """Return the measurement of rows with several text columns. The texts of one row count as one
+    text, which has one budget.
+
+    Args:
+        n_columns: None where a column may find several texts in a row.
+    """
+    if n_columns == 1:
+        return text
+    if n_columns is None:
+        return text.adding(
+            "a text is all texts that the columns find in a row; how many there are, and which of "
+            "them a token stands in, is not hidden",
+            domain="the texts of a row",
+        )
+    return text.adding(
+        f"a text is the {n_columns} columns of a row; which column a token stands in is not hidden",
+        domain=f"the texts of {n_columns} columns of a row",
+    )
+
+
+def repeated_alike(text: Measurement) -> Measurement:
+    """Replace equal tokens of a text alike, for the ε of one.
+
+    Given the places at which tokens are equal, the first of each is perturbed independently and the
+    others copy its replacement, which is post-processing. Between texts whose tokens are equal at
+    other places there is no bound: a copy never differs from its original, but two draws do.
+    """
+    return text.adding(
+        "which tokens of a text are equal is not hidden; the sum is over the distinct ones",
+        neighbours=f"{NEIGHBOURS}, whose tokens are repeated at the same places,",
+        not_covered=[
+            "Not covered: texts whose tokens are repeated at other places, also where only "
+            "one word is another."
+        ],
+        repeats=True,
+    )
+
+
+def with_layout_copied(text: Measurement) -> Measurement:
+    """Copy white space and capitals from the source. Call this before ``under_strategy``: another
+    word can have other capitals.
+    """
+    return text.adding(
+        "kept, unprotected: layout; white space and capitals are copied and the same in both texts",
+        not_covered=[
+            "Not covered: texts with another layout, also where only one word is another and "
+            "has other capitals, "
+            "which no figure here counts."
+        ],
+        copies_layout=True,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentenceMeasurement(Measurement):
+    """Measurement of a run that puts sentences of a bank in the place of texts.
+
+    Attributes:
+        per_text: draws for a text; None where there is one for each of its sentences.
+        n_columns: texts of a row, which are one text.
+        diameter: D: no two units are farther apart.
+        epsilon: the epsilon of a draw.
+    """
+
+    per_text: int | None
+    n_columns: int
+    diameter: float
+    epsilon: float
+
+    @property
+    def local_epsilon(self) -> float:
+        """ε·D in nats: the bound on the privacy loss of one draw, whatever the unit is."""
+        return self.epsilon * self.diameter
+
+    def guarantee(self, structure: StructureFigures | None = None) -> Guarantee:
+        """Return the guarantee that a record states; the guarantee does not use ``structure``."""
+        del structure
+        if self.refusals:
+            # of a class of slots, no parent is found by super() alone
+            return Measurement.guarantee(self)
+        if self.per_text is not None:
+            several = self.n_columns > 1
+            total = f"{self.per_text}·ε·{DISTANCES if several else DISTANCE}"
+            formula = SENTENCES_OF_TEXT.format(total=total)
+            n_draws = self.per_text * self.n_columns
+            local = f"{n_draws}·ε·D = {n_draws * self.local_epsilon:g}"
+            whose = "d is the distance of the vectors of the texts"
+            whose += ", and the sum is over the columns" if several else ""
+        else:
+            formula = SENTENCE_BY_SENTENCE
+            total = "Σ ε·d(s_i,s'_i)"
+            local = f"ε·D = {self.local_epsilon:g} for each sentence"
+            whose = "the sum is over the sentences, d is the distance of their vectors"
+        return Guarantee(
+            formula=formula,
+            statement=f"{self.neighbours[0].upper()}{self.neighbours[1:]} are indistinguishable up "
+            f"to exp({total}): {whose}, in the {self.metric}, and ε = {self.epsilon:g} for each "
+            f"sentence that is written. No two are farther apart than D = {self.diameter:g}, so "
+            f"that this is local differential privacy of {local} nats as well.",
+            because=[*self.conditions],
+            not_covered=" ".join(self.not_covered) or None,
+        )
+
+
+def of_sentences(
+    draw: Measurement,
+    per_text: int | None,
+    n_columns: int,
+    *,
+    diameter: float,
+    budget: DocumentBudget,
+    longest: int,
+) -> SentenceMeasurement:
+    """Return the measurement of all draws of a text: the losses of the draws add up
+    (docs/proofs/sentences.md).
+
+    Args:
+        draw: the measurement of one draw.
+        per_text: draws for a text; None for one for each of its sentences.
+        n_columns: texts of a row.
+        diameter: D: no two units are farther apart.
+        budget: the ε of a draw, and of all of a text.
+        longest: words of a sentence; a longer one counts as several.
+    """
+    if per_text is not None:
+        neighbours = "any two texts"
+        disclosed = (
+            f"not hidden: that there is a text; every text becomes {per_text} sentences, so that "
+            "neither its words nor their number nor how it is written is disclosed"
+        )
+        not_covered: tuple[str, ...] = ()
+    else:
+        neighbours = "any two texts with the same number of sentences"
+        disclosed = (
+            f"not hidden: the number of sentences of a text, where one of more than {longest} "
+            "words counts as several; each becomes one sentence, so that nothing else of how it "
+            "is written is disclosed"
+        )
+        not_covered = ("Not covered: texts with another number of sentences.",)
+    return SentenceMeasurement(
+        domain="a text",
+        neighbours=neighbours,
+        metric=draw.metric,
+        loss=draw.loss,
+        delta=draw.delta,
+        budget=budget,
+        conditions=(
+            disclosed,
+            "the bank of sentences, the model and its purposes are public, and no private text "
+            "has a part in them",
+            *draw.conditions,
+        ),
+        not_covered=not_covered,
+        refusals=draw.refusals,
+        per_text=per_text,
+        n_columns=n_columns,
+        diameter=diameter,
+        epsilon=budget.cap,
+    )
+
+
+def with_known_seed(text: Measurement) -> Measurement:
+    """Refuse the claim of a measurement: nothing is claimed where somebody knows the noise."""
+    return text.refused("the seed of the noise is known: it can be subtracted")
+
+
+def with_rows_withheld(text: Measurement) -> Measurement:
+    """Withhold the rows of subjects that have no budget left in the ledger, according to the ε_i of
+    all releases.
+    """
+    return text.adding(
+        "that a row is withheld is not hidden: it tells that its subject (without a subject "
+        "column, the same text) was "
+        "released before, in this output or another, unless the row alone costs more than the cap"
+    )
+
+
+_IN_PLACE = {
+    "perturb": "treated as any other token",
+    "sample": "each replaced by {sampled}",
+    "drop": "left out",
+    "placeholder": "each replaced by the name of its type",
+    "pseudonym": "each replaced by a random name of a public list, equal ones of a document "
+    "by the same, so that which "
+    "of them are equal is not hidden",
+    "digits": "each digit and letter replaced by a random one, so that the form (how many "
+    "there are, capitals, and the "
+    "marks between) is not hidden",
+}
+
+
+def with_detectors(
+    text: Measurement, sources: Sequence[str], actions: Mapping[str, str], other: str
+) -> Measurement:
+    """Let detectors decide the action on the tokens that they find. Call this method before
+    ``under_strategy``, because detectors void the claim of that method.
+
+    Detectors may look at the whole text, so that one changed word can change their findings
+    anywhere in the text. The findings are therefore part of the structure, which neighbours share.
+    Given the structure, the replacement of a found token depends on the structure and on noise, and
+    not on the token. Nothing is claimed for found tokens that are not perturbed.
+
+    Args:
+        sources: names of the detectors.
+        actions: action by type; names of ``FOUND_ACTIONS``.
+        other: action for other types.
+    """
+    by_action: dict[str, list[str]] = {}
+    in_place = {action: what.format(sampled=text.sampled) for action, what in _IN_PLACE.items()}
+    for name, action in sorted(actions.items()):
+        by_action.setdefault(action, []).append(name)
+    told = [
+        f"{', '.join(names)}: {in_place[action]}" for action, names in sorted(by_action.items())
+    ]
+    others = "all other types" if told else "all types"
+    alike = ["equal in the same way where they get pseudonyms"] if "pseudonym" in by_action else []
+    alike += ["in the same form where they are redrawn in it"] if "digits" in by_action else []
+    same = (
+        f"in which the same was found at the same places{''.join(f', {what}' for what in alike)},"
+    )
+    return text.adding(
+        f"found by {' and '.join(sources)}; which tokens were found, and of which type, is "
+        "not hidden, and no claim "
+        "rests on it: what is not found is treated as any other token",
+        "unprotected, of found tokens: that they were found, and their type. "
+        f"{'; '.join([*told, ''])}{others}: "
+        f"{in_place[other]}",
+        neighbours=f"{text.neighbours.removesuffix(',')}, {same}",
+        not_covered=[
+            "Not covered: texts in which other tokens are found. One other word can change "
+            "that anywhere in a text."
+        ],
+        looks_for=True,
+    )
+
+
+def unchanged() -> Guarantee:
+    """Return the guarantee statement of an unchanged copy."""
+    return Guarantee(
+        formula=NONE, statement="The text is unchanged.", because=["no mechanism was applied"]
+    )

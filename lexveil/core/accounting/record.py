@@ -1,0 +1,411 @@
+"""The privacy record that is published with each output: what was done, what is guaranteed, and
+what is not.
+
+Its numbers are functions of the output, of parameters and of the disclosures of the guarantee: the
+number of tokens of each text, and the fate and epsilon of each token. Numbers that compare a source
+with its output, or count a source, belong to the operator and stand in
+``lexveil.core.accounting.operator_report``.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, JsonValue, NonNegativeInt, WithJsonSchema
+
+from lexveil.core.accounting.expected_recovery import Meaning
+from lexveil.core.accounting.linkage import LinkageFigures
+from lexveil.core.accounting.results import Number, Result, Sha256
+from lexveil.core.accounting.structure import StructureFigures
+from lexveil.core.mechanisms import own_names
+
+SCHEMA = 5
+NONE = "none"  # formula of a guarantee that claims nothing
+
+Treatment = Literal["perturb", "keep", "drop", "sample"]
+FoundTreatment = Literal["perturb", "sample", "drop", "placeholder", "pseudonym", "digits"]
+# one of this package, or of another one that is installed
+MechanismName = Annotated[
+    str, WithJsonSchema({"type": "string", "examples": ["none", *own_names()]})
+]
+
+
+class Guarantee(Result):
+    """Claims of privacy about one output, with their conditions.
+
+    Attributes:
+        formula: The proven bound, or `none`.
+        statement: The bound in words.
+        because: Conditions of the bound, or the reasons why there is none.
+        not_covered: Pairs of texts for which nothing is claimed.
+        structure: Measured frequency with which one replaced word leads to such a pair; null where
+            it was not measured.
+        in_release: Guarantee that a release with the same settings would state; only of
+            experiments.
+    """
+
+    formula: str
+    statement: str
+    because: list[str]
+    not_covered: str | None = None
+    structure: StructureFigures | None = None
+    in_release: Guarantee | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the guarantee claims anything."""
+        return self.formula != NONE
+
+
+class PolicyRecord(Result):
+    """Treatment of each class of token."""
+
+    stopwords: Treatment
+    punctuation: Treatment
+    oov: Treatment
+
+
+class SharesRecord(Result):
+    """Shares of a document's budget for tokens of public classes; a token of no class gets 1.
+
+    The class of a token is not hidden: no word is protected against a word of another share.
+
+    Attributes:
+        list_sha256: SHA-256 of the public list of words.
+    """
+
+    stopwords: Number
+    numbers: Number
+    listed: Number
+    list_sha256: Sha256 | None = None
+
+
+class DetectionRecord(Result):
+    """Detectors, and the treatment of the tokens that they find. No claim relies on their findings.
+
+    The tokens that were found, and their types, are not hidden.
+
+    Attributes:
+        sources: Names of the detectors.
+        types: Treatment of the tokens of each type.
+    """
+
+    sources: list[str]
+    types: dict[str, FoundTreatment]
+    other_types: FoundTreatment
+
+
+class ScreenRecord(Result):
+    """The screen: words of public parts of a list that are never put out.
+
+    Attributes:
+        parts: The parts of the list that were chosen.
+        sha256: Of the file of the list.
+    """
+
+    parts: list[str]
+    sha256: Sha256
+
+
+class SentencesRecord(Result):
+    """Sentences of a public bank that replace texts, as a privacy record describes them.
+
+    Attributes:
+        unit: The unit that one draw replaces: a text, or a sentence of a text.
+        per_text: Draws for a text; null where there is one for each of its sentences.
+        longest: Words of a sentence of a text; a longer one counts as several. Null where the unit
+            is the text.
+        bank: SHA-256 of the card of the bank, which has the hashes of the bank's files.
+        bank_sentences: In the bank.
+        diameter: D: no two units are farther apart.
+        local_epsilon: The bound ε·D on the loss of one draw, in nats.
+    """
+
+    unit: Literal["text", "sentence"]
+    per_text: int | None
+    longest: int | None
+    bank: Sha256
+    bank_sentences: int
+    diameter: Number
+    local_epsilon: Number
+
+
+class Counts(Result):
+    """Numbers of texts and tokens of an output, and the fates of the tokens of its source. A copied
+    file has only the number of texts.
+
+    Attributes:
+        n_documents: Rows with any text.
+        n_rows: Rows of the output.
+        found: Tokens that detectors found, by type and action; perturbed, kept, dropped and sampled
+            ones are also in the numbers above. Null without a detector.
+        n_formula_cells: Rewritten fields that a spreadsheet would compute as formulas.
+    """
+
+    n_texts: NonNegativeInt
+    n_documents: NonNegativeInt = 0
+    n_rows: NonNegativeInt = 0
+    n_tokens: NonNegativeInt = 0
+    n_perturbed: NonNegativeInt = 0
+    n_kept: NonNegativeInt = 0
+    n_dropped: NonNegativeInt = 0
+    n_sampled: NonNegativeInt = 0
+    n_words_out: NonNegativeInt = 0
+    found: dict[str, dict[str, NonNegativeInt]] | None = None
+    n_formula_cells: NonNegativeInt = 0
+    first_formula_row: int | None = None
+
+
+class SpendBins(Result):
+    """Number of documents by the share of the budget that they spent, in equal bins from 0 to B."""
+
+    parts_of_budget: int
+    documents: list[NonNegativeInt]
+
+
+class SpendSummary(Result):
+    """Epsilon spent per document.
+
+    Attributes:
+        min_token_epsilon: The least of any token that spends anything; null in older records.
+        max_token_epsilon: The largest of any token.
+    """
+
+    documents: NonNegativeInt
+    least: float | None
+    most: float | None
+    mean: float | None
+    min_token_epsilon: float | None = None
+    max_token_epsilon: float | None = None
+    histogram: SpendBins
+
+
+class LedgerEntry(Result):
+    """Ledger transaction that charged the output.
+
+    Attributes:
+        id: Id by which `lexveil ledger verify --record` finds the transaction and its hash of the
+            record.
+        cap: Lifetime epsilon of a subject.
+    """
+
+    id: str
+    cap: Number | None
+
+
+class AuditReference(Result):
+    """Reference to the audit on which a record relies.
+
+    Attributes:
+        factor: Smallest inflation of epsilon that the audit would have detected with probability
+            0.9.
+        time: Time of the audit, UTC.
+    """
+
+    epsilon: Number
+    mode: str
+    result: Literal["no violation found", "violation found"]
+    factor: Number | None = None
+    time: str | None = None
+    sha256: Sha256
+
+
+class ModelReference(Result):
+    """Reference to the model with which an output was made.
+
+    Attributes:
+        name: The name of a packaged model; `own` is the model that a run of the project made.
+        version: The version of a packaged model; null for `own`.
+        made_of: The public texts or vectors that its words got their vectors from; null in records
+            of earlier releases.
+        sha256: The hash of the model's card, which has the hashes of all files; for `own`, the hash
+            of the embedding and the collocations.
+    """
+
+    name: str
+    version: str | None
+    made_of: str | None = None
+    sha256: Sha256
+
+    def __str__(self) -> str:
+        """Return the model as the statement for recipients names it."""
+        return model_in_words(self.name, self.version, self.made_of)
+
+
+def model_in_words(name: str, version: str | None, made_of: str | None) -> str:
+    """Return a phrase that names a model, its version and the texts or vectors that the model was
+    made of.
+    """
+    of = f", made of {made_of}" if made_of else ""
+    return f"model {name}{f' {version}' if version else ''}{of}"
+
+
+class Protection(Result):
+    """Level of protection of an output: the shares of its words that an adversary who knows the
+    method is expected to recover.
+
+    The shares come from public texts and frequencies: a text of other words may reveal more or
+    less.
+
+    Attributes:
+        content: Share of the perturbed content words, which are no function words.
+        rare: Share of the rare words among them.
+        reader: Adversary, and source of the shares.
+        linkage: For sentences of a bank, the share of texts whose source is found among 1,000
+            texts; null for words.
+    """
+
+    level: Literal["strong", "balanced", "light"]
+    content: Number
+    rare: Number
+    reader: str
+    linkage: Number | None = None
+
+    @property
+    def sentence(self) -> str:
+        """Return a sentence for statements about the level of protection."""
+        return (
+            f"protection {self.level}: a reader who knows the method is expected to name "
+            f"{_of_100(self.content)} of "
+            f"100 content words and {_of_100(self.rare)} of 100 rare ones ({self.reader})"
+        )
+
+
+def _of_100(share: float) -> str:
+    return f"{100 * share:.0f}" if share >= 0.005 else "fewer than 1"
+
+
+class OutputHashes(Result):
+    """Hashes of published files, never of the source: with the source's hash anybody could test a
+    guess of the text.
+    """
+
+    sha256: Sha256 | None = None
+    files: dict[str, Sha256] | None = None
+
+
+class Publication(Result):
+    """The release of an archive to which an output belongs."""
+
+    name: str
+    id_column: str
+
+
+class PrivacyRecord(Result):
+    """Privacy record of an output: how the output was made, which bound is guaranteed, and which is
+    not.
+
+    It never holds source words, nor a key or seed of the noise.
+
+    Attributes:
+        schema_version: Version of this form.
+        lexveil: Version of Lexveil.
+        code: Hash of all code that makes outputs.
+        metric: Distance d of the guarantee; epsilon is in 1 / its units.
+        parameters: Parameters of the mechanism, as in params.yaml.
+        no_proof: Reason why the mechanism as configured has no proven guarantee.
+        protection: Level of protection, at which every token gets the base epsilon; null where the
+            request named an epsilon, a budget or a share of words.
+        base_epsilon: Epsilon per word, or of every token where `grid.budget` says so; null where
+            the document budget was given.
+        average_words: Words per document by which the base epsilon was multiplied to give the
+            budget; null where no such number was needed, or there are several.
+        document_budget: Budget B of each document, by data set; `input` for a user's own.
+        shares: Null where all tokens of a document got the same.
+        detection: Null where nothing was looked for.
+        sentences: The sentences of a bank that S5 wrote; null for words.
+        screen: The public words that do not come out: the nearest other word takes their place, and
+            a bank has no sentence with them; null where every word may come out.
+        on_unsupported: Whether texts in a script without spaces between words were taken for empty
+            ones, and came out empty; null where such an input is refused.
+        consistent: Whether equal tokens of a document were replaced alike.
+        mode: Mode of the run; in an experiment the seed is known, so nothing is private.
+        linkage: Linkage figures of somebody with candidate texts; null of a copy.
+        meaning: Meaning of epsilon; null where nothing was perturbed, or classes have shares; runs
+            of the graph measure it.
+        without_guarantee: Whether the output was released although no guarantee can be given for
+            it.
+        columns: The text columns.
+        other_columns: Columns that went out as they were, of which nothing is guaranteed; null
+            where texts came without a table.
+        release: The transaction of the ledger that charged the release; null for an experiment,
+            which is not charged.
+        audit: The audit that is relied on: of the same code, space, parameters and policy, and
+            recent; null without one.
+        model: The model of the words and their vectors; null for a copy, and in records up to
+            schema 4.
+        made_with: The artifacts that decide what comes out: embedding, collocations, word orders.
+        publication: The release of an archive by `lexveil release`; null for other outputs.
+        withdrawn: Rows taken out of the archive since.
+    """
+
+    schema_version: Literal[5] = Field(alias="schema")
+    lexveil: str
+    code: Sha256 | None = None
+    mechanism: MechanismName
+    metric: str | None
+    parameters: dict[str, JsonValue]
+    no_proof: str | None
+    strategy: Literal["none", "S1", "S2", "S3", "S4", "S5"]
+    segmentation: Literal["word", "gst", "mst"] | None
+    protection: Protection | None = None
+    base_epsilon: Number | None
+    average_words: Number | None = None
+    document_budget: dict[str, Number]
+    policy: PolicyRecord
+    shares: SharesRecord | None = None
+    detection: DetectionRecord | None = None
+    screen: ScreenRecord | None = None
+    on_unsupported: Literal["withhold"] | None = None
+    sentences: SentencesRecord | None = None
+    consistent: Literal["document"] | None
+    layout: str
+    mode: Literal["release", "experiment", "none"]
+    guarantee: Guarantee
+    linkage: LinkageFigures | None = None
+    meaning: Meaning | None = None
+    without_guarantee: bool | None = None
+    counts: Counts
+    spent: SpendSummary | None = None
+    columns: list[str] | None = None
+    other_columns: list[str] | None = None
+    release: LedgerEntry | None = None
+    audit: AuditReference | None = None
+    model: ModelReference | None = None
+    made_with: dict[str, Sha256]
+    output: OutputHashes | None = None
+    publication: Publication | None = None
+    withdrawn: NonNegativeInt | None = None
+
+    @classmethod
+    def of(cls, **fields: Any) -> PrivacyRecord:
+        """Build a record of this version with these fields; most fields that are left out are
+        missing from its JSON form.
+
+        Raises:
+            pydantic.ValidationError: if the fields are no valid privacy record.
+        """
+        nothing: dict[str, object] = {"parameters": {}, "document_budget": {}, "made_with": {}}
+        nothing |= dict.fromkeys(("no_proof", "average_words", "model"))
+        return cls.model_validate({"schema": SCHEMA, **nothing, **fields})
+
+
+def record_schema() -> dict[str, object]:
+    """Return the JSON schema of a privacy record, which docs/record.schema.json holds."""
+    return json_schema(PrivacyRecord, f"Lexveil privacy record, schema {SCHEMA}")
+
+
+def json_schema(model: type[Result], title: str) -> dict[str, object]:
+    """Return the JSON schema of a result that is written to a file."""
+    generated = _without_titles(model.model_json_schema(by_alias=True))
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **generated}
+
+
+def _without_titles(schema: Any) -> Any:
+    """Remove from a schema the titles and defaults that only repeat the names of fields."""
+    if isinstance(schema, list):
+        return [_without_titles(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    repeats = {key for key in ("title", "default") if not isinstance(schema.get(key, {}), dict)}
+    return {key: _without_titles(part) for key, part in schema.items() if key not in repeats}

@@ -1,0 +1,161 @@
+"""Classes of tokens that get their own share of the budget.
+
+The class of a token follows from the token alone, by a public rule: the token is a stop word, a
+number, or on a public list. So the class is the same in every text. The ε that a token spends is as
+public as its class: it reveals the class, and no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from lexveil.base.errors import ParameterError
+from lexveil.base.types import Ids
+from lexveil.core.accounting.budgets import Codes
+from lexveil.core.text.languages.english import STOP_WORDS
+from lexveil.core.text.normal_forms import is_listed
+
+CLASSES = ("other", "stopwords", "numbers", "listed")  # the last class that fits a token applies
+OTHER, STOPWORDS, NUMBERS, LISTED = range(len(CLASSES))
+WHOLE = 100  # parts of the budget for a token of no class: shares are whole hundredths
+LARGEST = 10.0
+
+MEANING = {
+    "stopwords": "stop words",
+    "numbers": "numbers",
+    "listed": "words of a public list, and collocations with one",
+}
+
+
+def parts_of(share: Any) -> int:
+    """Return a share in hundredths.
+
+    Raises:
+        ValueError: if the share is no whole number of hundredths from 0.01 to 10.
+    """
+    is_number = isinstance(share, Real) and not isinstance(share, bool)
+    parts = round(float(share) * WHOLE) if is_number and 0 < share <= LARGEST else 0
+    if parts < 1 or abs(share * WHOLE - parts) > 1e-9 * WHOLE:
+        raise ValueError(
+            f"must be a number from 0.01 to {LARGEST:g} in steps of 0.01; 1 is what every "
+            "other token gets"
+        )
+    return parts
+
+
+def is_number(token: str) -> bool:
+    """Whether a token, in normal form, has a digit and no letter."""
+    return any(map(str.isdigit, token)) and not any(map(str.isalpha, token))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ShareClasses:
+    """The class of each token of a vocabulary.
+
+    Attributes:
+        codes: (V,) each token's class, as a number in ``CLASSES``.
+        parts: (4,) parts of the budget for a token of each class; a token of no class gets
+            ``WHOLE``.
+    """
+
+    codes: Codes
+    parts: Ids
+
+    @property
+    def most(self) -> int:
+        """The greatest number of parts of the budget that one token can have."""
+        return int(self.parts.max())
+
+    def of(self, rows: Ids) -> Codes:
+        """Return (n,) the class of each token by its row; a row of -1 is no token of
+        the vocabulary.
+        """
+        return np.where(rows >= 0, self.codes[rows], np.int8(OTHER)).astype(np.int8)
+
+    def sizes(self, rows: Ids) -> dict[str, int]:
+        """Count the tokens of each class among these rows."""
+        counts = np.bincount(self.codes[rows], minlength=len(CLASSES)).tolist()
+        return dict(zip(CLASSES, counts, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetShares:
+    """Shares of a document's budget by class of token, and the public list that defines a class.
+
+    Attributes:
+        stopwords, numbers, listed: share of each class, in hundredths of the share of a token of no
+            class.
+        words: the public list, in normal form; words of a collocation are joined by ``_``.
+        list_sha256: SHA-256 of the list's file; None without a list.
+    """
+
+    stopwords: int = WHOLE
+    numbers: int = WHOLE
+    listed: int = WHOLE
+    words: frozenset[str] = frozenset()
+    list_sha256: str | None = None
+
+    @property
+    def parts(self) -> Ids:
+        """(4,) parts of the budget for a token of each class."""
+        return np.array([WHOLE, self.stopwords, self.numbers, self.listed], dtype=np.int64)
+
+    @property
+    def differing(self) -> dict[str, float]:
+        """Return the share of each class of tokens whose share of the budget is not 1."""
+        part_by_class = dict(zip(CLASSES, self.parts.tolist(), strict=True))
+        return {name: parts / WHOLE for name, parts in part_by_class.items() if parts != WHOLE}
+
+    def as_dict(self) -> dict[str, float | str | None]:
+        """Return the share of each class, and the list's hash."""
+        part_by_class = zip(CLASSES[1:], self.parts.tolist()[1:], strict=True)
+        return {name: parts / WHOLE for name, parts in part_by_class} | {
+            "list_sha256": self.list_sha256
+        }
+
+    def class_of(self, token: str, function_words: frozenset[str] = STOP_WORDS) -> int:
+        """Return the class of a token, as a number in ``CLASSES``. Only the token, the list and the
+        language decide it.
+        """
+        if is_listed(token, self.words):
+            return LISTED
+        if is_number(token):
+            return NUMBERS
+        return STOPWORDS if token in function_words else OTHER
+
+    def over(
+        self, tokens: Sequence[str], function_words: frozenset[str] = STOP_WORDS
+    ) -> ShareClasses:
+        """Return the class of each token of a vocabulary, with the function words of
+        its language.
+        """
+        codes = (self.class_of(token, function_words) for token in tokens)
+        return ShareClasses(np.fromiter(codes, dtype=np.int8, count=len(tokens)), self.parts)
+
+    def require_several(self, classes: ShareClasses, rows: Ids) -> None:
+        """Check that no share is that of a single word: its ε would identify the word.
+
+        Args:
+            rows: rows of the words that can be perturbed.
+
+        Raises:
+            ParameterError: if a share is that of a single word.
+        """
+        sizes = classes.sizes(rows)
+        for parts in np.unique(self.parts).tolist():
+            names = [
+                name for name, own in zip(CLASSES, self.parts.tolist(), strict=True) if own == parts
+            ]
+            if sum(sizes[name] for name in names) == 1:
+                raise ParameterError(
+                    "release.shares: a single word of the vocabulary gets the share "
+                    f"{parts / WHOLE:g} "
+                    f"({' and '.join(names)}), so that what is spent on it would tell the "
+                    "word. Give its class the "
+                    "share of others, or list more words"
+                )

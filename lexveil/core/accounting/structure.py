@@ -1,0 +1,256 @@
+"""Sensitivity of the disclosed structure: how often one replaced word changes it, measured on
+public texts.
+
+The guarantee compares texts with the same number of tokens, the same fate of each token and the
+same ε_i. Where the text itself decides how it is cut, as in S2 to S4, one other word may change all
+three, and between such texts nothing is claimed. The frequency of such changes depends on
+collocations, vocabulary and policy, and on no private text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lexveil.base.types import Flags, Floats, Ids
+from lexveil.core.accounting.budgets import SEGMENTATION_OF, Action, Codes, Policy, divisors
+from lexveil.core.accounting.results import Result
+from lexveil.core.text.encode import Encoded, Lexicon, TokenClass, encode
+from lexveil.core.text.languages import DEFAULT
+
+PER_TEXT = 10  # replacements of each text
+TEXTS_AT_A_TIME = 2000  # changed texts cut at a time
+Z = 1.959963984540054  # normal quantile of a 95 % interval
+
+
+class StructureFigures(Result):
+    """Sensitivity of a text's structure to one replaced word, measured on public texts.
+
+    Attributes:
+        source: Description of the texts.
+        number_changed: Share of the replacements that change the number of tokens.
+        pattern_changed: Share of the replacements that change the number of tokens, or the fate of
+            one of them.
+        structure_changed: Share of the replacements that change the number, fates, epsilon or kept
+            words: between such texts nothing is claimed.
+    """
+
+    source: str
+    texts: int
+    replacements: int
+    number_changed: float
+    pattern_changed: float
+    structure_changed: float
+
+
+class ReplacementShare(Result):
+    """Share of the replacements, with its 95 % interval over texts."""
+
+    share: float
+    low: float
+    high: float
+
+
+class StructureChange(Result):
+    """Sensitivity of the structure to one replaced word, as shares of the replacements.
+
+    Attributes:
+        number: Share that changes the number of tokens.
+        cuts: Share that changes the number of tokens, or the number of words in one of them.
+        pattern: Share that changes the number of tokens, or the fate of one of them.
+        epsilon: Share that changes the divisor of the budget, and with it every ε_i: all words (S1,
+            S2), or the perturbed tokens.
+        structure: Share that changes number, pattern, ε_i or kept words: between such texts nothing
+            is claimed.
+    """
+
+    number: ReplacementShare
+    cuts: ReplacementShare
+    pattern: ReplacementShare
+    epsilon: ReplacementShare
+    structure: ReplacementShare
+
+
+class Replacements:
+    """Texts, and copies of them with one replaced word each.
+
+    A word is a token of letters and digits. The word to replace is drawn uniformly from the words
+    of a text; the other word is drawn by its frequency until it differs, and takes over a capital
+    at the start. A copy with another number of words than its text, because the tokenizer joins
+    them otherwise, is left out.
+
+    Attributes:
+        texts: (n,) texts with at least one word.
+        copies: (n_copies,) texts with one replaced word.
+        text_of: (n_copies,) the text of each copy.
+
+    Raises:
+        ValueError: if there are fewer than two words to draw from.
+    """
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        words: Sequence[str],
+        counts: Ids,
+        rng: np.random.Generator,
+        language: str = DEFAULT,
+    ) -> None:
+        usable = np.fromiter(map(str.isalnum, words), dtype=np.bool_, count=len(words))
+        candidates = [words[row] for row in np.flatnonzero(usable).tolist()]
+        if len(candidates) < 2:
+            raise ValueError("there are fewer than two words to draw from")
+        steps = np.cumsum(np.asarray(counts, dtype=np.float64)[usable])
+        lexicon = Lexicon.build("word", [], None, language)
+        before = encode(texts, lexicon)
+        places = np.flatnonzero([word.isalnum() for word in before.words])
+        rows, starts, sizes = np.unique(
+            before.text_of[places], return_index=True, return_counts=True
+        )
+        text_of = np.repeat(np.arange(len(rows)), PER_TEXT)
+        drawn = places[
+            starts[text_of] + (rng.random(len(text_of)) * sizes[text_of]).astype(np.int64)
+        ]
+        copies = []
+        for word, row in zip(drawn.tolist(), rows[text_of].tolist(), strict=True):
+            other = before.words[word]
+            while other == before.words[word]:
+                other = candidates[
+                    int(np.searchsorted(steps, rng.random() * steps[-1], side="right"))
+                ]
+            start, end = before.spans[word].tolist()
+            written = texts[row]
+            if written[start].isupper():
+                other = other[0].upper() + other[1:]
+            copies.append(written[:start] + other + written[end:])
+        sizes_before = np.bincount(before.text_of, minlength=len(texts))[rows[text_of]]
+        sizes_after = np.bincount(encode(copies, lexicon).text_of, minlength=len(copies))
+        same_size = np.flatnonzero(sizes_after == sizes_before)
+        self.texts = [texts[row] for row in rows.tolist()]
+        self.copies = [copies[row] for row in same_size.tolist()]
+        self.text_of = text_of[same_size]
+
+
+def measure(
+    replacements: Replacements, lexicon: Lexicon, policy: Policy | None, strategy: str
+) -> StructureChange:
+    """Cut texts and their copies by ``lexicon``, and compare their structure.
+
+    Args:
+        policy: policy of the fates; None compares the classes of tokens in place of their fates,
+            and counts every token that a policy can keep as kept, which bounds every policy from
+            above.
+        strategy: strategy that divides the budget.
+
+    Raises:
+        ValueError: if the lexicon is not that of the strategy, or there is no copy.
+    """
+    if lexicon.segmentation != SEGMENTATION_OF[strategy] or not replacements.copies:
+        raise ValueError(
+            f"{strategy} cannot be measured with a lexicon of {lexicon.segmentation} and "
+            "these texts"
+        )
+    before = encode(replacements.texts, lexicon)
+    flags = []
+    for start in range(0, len(replacements.copies), TEXTS_AT_A_TIME):
+        after = encode(replacements.copies[start : start + TEXTS_AT_A_TIME], lexicon)
+        flags.append(
+            _compared(
+                before,
+                after,
+                replacements.text_of[start : start + TEXTS_AT_A_TIME],
+                policy,
+                strategy,
+            )
+        )
+    number, cuts, pattern, epsilon, kept = np.concatenate(flags, axis=1)
+    return StructureChange(
+        number=_share(number, replacements.text_of),
+        cuts=_share(cuts, replacements.text_of),
+        pattern=_share(pattern, replacements.text_of),
+        epsilon=_share(epsilon, replacements.text_of),
+        structure=_share(pattern | epsilon | kept, replacements.text_of),
+    )
+
+
+def _compared(
+    before: Encoded, after: Encoded, text_of: Ids, policy: Policy | None, strategy: str
+) -> Flags:
+    """Return whether number, cuts, pattern, ε_i and kept words of each copy differ from its text's,
+    shape (5, n_copies).
+    """
+    old = _fates(before, policy)
+    new = _fates(after, policy)
+    offsets, ends = before.offsets(), after.offsets()
+    number: Flags = np.diff(ends) != np.diff(offsets)[text_of]
+    tokens = np.flatnonzero(~number[after.text_of])
+    copy = after.text_of[tokens]
+    twins = offsets[text_of[copy]] + tokens - ends[copy]
+    cuts, pattern = (
+        number | (np.bincount(copy, now[tokens] != then[twins], minlength=len(number)) > 0)
+        for now, then in ((after.n_words, before.n_words), (new, old))
+    )
+    stays = _may_be_kept(old, policy)[twins] & _may_be_kept(new, policy)[tokens]
+    forms = ((after, tokens[stays]), (before, twins[stays]))
+    then_and_now = zip(
+        *([each.words[i] for i in each.first_word[at].tolist()] for each, at in forms), strict=True
+    )
+    others = np.fromiter(
+        (now != then for now, then in then_and_now), dtype=np.bool_, count=int(stays.sum())
+    )
+    has_copy: Flags = np.bincount(copy[stays], others, minlength=len(number)) > 0
+    if policy is None:  # any class may be perturbed
+        epsilon = pattern | cuts if strategy == "S2" else pattern
+    else:
+        epsilon = _divisors(after, new, strategy) != _divisors(before, old, strategy)[text_of]
+    return np.stack([number, cuts, pattern, epsilon, has_copy])
+
+
+def _fates(encoded: Encoded, policy: Policy | None) -> Codes:
+    """Return the fate of each token; without a policy, its class and whether it is unknown."""
+    known = encoded.rows >= 0
+    return (
+        np.where(known, encoded.kind, encoded.kind + 4)
+        if policy is None
+        else policy.actions(encoded.kind, known)
+    )
+
+
+def _may_be_kept(fates: Codes, policy: Policy | None) -> Flags:
+    """Return whether each token is kept, by its fate; without a policy, whether a token of its
+    class may be kept.
+    """
+    may: Flags = fates != TokenClass.WORD.value if policy is None else fates == Action.KEPT.value
+    return may
+
+
+def _divisors(encoded: Encoded, action: Codes, strategy: str) -> Floats:
+    """Return the divisor of each text's budget, (n_texts,)."""
+    perturbed = action == Action.PERTURBED.value
+    counted = perturbed | (encoded.kind != TokenClass.PUNCTUATION.value)
+    n_perturbed, n_words = (
+        np.bincount(encoded.text_of, weight, minlength=encoded.n_texts).astype(np.int64)
+        for weight in (perturbed, encoded.n_words * counted)
+    )
+    # A text without perturbed tokens spends nothing.
+    return np.where(n_perturbed > 0, divisors(strategy, n_perturbed, n_words), 0.0)
+
+
+def _share(changed: Flags, text_of: Ids) -> ReplacementShare:
+    """Return the share that changed, with Wilson's interval at the effective sample size under the
+    spread over texts.
+    """
+    n = np.bincount(text_of)
+    k = np.bincount(text_of, changed)
+    whole = float(n.sum())
+    texts = int(np.count_nonzero(n))
+    p = float(k.sum()) / whole
+    spread = float(((k - p * n) ** 2).sum()) / whole**2 * texts / max(texts - 1, 1)
+    size = min(whole, p * (1 - p) / spread) if spread > 0 else whole
+    centre = p + Z**2 / (2 * size)
+    half = Z * float(np.sqrt(p * (1 - p) / size + Z**2 / (4 * size**2)))
+    low, high = (
+        max(0.0, min(1.0, end / (1 + Z**2 / size))) for end in (centre - half, centre + half)
+    )
+    return ReplacementShare(share=round(p, 6), low=round(low, 6), high=round(high, 6))

@@ -1,0 +1,60 @@
+"""The vocabulary of a mechanism: the words that it accepts and returns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from lexveil.base.types import Floats, ModelRows, Vectors, WordNumbers, WrittenNumbers
+from lexveil.core.accounting.budgets import Policy
+from lexveil.core.text.normal_forms import is_punctuation
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The W words that may go into a mechanism and come out of it, as a subset of an embedding's
+    rows.
+
+    Attributes:
+        rows: (W,) row of the embedding, ascending.
+        number: (V,) number in W of each row of the embedding, -1 if it is not in W.
+        vectors: (W, p) float32.
+    """
+
+    rows: ModelRows
+    number: WordNumbers
+    vectors: Vectors
+
+    @cached_property
+    def lengths(self) -> Floats:
+        """(W,) length of each vector."""
+        squares = (
+            np.linalg.norm(part.astype(np.float64), axis=1)
+            for part in np.array_split(self.vectors, self.PARTS)
+        )
+        return np.concatenate([*squares])
+
+    def rows_of(self, numbers: WordNumbers | WrittenNumbers) -> ModelRows:
+        """Return the row of each of n numbers; -1 for no word."""
+        if not len(self.rows):
+            return ModelRows(numbers)
+        return ModelRows(np.where(numbers >= 0, self.rows[numbers], -1))
+
+    PARTS: ClassVar = 16  # parts converted one at a time, since float64 takes twice the memory
+
+    @classmethod
+    def of(cls, tokens: Sequence[str], vectors: Vectors, policy: Policy) -> Vocabulary:
+        """Build the vocabulary of all tokens; without punctuation if the policy does not perturb
+        it, so that no word turns into a comma.
+        """
+        keep = np.ones(len(tokens), dtype=bool)
+        if policy.punctuation != "perturb":
+            keep = np.array([not is_punctuation(token) for token in tokens], dtype=bool)
+        rows = np.flatnonzero(keep)
+        number = np.full(len(tokens), -1, dtype=np.int64)
+        number[rows] = np.arange(len(rows))
+        return cls(ModelRows(rows), WordNumbers(number), np.ascontiguousarray(vectors[rows]))

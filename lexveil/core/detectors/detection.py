@@ -1,0 +1,111 @@
+"""Detection: the detectors of a run, and the action for each type that they find."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+
+import numpy as np
+
+from lexveil.base.errors import RequestError, option
+from lexveil.core.accounting.budgets import DEFAULT_FOUND, FOUND_ACTIONS, Action, Codes
+from lexveil.core.detectors.lists import Phrases
+from lexveil.core.detectors.presidio import Presidio
+from lexveil.core.text.spans import Claim, Claims, Span, Spans, Words, claims_of
+
+ANY = ""  # key of the pseudonyms for every type without a list of its own
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Detection:
+    """Settings of detection: the detectors, and the action on tokens of each type that the
+    detectors find.
+
+    Attributes:
+        actions: name of the action by type; ``DEFAULT_FOUND`` for other types.
+        detector: detector besides lists and columns; None without one. The same texts give the same
+            spans in any process.
+        protect: words and phrases that are always detected.
+        allow: words and phrases that no detector may claim.
+        has_spans: whether spans come with the texts.
+        pseudonyms: by type, the public names from which pseudonyms are drawn; ``ANY`` serves other
+            types.
+    """
+
+    actions: Mapping[str, str] = field(default_factory=dict)
+    detector: Presidio | None = None
+    protect: Phrases | None = None
+    allow: Phrases | None = None
+    has_spans: bool = False
+    pseudonyms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """Check that the lists, actions and pseudonyms agree, and that the detector can run.
+
+        Raises:
+            RequestError: if an entry is on both lists, or a type has no names to draw from.
+        """
+        entries = [
+            phrases.types.keys() for phrases in (self.protect, self.allow) if phrases is not None
+        ]
+        if len(entries) == 2 and not entries[0].isdisjoint(entries[1]):
+            raise RequestError(
+                "detection.protect and detection.allow have an entry in common; take it out of one"
+            )
+        for name, action in self.actions.items():
+            if action == "pseudonym" and not self.names_for(name):
+                raise RequestError(
+                    f"detection.types: {name} needs a list of pseudonyms; give one by "
+                    f"detection.pseudonyms or {option('pseudonyms')} FILE, one name per line "
+                    f"below the heading [{name}]"
+                )
+        if self.detector is not None:
+            self.detector.check()
+
+    def without_lists(self) -> Detection | None:
+        """Return the detection without the operator's lists; None if it looks for nothing then."""
+        if self.detector is None and not self.has_spans:
+            return None
+        return replace(self, protect=None, allow=None)
+
+    def names_for(self, name: str) -> tuple[str, ...]:
+        """Return the names from which pseudonyms of a type are drawn."""
+        return self.pseudonyms.get(name) or self.pseudonyms.get(ANY, ())
+
+    def codes(self, types: Sequence[str]) -> Codes:
+        """Return (n_types,) the ``Action`` on found tokens of each type; PERTURBED for types whose
+        tokens are treated like any other token.
+        """
+        return np.array(
+            [FOUND_ACTIONS[self.actions.get(name, DEFAULT_FOUND)] for name in types], dtype=np.int8
+        )
+
+    @property
+    def sources(self) -> list[str]:
+        """Names of the sources of spans, as records show them."""
+        sources = [] if self.detector is None else [self.detector.name]
+        sources += [] if self.protect is None else ["a list of the operator"]
+        return [*sources, *(["spans that came with the texts"] if self.has_spans else [])]
+
+    def claim(self, texts: Sequence[str], given_spans: Sequence[tuple[int, Span]] = ()) -> Claim:
+        """Return a function that computes the claims on the words of these texts.
+
+        Args:
+            given_spans: spans that came with the texts, each with the number of its text.
+        """
+
+        def claim(words: Words) -> Claims:
+            found = [] if self.detector is None else self.detector.find(texts)
+            detected = ((text, span) for text, several in enumerate(found) for span in several)
+            spans = Spans.of(
+                chain(
+                    detected, () if self.protect is None else self.protect.spans(words), given_spans
+                )
+            )
+            allowed = None if self.allow is None else self.allow.covered(words)
+            return claims_of(
+                spans, words, self.codes(spans.types) != Action.PERTURBED.value, allowed
+            )
+
+        return claim

@@ -1,0 +1,149 @@
+"""Bigram counts of an embedding's tokens in public text: how often each token directly follows each
+other one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from lexveil.base.types import Ids
+
+
+class Bigrams(NamedTuple):
+    """Counts of adjacent tokens, by the rows of V tokens (CSR).
+
+    Attributes:
+        starts: (V + 1,) int64, the first entry of each token in ``ids`` and ``counts``, and the
+            end.
+        ids: (E,) int32, the tokens that follow, ascending for each.
+        counts: (E,) int64, above 0.
+    """
+
+    starts: Ids
+    ids: Ids
+    counts: Ids
+
+    @classmethod
+    def of(cls, first: Ids, second: Ids, counts: Ids, n: int) -> Self:
+        """Build the counts from (E,) pairs of n tokens in any order; the counts of equal pairs are
+        added up.
+        """
+        pairs = first.astype(np.int64) * n + second
+        if not (pairs[1:] > pairs[:-1]).all():
+            order = _order(pairs)
+            pairs = pairs[order]
+            counts = counts[order]
+            begins = np.flatnonzero(np.diff(pairs, prepend=-1))
+            pairs = pairs[begins]
+            counts = np.add.reduceat(counts, begins)
+        return cls(
+            np.searchsorted(pairs, np.arange(n + 1) * n), (pairs % n).astype(np.int32), counts
+        )
+
+    @property
+    def first(self) -> Ids:
+        """(E,) the first token of each pair."""
+        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+
+    def turned(self) -> Self:
+        """Return the reversed counts: how often each token directly precedes each other one."""
+        return self.of(self.ids, self.first, self.counts, len(self.starts) - 1)
+
+    def draw(self, tokens: Ids, rng: np.random.Generator) -> Ids:
+        """Draw a following token for each of n tokens, by the counts, (n,); -1 where the token has
+        no follower.
+        """
+        sums = np.concatenate([[0], np.cumsum(self.counts)])
+        start, stop = (sums[self.starts[tokens + end]] for end in (0, 1))
+        points = start + (rng.random(len(tokens)) * (stop - start)).astype(np.int64)
+        drawn_words = np.append(self.ids, -1)[np.searchsorted(sums, points, side="right") - 1]
+        return np.where(stop > start, drawn_words, -1)
+
+    def only(self, rows: Ids) -> Self:
+        """Return the counts among the tokens in these rows alone, renumbered by their place in
+        ``rows``.
+        """
+        number = np.full(len(self.starts) - 1, -1, dtype=np.int64)
+        number[rows] = np.arange(len(rows))
+        return self.renumbered(number, len(rows))
+
+    def onto(self, number: Ids) -> Self:
+        """Renumber the second token of each pair by ``number`` (V,), and drop pairs whose second
+        token has the number -1.
+        """
+        second = number[self.ids]
+        is_word = second >= 0
+        return self.of(
+            self.first[is_word], second[is_word], self.counts[is_word], len(self.starts) - 1
+        )
+
+    def renumbered(self, number: Ids, n: int) -> Self:
+        """Renumber both tokens of each pair, by ``number`` (V,) among n tokens, and drop pairs with
+        a token of number -1.
+        """
+        first = number[self.first]
+        second = number[self.ids]
+        is_word = (first >= 0) & (second >= 0)
+        return self.of(first[is_word], second[is_word], self.counts[is_word], n)
+
+    def of_words(self, tokens: Sequence[str], counts: Ids) -> Self:
+        """Return the counts for text that is cut into single words, where a collocation counts as
+        its words in sequence.
+
+        Args:
+            tokens: V tokens, the words of a collocation joined by ``_``.
+            counts: (V,) count of each token.
+        """
+        row_of = {token: row for row, token in enumerate(tokens) if "_" not in token}
+        n = len(tokens)
+        joined = np.flatnonzero(["_" in token for token in tokens])
+        parts = [
+            [row_of.get(word, -1) for word in tokens[row].split("_")] for row in joined.tolist()
+        ]
+        begins = np.arange(n)
+        ends = np.arange(n)
+        begins[joined] = [words[0] for words in parts]
+        ends[joined] = [words[-1] for words in parts]
+        inside = np.array(
+            [
+                (before, after, count)
+                for words, count in zip(parts, counts[joined].tolist(), strict=True)
+                for before, after in pairwise(words)
+            ],
+            dtype=np.int64,
+        ).reshape(-1, 3)
+        first, second, total = (
+            np.concatenate(both)
+            for both in zip(
+                (ends[self.first], begins[self.ids], self.counts), inside.T, strict=True
+            )
+        )
+        known = (first >= 0) & (second >= 0)
+        return self.of(first[known], second[known], total[known], n)
+
+    def with_counts(self, others: Self) -> Self:
+        """Add the counts of another corpus of the same tokens."""
+        first, second, counts = (
+            np.concatenate(both)
+            for both in zip(
+                (self.first, self.ids, self.counts),
+                (others.first, others.ids, others.counts),
+                strict=True,
+            )
+        )
+        return self.of(first, second, counts, len(self.starts) - 1)
+
+
+def _order(numbers: Ids) -> Ids:
+    """Return the stable sort order of non-negative numbers, (E,).
+
+    Sorting numbers packed with their places takes a tenth of the time of ``argsort``.
+    """
+    bits = len(numbers).bit_length()
+    if int(numbers.max()).bit_length() + bits > 63:
+        return np.argsort(numbers, kind="stable")
+    return np.sort(numbers << bits | np.arange(len(numbers))) & ((1 << bits) - 1)

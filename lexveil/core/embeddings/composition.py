@@ -1,0 +1,51 @@
+"""Vectors of untrained collocations: the mean of the vectors of their words.
+
+The rule is fixed and public. A composed vector is a function of the word vectors alone, never of a
+private text, so what a mechanism proves for a space also holds for a space with composed vectors.
+The price is meaning: *hot dog* lies between *hot* and *dog*, and *dog hot* would lie at the same
+place (docs/decisions/0011-composed-vectors.md).
+
+Source: the additive model of Mitchell and Lapata (2010), *Composition in Distributional Models of
+Semantics*, divided by the number of words so that a composed vector is as long as the vectors that
+it is compared with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from lexveil.base.types import Vectors
+
+
+def composed(tokens: Sequence[str], rows: Mapping[str, int], vectors: Vectors) -> Vectors:
+    """Return the arithmetic mean of the vectors of each token's words.
+
+    The words are added in float32 from left to right and the sum is divided by their number, so
+    that every machine gives the same bytes.
+
+    Args:
+        tokens: n tokens of one or more words, joined by ``_``.
+        rows: the row in ``vectors`` of each word.
+        vectors: (V, p) float32; any other type is rounded to it first.
+
+    Returns:
+        (n, p) float32, in the order of ``tokens``.
+
+    Raises:
+        KeyError: naming a word that has no vector.
+    """
+    means = np.empty((len(tokens), vectors.shape[1]), dtype=np.float32)
+    for row, token in enumerate(tokens):
+        words = vectors[[rows[word] for word in token.split("_")]].astype(np.float32)
+        total = words[0]
+        for vector in words[1:]:
+            total += vector
+        means[row] = total / np.float32(len(words))
+    return means
+
+
+def composable(tokens: Iterable[str], rows: Mapping[str, int]) -> list[str]:
+    """Return the tokens whose words all have a vector, in the given order."""
+    return [token for token in tokens if all(word in rows for word in token.split("_"))]

@@ -1,0 +1,116 @@
+"""Metrics that keep a purpose: an embedding with one more axis for each public scale of words.
+
+A scale gives words a score from -1 to 1, as a lexicon of sentiment does. Its axis separates words
+of different scores, so that a word is more often replaced by one of its own side. The metric stays
+public and fixed before any text is read: mechanisms, proofs, audits and adversaries apply
+unchanged, in the metric with these axes. The price is that a word on the scale has fewer likely
+replacements, so an adversary recovers more of these words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from lexveil.base.types import Floats, Vectors
+from lexveil.core.embeddings.word_space import WordSpace, unit_vectors
+
+# displacement of a word of median length, in lengths of its vector, at score 1 and weight 1
+REACH = 1.8
+STEP = 2.0**-12  # of coordinates: coarser than what processors round in other ways
+# weights; with less an axis is rounded away
+LIGHTEST = 0.01
+HEAVIEST = 10.0
+PENALTY = 5.0  # of the ridge regression; between 0.5 and 20 a scale hardly changes
+LEAST_SCORE = 0.3  # a found score that is nearer to 0 is chance
+
+
+@dataclass(frozen=True, slots=True)
+class Purpose:
+    """A public scale of words, and its weight.
+
+    Attributes:
+        weight: from ``LIGHTEST`` to ``HEAVIEST``.
+        scores: from -1 to 1, of tokens in normal form; words of a collocation are joined by ``_``.
+        sha256: of the file that it was read from.
+        is_public: whether who made it says that no private text has a part in it.
+    """
+
+    name: str
+    weight: float
+    scores: Mapping[str, float]
+    sha256: str
+    is_public: bool
+
+    def __str__(self) -> str:
+        """Return NAME=WEIGHT with all digits of the weight, so that purposes that differ have
+        different names.
+        """
+        return f"{self.name}={self.weight!r}".removesuffix(".0")
+
+    def of(self, tokens: Sequence[str]) -> Floats:
+        """Return (V,) the score of each token: its own, or for a collocation without one the mean
+        of its words' scores; 0 for other words.
+        """
+        scores = self.scores
+        return np.array([_score(token, scores) for token in tokens], dtype=np.float64)
+
+
+def _score(token: str, scores: Mapping[str, float]) -> float:
+    if (own := scores.get(token)) is not None or "_" not in token:
+        return own or 0.0
+    words = token.split("_")
+    return sum(scores.get(word, 0.0) for word in words) / len(words)
+
+
+def with_axes(space: WordSpace, purposes: Sequence[Purpose]) -> WordSpace:
+    """Return the space with one more axis for each purpose: (V, p + n) float32.
+
+    The coordinate of a word on an axis is ``REACH`` · weight · score · l² / the median of l, where
+    l is the length of its vector, rounded to whole ``STEP``: rare words, whose vectors are short,
+    are separated less and stay as hidden as without the axis.
+    """
+    if not purposes:
+        return space
+    vectors: Vectors = np.asarray(space.vectors)
+    lengths = np.sqrt(np.einsum("vp,vp->v", vectors, vectors, dtype=np.float64))
+    reach = REACH * lengths**2 / np.median(lengths)
+    axes = np.stack([one.weight * one.of(space.tokens) * reach for one in purposes], axis=1)
+    rounded: npt.NDArray[np.float32] = (np.rint(axes / STEP) * STEP).astype(np.float32)
+    return WordSpace(space.tokens, np.hstack([vectors, rounded]), space.counts)
+
+
+def spread(space: WordSpace, known: Mapping[str, float]) -> dict[str, float]:
+    """Predict the scores of more words from the known ones, by the positions of words in the space.
+
+    The prediction is a ridge regression (Hoerl & Kennard 1970) of the known scores, 0 among them,
+    on unit vectors. Known words keep their score; predicted scores are drawn to 0 by
+    ``LEAST_SCORE``, since most words are on no scale.
+
+    Returns:
+        Scores that are not 0, to two places; collocations are left to their words.
+    """
+    unit = unit_vectors(space.vectors).astype(np.float64)
+    rows = [row for row, token in enumerate(space.tokens) if token in known]
+    scores = np.array([known[space.tokens[row]] for row in rows])
+    of_known = unit[rows]
+    weights = np.linalg.solve(
+        of_known.T @ of_known + PENALTY * np.eye(unit.shape[1]), of_known.T @ scores
+    )
+    predicted = unit @ weights
+    drawn = np.sign(predicted) * np.maximum(np.abs(predicted) - LEAST_SCORE, 0) / (1 - LEAST_SCORE)
+    whole = dict(zip(space.tokens, np.clip(drawn, -1, 1).round(2).tolist(), strict=True)) | dict(
+        known
+    )
+
+    def is_word(token: str) -> bool:
+        return "_" not in token and any(map(str.isalpha, token))
+
+    return {
+        token: score
+        for token, score in whole.items()
+        if score and (token in known or is_word(token))
+    }

@@ -1,0 +1,85 @@
+"""Lengths of vectors by public rules, which decide how close words lie and so how well they hide
+each other.
+
+A mechanism with the guarantee ε·d protects two words the more, the closer they are. Any map of the
+vocabulary into a space that depends on public facts alone gives a metric (a pseudometric where it
+maps two words to one point), and the proofs need no more: a shorter vector protects a word more. An
+ε of the word's own would reveal the word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+
+from lexveil.base.types import Counts, Floats
+from lexveil.core.embeddings.word_space import WordSpace, unit_vectors
+
+Rule = Literal["none", "unit", "frequency"]
+EXPONENT = 0.2
+# decimals of factors: processors differ in the last digits of powers and sums, and vectors must
+# have the same bytes
+PLACES = 9
+SMOOTHING = 0.5  # occurrences added to each word, so that a word with count 0 has a length
+
+
+def frequency_factors(counts: Counts, exponent: float = EXPONENT) -> Floats:
+    """Return (count / largest count)^exponent of each of V words, in (0, 1]; shape (V,)."""
+    smoothed = counts + SMOOTHING
+    factors: Floats = (smoothed / smoothed.max(initial=SMOOTHING)) ** exponent
+    return factors.round(PLACES)
+
+
+def listed_factors(tokens: Sequence[str], factors: Mapping[str, float]) -> Floats:
+    """Return the factor of each of V tokens by a public list; shape (V,).
+
+    A collocation without an entry gets the smallest factor of its listed words; otherwise a listed
+    name would be less protected inside a collocation. Tokens without any entry get 1.
+    """
+    factor_of_token = np.ones(len(tokens))
+    if factors:
+        for row, token in enumerate(tokens):
+            if token in factors:
+                factor_of_token[row] = factors[token]
+            elif "_" in token:
+                factor_of_token[row] = min(
+                    (factors[word] for word in token.split("_") if word in factors), default=1.0
+                )
+    return factor_of_token
+
+
+def kept_length(space: WordSpace, factors: Floats) -> float:
+    """Return the number by which ``factors`` (V,) are multiplied to keep the mean length of an
+    occurrence in the space.
+
+    The number is 1 if there are no occurrences, or none has a length.
+    """
+    has_length = space.vectors.any(axis=1)  # a vector of length 0 stays 0
+    before = float(space.counts @ np.linalg.norm(space.vectors, axis=1).astype(np.float64))
+    after = float(space.counts @ np.where(has_length, factors, 0.0))
+    return round(before / after, PLACES) if before and after else 1.0
+
+
+def scaled(space: WordSpace, rule: Rule, factors: Mapping[str, float] | None = None) -> WordSpace:
+    """Return the space with other lengths of its vectors; a vector of length 0 stays 0.
+
+    Scaling changes distances, and with them the meaning of an epsilon, which is per unit of
+    distance.
+
+    Args:
+        rule: none leaves lengths as they are, unit makes them 1, frequency gives
+            ``frequency_factors`` times one number that keeps the mean length of an occurrence, so
+            that an epsilon has the same order as before.
+        factors: further factors by word, from a public list; see ``listed_factors``.
+    """
+    if rule == "none" and not factors:
+        return space
+    vectors = space.vectors if rule == "none" else unit_vectors(space.vectors)
+    by_word = np.ones(len(space.tokens))
+    if rule == "frequency":
+        by_word = frequency_factors(space.counts)
+        by_word *= kept_length(space, by_word)
+    by_word *= listed_factors(space.tokens, factors or {})
+    return WordSpace(space.tokens, (vectors * by_word[:, None]).astype(np.float32), space.counts)

@@ -1,0 +1,218 @@
+"""Vectors of sentences and texts: weighted means of the vectors of their words and collocations.
+
+The vector of a unit (a sentence, or a whole text) is the sum of the vectors of its known tokens,
+each by the weight a / (a + frequency), a = 10^-3, without its part along one public direction,
+brought to length 1 (Arora, Liang & Ma 2017); one coordinate more for each purpose. Weights,
+direction and purposes are public and fixed before a text is read, and the vector of a unit is
+computed from its own tokens alone, in an order of its own: it is a function of the unit, the same
+in every batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from lexveil.base.types import Counts, Floats, Ids, Vectors
+from lexveil.core.embeddings.purposes import STEP, Purpose
+from lexveil.core.embeddings.word_space import WordSpace
+
+SMOOTHING = 1e-3  # a: the frequency at which a token weighs half
+TOKENS_AT_A_TIME = 4096  # tokens at a time, as far as units allow it
+# of which vectors are brought to length: float32 makes none of them longer than 1
+UNIT = 1 - 2.0**-20
+NOTHING = 1e-9  # of its length: what is left of a sum along the direction alone is rounding
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """The tokens of n units, one unit after the other.
+
+    Attributes:
+        rows: (m,) row of each token in the embedding; -1 of one that is not in it.
+        starts: (n + 1,) the places where the tokens of each unit begin.
+    """
+
+    rows: Ids
+    starts: Ids
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @classmethod
+    def of(cls, rows: Ids, unit_of: Ids, n_units: int) -> Self:
+        """Build units from tokens and the number of the unit of each token, in ascending order of
+        the units.
+        """
+        starts = np.searchsorted(unit_of, np.arange(n_units + 1)).astype(np.int64)
+        return cls(rows, starts)
+
+    def known(self) -> Units:
+        """Return the units without the tokens that are not in the embedding."""
+        is_known = self.rows >= 0
+        before = np.concatenate([[0], np.cumsum(is_known)])
+        return Units(self.rows[is_known], before[self.starts])
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceAxis:
+    """One coordinate for a purpose: weight · tanh(mean score of the tokens / deviation).
+
+    Attributes:
+        scores: (V,) the scores of the tokens of the embedding.
+        deviation: the deviation of the mean scores of the sentences of a bank.
+    """
+
+    weight: float
+    scores: Floats
+    deviation: float
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceSpace:
+    """The map from the tokens of a unit to the vector of the unit.
+
+    Attributes:
+        vectors: (V, p) the vectors of the tokens.
+        weights: (V,) the weights of the tokens.
+        component: (p,) of length 1, the direction that is left out; zeros leave out nothing.
+        axes: the axes of the purposes.
+    """
+
+    vectors: Vectors
+    weights: Floats
+    component: Floats
+    axes: tuple[SentenceAxis, ...] = ()
+
+    @classmethod
+    def fitted(cls, space: WordSpace, bank: Units) -> Self:
+        """Return the space of a bank: its direction is the first principal component of the
+        sentences of the bank.
+        """
+        weights = token_weights(space.counts)
+        plain = cls(np.asarray(space.vectors), weights, np.zeros(space.vectors.shape[1]))
+        return cls(plain.vectors, weights, principal_component(plain, bank))
+
+    @property
+    def dimensions(self) -> int:
+        """The number of coordinates of a unit."""
+        return int(self.vectors.shape[1]) + len(self.axes)
+
+    @property
+    def diameter(self) -> float:
+        """The distance D that two units never exceed."""
+        return float(2 * np.sqrt(1 + sum(axis.weight**2 for axis in self.axes)))
+
+    @property
+    def radius(self) -> float:
+        """The length that no vector of a unit exceeds."""
+        return self.diameter / 2
+
+    def with_purposes(
+        self, tokens: Sequence[str], purposes: Sequence[Purpose], bank: Units
+    ) -> SentenceSpace:
+        """Return the space with an axis for each purpose.
+
+        Raises:
+            ValueError: naming a purpose that tells no sentence of the bank from another.
+        """
+        axes = []
+        for purpose in purposes:
+            scores = purpose.of(tokens)
+            deviation = float(np.std(self.mean_scores(bank, scores)))
+            if not deviation:
+                raise ValueError(purpose.name)
+            axes.append(SentenceAxis(purpose.weight, scores, deviation))
+        return replace(self, axes=tuple(axes))
+
+    def embed(self, units: Units) -> Vectors:
+        """Return the vectors of n units, (n, p + number of axes) float32; zeros where no token is
+        known.
+        """
+        known = units.known()
+        vectors = np.zeros((len(units), self.dimensions), dtype=np.float32)
+        p = self.vectors.shape[1]
+        for start, stop in _blocks(known.starts):
+            sums = self._sums(known, start, stop)
+            before = _lengths(sums)
+            along = (sums * self.component).sum(axis=1)
+            sums -= along[:, None] * self.component
+            lengths = _lengths(sums)
+            is_something = lengths > NOTHING * before
+            unit = UNIT * sums / np.where(is_something, lengths, 1.0)[:, None]
+            vectors[start:stop, :p] = np.where(is_something[:, None], unit, 0.0)
+        for place, axis in enumerate(self.axes):
+            score = np.tanh(self.mean_scores(units, axis.scores) / axis.deviation)
+            # coarser than what processors round in other ways
+            vectors[:, p + place] = np.trunc(axis.weight * score / STEP) * STEP
+        return vectors
+
+    def mean_scores(self, units: Units, scores: Floats) -> Floats:
+        """(n,) the mean score of the known tokens of each unit by their weights; 0 without any."""
+        known = units.known()
+        weights = self.weights[known.rows]
+        total = _sum_units(weights * scores[known.rows], known.starts)
+        weight = _sum_units(weights, known.starts)
+        return np.divide(total, weight, out=np.zeros(len(total)), where=weight > 0)
+
+    def _sums(self, known: Units, start: int, stop: int) -> Floats:
+        """(stop - start, p) sums of the token vectors of each unit in a range, each vector times
+        the weight of its token.
+        """
+        first = known.starts[start]
+        last = known.starts[stop]
+        rows = known.rows[first:last]
+        weighted = self.vectors[rows].astype(np.float64) * self.weights[rows][:, None]
+        return _sum_units(weighted, known.starts[start : stop + 1] - first)
+
+
+def token_weights(counts: Counts) -> Floats:
+    """(V,) weights a / (a + frequency) of tokens, computed from the counts of the tokens."""
+    weights: Floats = SMOOTHING / (SMOOTHING + counts / max(int(counts.sum()), 1))
+    return weights
+
+
+def principal_component(space: SentenceSpace, bank: Units) -> Floats:
+    """(p,) the direction in which the mean vectors of the sentences of a bank are longest, without
+    centring; its largest coordinate is positive.
+    """
+    known = bank.known()
+    p = space.vectors.shape[1]
+    moments = np.zeros((p, p))
+    for start, stop in _blocks(known.starts):
+        sizes = np.maximum(np.diff(known.starts[start : stop + 1]), 1)
+        means = space._sums(known, start, stop) / sizes[:, None]
+        moments += means.T @ means
+    direction = np.linalg.eigh(moments)[1][:, -1]
+    component: Floats = direction * np.sign(direction[np.argmax(np.abs(direction))])
+    return component
+
+
+def _sum_units(values: Floats, starts: Ids) -> Floats:
+    """Return the sum of the values of each unit, one after the other; 0 of a unit without any."""
+    sums = np.zeros((len(starts) - 1, *values.shape[1:]))
+    is_there = np.diff(starts) > 0
+    if is_there.any():
+        sums[is_there] = np.add.reduceat(values, starts[:-1][is_there], axis=0)
+    return sums
+
+
+def _lengths(vectors: Floats) -> Floats:
+    lengths: Floats = np.sqrt((vectors * vectors).sum(axis=1))
+    return lengths
+
+
+def _blocks(starts: Ids) -> list[tuple[int, int]]:
+    """Yield ranges of units with about ``TOKENS_AT_A_TIME`` tokens each."""
+    blocks = []
+    start = 0
+    n_units = len(starts) - 1
+    while start < n_units:
+        end = int(np.searchsorted(starts, starts[start] + TOKENS_AT_A_TIME, side="right")) - 1
+        stop = min(max(end, start + 1), n_units)
+        blocks.append((start, stop))
+        start = stop
+    return blocks

@@ -1,0 +1,48 @@
+"""Bounds of distances from little memory: a few coordinates of every word, and the norm of the
+rest.
+
+The bounds give a quick answer and never one that contradicts the distance, so they may differ in
+their last digits from one processor to another.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lexveil.base.types import Floats, Steps, Vectors
+
+COORDINATES = 31  # with the norm of the rest, one cache line per word
+STEPS_OF_A_COORDINATE = 32767  # steps of a coordinate on either side of 0
+# steps; more than the rounding error of 32 coordinates of two words (half a step each) and of the
+# float32 sum
+SLACK = 7.0
+MOMENT_WORDS = 2048  # words from which the directions of most variance are computed
+WORDS_AT_A_TIME = 4096  # words projected at a time
+
+
+class Sketch:
+    """Sketch of all words by a few coordinates, with bounds of the distances between them.
+
+    A sketch of a word is its coordinates along the directions in which the words differ most, and
+    the norm of the rest of the vector. The distance between two words has two bounds. The lower one
+    takes the distance of their coordinates with the difference of the norms of the rest, the upper
+    one with their sum. Any orthonormal directions give valid bounds.
+
+    Attributes:
+        rows: (V, 32) int16, in steps; the last column is the norm of the rest.
+        step: size of a step, in embedding units.
+    """
+
+    def __init__(self, vectors: Vectors, norms: Floats) -> None:
+        n_words, dimensions = vectors.shape
+        self.step = (norms.max(initial=0.0) or 1.0) / STEPS_OF_A_COORDINATE
+        k = min(COORDINATES, dimensions)
+        some = vectors[:: max(1, n_words // MOMENT_WORDS)] / self.step
+        directions = np.linalg.eigh(some.T @ some)[1][:, -k:]
+        self.rows: Steps = np.zeros((n_words, COORDINATES + 1), dtype=np.int16)
+        for start in range(0, n_words, WORDS_AT_A_TIME):
+            block = slice(start, start + WORDS_AT_A_TIME)
+            coordinates = (vectors[block] / self.step) @ directions
+            left = (norms[block] / self.step) ** 2 - np.einsum("vk,vk->v", coordinates, coordinates)
+            self.rows[block, :k] = np.rint(coordinates)
+            self.rows[block, COORDINATES] = np.rint(np.sqrt(np.maximum(left, 0.0)))

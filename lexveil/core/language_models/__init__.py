@@ -1,0 +1,1 @@
+"""Language models: n-gram models that count words, and SmolLM2."""

@@ -1,0 +1,109 @@
+"""Protocols of the evaluation's back ends: classifiers, encoders and language models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Protocol, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lexveil.base.types import Floats, Ids, Vectors
+
+# a mark that does not occur in texts; the mark and the bigrams across it are features
+SEPARATOR = "␞"
+
+
+class Classifier(Protocol):
+    """Classifier of texts.
+
+    The same seed, texts, classes and order of both give the same predictions, for any number of
+    threads.
+    """
+
+    name: ClassVar[str]
+
+    def fit(self, texts: Sequence[str], classes: Sequence[str]) -> Self:
+        """Train on n texts and the class of each; at least two different classes."""
+        ...
+
+    def predict(self, texts: Sequence[str]) -> list[str]:
+        """Return the class of each of n texts."""
+        ...
+
+
+class Encoder(Protocol):
+    """Encoder of texts as vectors."""
+
+    @property
+    def name(self) -> str:
+        """Name of the encoder in parameters and reports."""
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Return (n, p) float32 vectors of n texts; a row of zeros for a text without anything that
+        the encoder knows.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class PerplexityScores:
+    """Scores of a language model for n texts.
+
+    Attributes:
+        log_sum: (n,) natural log probability of the whole text.
+        n_tokens: (n,) number of predictions in that sum, ends of sentences included where the model
+            has them.
+        n_unknown: (n,) number of tokens that the model does not know.
+    """
+
+    log_sum: Floats
+    n_tokens: Ids
+    n_unknown: Ids
+
+    def average_perplexity(self) -> float:
+        """Return the mean over texts of exp(-log_sum / n_tokens), as in CLMLDP Table 2; NaN without
+        any token.
+
+        A single text of rare words can change the mean a lot.
+        """
+        has_tokens = self.n_tokens > 0
+        each = np.exp(-self.log_sum[has_tokens] / self.n_tokens[has_tokens])
+        return float(each.mean()) if len(each) else float("nan")
+
+    def corpus_perplexity(self) -> float:
+        """Return the perplexity of all texts taken as one; NaN without any token."""
+        n_tokens = int(self.n_tokens.sum())
+        return float(np.exp(-self.log_sum.sum() / n_tokens)) if n_tokens else float("nan")
+
+
+class LanguageModel(Protocol):
+    """Language model that scores texts."""
+
+    @property
+    def name(self) -> str:
+        """Name of the model in parameters and reports."""
+
+    def score(self, texts: Sequence[str]) -> PerplexityScores:
+        """Score each of n texts; ``n_tokens`` is 0 where there is nothing to predict."""
+
+
+def classified_texts(documents: pa.Table) -> list[str]:
+    """Return the texts of n documents in the form that classifiers read.
+
+    Args:
+        documents: columns text, text_b, and context: a second text that is not rewritten.
+    """
+    seconds = pc.coalesce(documents.column("text_b"), documents.column("context"))
+    return joined(documents.column("text").to_pylist(), seconds.to_pylist())
+
+
+def joined(texts: Sequence[str], seconds: Sequence[str | None]) -> list[str]:
+    """Return the n texts to classify: a single text, or both texts of a pair with SEPARATOR between
+    them.
+    """
+    return [
+        text if second is None else f"{text} {SEPARATOR} {second}"
+        for text, second in zip(texts, seconds, strict=True)
+    ]

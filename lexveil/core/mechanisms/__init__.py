@@ -1,0 +1,46 @@
+"""Mechanisms and noise: ids, distances and epsilons, never words.
+
+A mechanism is the module of its name; modules that several share are listed here. Others come from
+packages that are installed (lexveil/core/mechanisms/installed.py).
+"""
+
+from __future__ import annotations
+
+import pkgutil
+
+SHARED = frozenset(
+    {
+        "base",
+        "base_measure",
+        "causal_measure",
+        "deniability",
+        "installed",
+        "rank_remap",
+        "registry",
+        "rejection",
+        "over_sentences",
+        "sentence_draws",
+        "truncated_exponential",
+        "variants",
+        "word_lists",
+    }
+)
+
+
+def mechanism_names() -> list[str]:
+    """Return the sorted names of all mechanisms, first the names of this package, without loading a
+    mechanism.
+    """
+    from lexveil.core.mechanisms.installed import entries
+
+    shipped = own_names()
+    return [*shipped, *(name for name in entries() if name not in shipped)]
+
+
+def own_names() -> list[str]:
+    """Return the names of the mechanisms of this package, sorted."""
+    return sorted(
+        module.name
+        for module in pkgutil.iter_modules(__path__)
+        if not module.ispkg and module.name not in SHARED
+    )

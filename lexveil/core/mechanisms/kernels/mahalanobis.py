@@ -1,0 +1,22 @@
+"""A matrix product whose result depends on neither threads nor shapes."""
+
+from __future__ import annotations
+
+from lexveil.base.compiled import kernel
+from lexveil.base.types import Floats
+
+ROWS = 8  # rows of noise that share a pass over the root
+
+
+@kernel()
+def multiply(left: Floats, right: Floats, out: Floats) -> None:  # pragma: no cover - compiled
+    """Add ``left @ right`` to ``out``, with a fixed order of each sum: a library's product depends
+    on threads and shapes.
+    """
+    for first in range(0, len(left), ROWS):
+        last = min(first + ROWS, len(left))
+        for inner in range(right.shape[0]):
+            for row in range(first, last):
+                factor = left[row, inner]
+                for column in range(right.shape[1]):
+                    out[row, column] += factor * right[inner, column]

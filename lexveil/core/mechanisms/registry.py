@@ -1,0 +1,71 @@
+"""The mechanisms there are: the modules of this package that are not shared, and those of other
+packages that are installed.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from lexveil.base.errors import ParameterError
+from lexveil.core.mechanisms import mechanism_names, own_names
+from lexveil.core.mechanisms.base import REGISTERED, ClosedForm, Mechanism, Space
+from lexveil.core.mechanisms.installed import entries, load
+
+__all__ = ["MECHANISMS", "ClosedForm", "Mechanism", "Space", "build_mechanism"]
+
+
+class _Mechanisms(dict[str, Any]):
+    """The classes of mechanisms by name. Access to a mechanism that could not be loaded raises an
+    error with the reason.
+    """
+
+    def __missing__(self, name: str) -> Any:
+        if name in entries() and name not in own_names():
+            return load(name, Mechanism)
+        raise KeyError(name)
+
+
+def _found() -> _Mechanisms:
+    """Return all mechanisms, sorted by name, first the mechanisms of this package. A mechanism of
+    another package that cannot be loaded is left out.
+    """
+    classes = _Mechanisms()
+    for name in mechanism_names():
+        if name in own_names():
+            importlib.import_module(f"lexveil.core.mechanisms.{name}")
+            classes[name] = REGISTERED[name]
+            continue
+        with suppress(ParameterError):
+            classes[name] = load(name, Mechanism)
+    return classes
+
+
+# name -> class; what a class states of itself is known before one is built
+MECHANISMS: dict[str, Any] = _found()
+
+
+def build_mechanism(
+    name: str, space: Space, parameters: Mapping[str, Mapping[str, Any]] | None = None
+) -> Mechanism:
+    """Build mechanism ``name`` over the words of a space.
+
+    Args:
+        parameters: the parameters of each mechanism, by name; missing parameters have their
+            defaults. ``rank_remap`` (enabled, c, ranks) applies to the mechanisms that choose their
+            output by a noisy vector.
+
+    Raises:
+        ParameterError: if there is no such mechanism, a parameter is out of range, or the space
+            lacks what the mechanism needs.
+    """
+    if name not in MECHANISMS and name not in entries():
+        raise ParameterError(
+            f"there is no mechanism {name!r}; choose from: none, {', '.join(MECHANISMS)}"
+        )
+    values = parameters or {}
+    mechanism: Mechanism = MECHANISMS[name].build(space, values.get(name, {}))
+    remap = dict(values.get("rank_remap", {}))
+    return mechanism.remapped(space, remap) if remap.pop("enabled", False) else mechanism

@@ -1,0 +1,66 @@
+"""The steps around the call of every verb: finding the project's folder, and printing results on
+standard output.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TextIO
+
+from lexveil.base.runtime.project import find_root, prepare, root_around
+from lexveil.faces.cli.streams import say
+
+
+def in_project() -> Path:
+    """Work in the project's folder from here on, and return it.
+
+    Raises:
+        RequestError: if the current folder is in no project.
+    """
+    root = find_root(Path.cwd())
+    prepare(root)
+    return root
+
+
+def anywhere() -> Path | None:
+    """Work in the project's folder from here on, if the current folder is in one, and return it;
+    else stay.
+    """
+    root = root_around(Path.cwd())
+    if root is not None:
+        prepare(root)
+    return root
+
+
+def located(text: str) -> Path | str:
+    """Return a file, a folder, an address or -, so that it stays the same from another folder."""
+    from lexveil.base.runtime.objects import as_path
+    from lexveil.io.databases.address import is_address, read_address
+
+    if text == "-":
+        return text
+    return read_address(text).text if is_address(text) else as_path(text).absolute()
+
+
+def show(
+    value: Any,
+    as_json: bool,
+    as_text: Callable[[Any], Iterable[str]] | None = None,
+    *,
+    stream: TextIO | None = None,
+) -> None:
+    """Write a result as JSON, or as the lines that ``as_text`` makes of it; without it, as YAML."""
+    stream = stream or sys.stdout
+    if as_json:
+        # Of an encoding that lacks characters, JSON has escapes for them.
+        is_utf8 = (getattr(stream, "encoding", None) or "utf-8").lower().startswith("utf")
+        say(json.dumps(value, indent=2, ensure_ascii=not is_utf8), stream)
+    elif as_text is not None:
+        say("\n".join(as_text(value)), stream)
+    else:
+        import yaml
+
+        stream.write(yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=10_000))

@@ -1,0 +1,66 @@
+"""First worker processes of the service, forked from a server that imports modules while the parent
+starts.
+
+This is a module of its own because a forked process imports it before it has the environment
+variables that other modules need.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import socket
+from collections.abc import Callable
+from multiprocessing import forkserver
+from typing import Any
+
+from uvicorn import Config
+from uvicorn._subprocess import subprocess_started
+from uvicorn.supervisors.multiprocess import Process
+
+from lexveil.base.runtime.project import ONE_THREAD
+
+
+def preload_workers() -> None:
+    """Start the server that the first workers are forked from, which imports what they need while
+    this process, which is the service's own, gets ready.
+
+    The server draws no random numbers: a worker must not draw from a generator that existed there.
+    A terminal sends Ctrl-C to the whole process group, and only this process handles it.
+    """
+    os.environ |= ONE_THREAD
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        multiprocessing.get_context("forkserver").set_forkserver_preload(
+            ["lexveil.faces.service.preload"]
+        )
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def forked(function: Callable[..., None], *arguments: Any) -> Any:
+    """Create a process, not yet started, that runs a function with the environment of this
+    process.
+    """
+    given = (dict(os.environ), function, arguments)
+    return multiprocessing.get_context("forkserver").Process(target=_begin, args=given)
+
+
+class FirstWorker(Process):
+    """Worker that is forked; its replacements start afresh, because installed packages may have
+    changed.
+    """
+
+    def __init__(self, config: Config, sockets: list[socket.socket]) -> None:
+        super().__init__(config, sockets)
+        self.process: Any = forked(subprocess_started, config, self.target, sockets, None)
+
+
+def _begin(
+    environment: dict[str, str], function: Callable[..., None], arguments: tuple[Any, ...]
+) -> None:
+    os.environ.clear()  # remove the environment of the fork server
+    os.environ.update(environment)
+    function(*arguments)

@@ -1,0 +1,305 @@
+"""The gate that every request passes: key and size are checked before a route sees the request;
+then it waits for its turn of the engine, and the metrics count it. Starlette checks the host.
+
+Whatever is raised is answered here, in fixed words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+import os
+import time
+from collections.abc import Callable, Collection
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+from urllib.parse import parse_qsl
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from lexveil.base.errors import LexveilError
+from lexveil.base.runtime.crash import crash_report
+from lexveil.faces.service.keys import Keys
+from lexveil.faces.service.refusals import Refusal
+
+LOG = logging.getLogger("lexveil.faces.service")
+METRICS = "/metrics"
+PAGE = "/"
+STATIC = "/static/"
+TOKEN_HEADER = "x-lexveil-token"
+HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+PAGE_HEADERS = {
+    "content-security-policy": "; ".join(
+        [
+            "default-src 'none'",
+            *(f"{kind}-src 'self'" for kind in ("script", "style", "img", "connect")),
+            *(f"{kind} 'none'" for kind in ("form-action", "base-uri", "frame-ancestors")),
+        ]
+    ),
+    "referrer-policy": "no-referrer",  # the address has the token
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+Admit = Callable[[Scope], None]  # lets a request in, or raises a Refusal
+
+
+class Gate:
+    """Lets requests in by key and size, answers whatever is raised, and logs and counts each
+    by its route.
+
+    A path that no route has may be anything, so it is neither logged nor counted by its name. Of
+    probes, which ask every few seconds, an answer is logged when its status is another one than
+    before.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        admit: Admit,
+        max_bytes: int,
+        metrics: Metrics,
+        headers: dict[str, str] | None = None,
+        probes: Collection[str] = (),
+    ) -> None:
+        self._answered: dict[str, int | None] = dict.fromkeys(probes)
+        self.app = app
+        self.admit = admit
+        self.max_bytes = max_bytes
+        self.metrics = metrics
+        self.headers = [
+            (name.encode(), value.encode()) for name, value in (HEADERS | (headers or {})).items()
+        ]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        start = time.perf_counter()
+        status = 0
+        scope.setdefault("state", {})
+
+        async def sending(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message = {**message, "headers": [*message["headers"], *self.headers]}
+            await send(message)
+
+        try:
+            await self._pass(scope, receive, sending)
+        except Exception as error:
+            refusal = error if isinstance(error, Refusal) else Refusal("failed")
+            if refusal is not error:
+                LOG.error("%s", crash_report(error))
+            if status:  # half an answer is out: the connection ends without the rest
+                raise _BrokenAnswerError from None
+            if refusal.charge is not None:
+                self.metrics.wasted.inc()
+            await refusal.response()(scope, receive, sending)
+        finally:
+            self._note(scope, status, time.perf_counter() - start)
+
+    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+        """Log and count a request."""
+        route = getattr(scope.get("route"), "path", "-")
+        self.metrics.requests.labels(route, str(status)).inc()
+        self.metrics.seconds.labels(route).observe(seconds)
+        method = scope["method"] if scope["method"] in METHODS else "-"
+        client = scope["state"].get("client") or "-"
+        if self._answered.get(route) != status:
+            LOG.info("%s %s %d %.0f ms key=%s", method, route, status, 1000 * seconds, client)
+        if route in self._answered:
+            self._answered[route] = status
+
+    async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope)
+        # a proxy could take another end than we do
+        if "transfer-encoding" in headers and "content-length" in headers:
+            raise Refusal("malformed")
+        self.admit(scope)
+        declared = headers.get("content-length", "0")
+        if not declared.isdigit() or len(declared) > 18 or int(declared) > self.max_bytes:
+            raise Refusal("too_large")
+        body = await read_body(receive, self.max_bytes)
+        if body is None:  # the client has left
+            return
+        waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def again() -> Message:
+            return waiting.pop() if waiting else await receive()
+
+        await self.app(scope, again, send)
+
+
+class _BrokenAnswerError(Exception):
+    """An answer that could not be finished; says nothing."""
+
+
+async def read_body(receive: Receive, max_bytes: int) -> bytes | None:
+    """Take a request's body before anything looks at it; None if its client has left.
+
+    Raises:
+        Refusal: if it is larger than agreed.
+    """
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        body += message.get("body", b"")
+        if len(body) > max_bytes:
+            raise Refusal("too_large")
+        if not message.get("more_body", False):
+            return bytes(body)
+
+
+def key_access(keys: Keys | None, open_paths: Collection[str] = ()) -> Admit:
+    """Admit the requests that bring an API key.
+
+    Args:
+        keys: None lets everybody in.
+        open_paths: the paths that need no key.
+    """
+
+    def admit(scope: Scope) -> None:
+        if keys is None or scope["path"] in open_paths:
+            return
+        kind, _, written = Headers(scope=scope).get("authorization", "").partition(" ")
+        try:
+            key = keys.find(written.strip()) if kind.lower() == "bearer" else None
+        except LexveilError as error:
+            LOG.error("%s", error)
+            raise Refusal("no_keys") from None
+        if key is None:
+            raise Refusal("unauthorized")
+        scope["state"]["client"] = key.name
+        if (key.role == "metrics") != (scope["path"] == METRICS):
+            raise Refusal("forbidden")
+
+    return admit
+
+
+def token_access(token: str) -> Admit:
+    """Admit the requests that bring the token: requests for the page bring it in the address, all
+    others in a header, which no other site can send.
+
+    A cookie would go to whatever else listens on this machine, at any port. What lies under
+    ``STATIC`` is the same for everybody and open.
+    """
+
+    def admit(scope: Scope) -> None:
+        if scope["path"].startswith(STATIC):
+            return
+        if scope["path"] == PAGE:
+            query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
+            written = query.get("token", "")
+        else:
+            written = Headers(scope=scope).get(TOKEN_HEADER, "")
+        if not hmac.compare_digest(written.encode(), token.encode()):
+            raise Refusal("no_token")
+
+    return admit
+
+
+T = TypeVar("T")
+
+
+class RequestQueue:
+    """Gives the engine's thread to one request after the other.
+
+    Args:
+        places: how many may wait.
+        seconds: how long each.
+    """
+
+    def __init__(self, places: int, seconds: float) -> None:
+        self.places = places
+        self.seconds = seconds
+        self._waiting = 0
+        self._turn = asyncio.Semaphore(1)
+        self._thread = ThreadPoolExecutor(1, "engine")
+        self._first: Future[None] | None = None
+
+    def begin(self, work: Callable[[], None]) -> None:
+        """Do some work before all requests, which wait for it."""
+        self._first = self._thread.submit(work)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the work before all requests is done."""
+        return self._first is None or self._first.done()
+
+    async def take(self, request: Request, work: Callable[[], T]) -> T:
+        """Do some work when its turn has come.
+
+        Raises:
+            Refusal: if too many wait, it waits too long, or who asked has left. Nothing has been
+                done then.
+        """
+        if self._waiting >= self.places:
+            raise Refusal("busy", retry_after=1)
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(self.seconds):
+                await self._turn.acquire()
+        except TimeoutError:
+            raise Refusal("busy", retry_after=self.seconds) from None
+        finally:
+            self._waiting -= 1
+        try:
+            if await request.is_disconnected():  # nobody would read what is paid for
+                raise Refusal("busy")
+            return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        finally:
+            self._turn.release()
+
+
+# environment variable of the client library: where workers add up
+METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+
+
+class Metrics:
+    """The counters of a worker, which the client library adds up over all of them."""
+
+    def __init__(self) -> None:
+        own = CollectorRegistry()
+        self._registry = own
+        self.requests = Counter(
+            "lexveil_requests", "Requests by route and status", ["route", "status"], registry=own
+        )
+        self.seconds = Histogram(
+            "lexveil_request_seconds",
+            "Seconds to the answer",
+            ["route"],
+            buckets=BUCKETS,
+            registry=own,
+        )
+        self.texts = Counter("lexveil_texts", "Texts rewritten and handed out", registry=own)
+        self.withheld = Counter(
+            "lexveil_texts_withheld", "Texts withheld: budget exhausted", registry=own
+        )
+        self.epsilon = Counter(
+            "lexveil_epsilon_charged", "Epsilon charged for answers", registry=own
+        )
+        self.wasted = Counter(
+            "lexveil_charged_without_answer", "Requests charged and not answered", registry=own
+        )
+
+    def exposition(self) -> bytes:
+        """Return all metrics in the text format of Prometheus."""
+        registry = self._registry
+        if os.environ.get(METRICS_FOLDER):
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return generate_latest(registry)

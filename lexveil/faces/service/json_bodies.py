@@ -1,0 +1,77 @@
+"""JSON bodies of requests, in which no object may repeat a key."""
+
+from __future__ import annotations
+
+import email.message
+import json
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+
+from lexveil.faces.service.refusals import Refusal
+
+
+class DuplicateKey(json.JSONDecodeError):
+    """Error for an object with a repeated key: parsers differ in which of the two values they take.
+
+    Attributes:
+        key: the key, with its escapes resolved.
+    """
+
+    def __init__(self, key: str) -> None:
+        super().__init__("duplicate key", "", 0)  # no document in the error: it holds texts
+        self.key = key
+
+
+class JsonRequest(Request):
+    """Request that refuses JSON with a repeated key in an object."""
+
+    async def json(self) -> Any:
+        """Parse the body.
+
+        Raises:
+            DuplicateKey: if an object at any depth has a repeated key.
+            json.JSONDecodeError: if the body is not JSON.
+        """
+        return json.loads(await self.body(), object_pairs_hook=_object)
+
+
+class JsonRoute(APIRoute):
+    """Route that accepts only bodies whose Content-Type is JSON."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the handler of a request."""
+        handle = super().get_route_handler()
+
+        async def handler(request: Request) -> Response:
+            _require_json(request)
+            return await handle(JsonRequest(request.scope, request.receive))
+
+        return handler
+
+
+def _require_json(request: Request) -> None:
+    # A page of another origin can send a body without this header, or as text, and the browser
+    # would not ask this service first.
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise Refusal("encoded")
+    kind = email.message.Message()
+    kind["content-type"] = request.headers.get("content-type", "")
+    subtype = kind.get_content_subtype()
+    if kind.get_content_maintype() != "application" or not (
+        subtype == "json" or subtype.endswith("+json")
+    ):
+        raise Refusal("not_json")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        keys = set[str]()
+        for key, _ in pairs:
+            if key in keys:
+                raise DuplicateKey(key)
+            keys.add(key)
+    return values

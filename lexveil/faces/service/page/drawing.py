@@ -1,0 +1,427 @@
+"""Rewrites one text several times, as experiments, and says of each token what became of it and
+what may.
+
+Nothing is written or charged, and no ledger is opened. What is made here holds source text: it is
+for the page alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from lexveil.base.errors import LexveilError, RequestError
+from lexveil.core.accounting.budgets import Action, DocumentBudget
+from lexveil.core.accounting.changes import Fate, TextChanges
+from lexveil.core.embeddings.exact_search import ExactSearch
+from lexveil.core.mechanisms.noise.streams import stream
+from lexveil.core.mechanisms.sentence_draws import SentenceDraws
+from lexveil.core.text.encode import TokenClass
+from lexveil.core.text.pieces import plain
+from lexveil.faces.service.page.form import SAMPLES, Form, Row
+from lexveil.faces.service.warm_model import WarmModel
+from lexveil.io.artifacts.default_bank import has_written_bank
+from lexveil.io.artifacts.model import Model
+from lexveil.io.config import LedgerParams
+from lexveil.release import preconditions
+from lexveil.release.adapters.memory import Texts, whole_chunks
+from lexveil.release.engine.batch import Batch, Rewritten, batch_of
+from lexveil.release.engine.counts import BatchCounts, Tally
+from lexveil.release.engine.engine import Engine, WordEngine
+from lexveil.release.engine.sentences import TRIED_DRAWS, SentenceEngine, engine_of
+from lexveil.release.ledger.amounts import NANO, cap_nano, costs
+from lexveil.release.ledger.reservation import ExhaustedError
+from lexveil.release.looking.inspect import draws_in_words
+from lexveil.release.preconditions import LanguageCheck
+from lexveil.release.settings import Settings, document_budget
+
+SHOWN = 8  # neighbours and outcomes of a token
+LIKELIEST = 10  # sentences that may take the place of a unit
+OFTEN = 500  # draws by which it is said how often
+MODELS = 2  # kept at a time
+# samples, one after the other, that take as many searches as products of 8 bits do to begin
+MANY = 30
+CLASSES = {
+    TokenClass.WORD: "word",
+    TokenClass.STOPWORD: "stop word",
+    TokenClass.PUNCTUATION: "punctuation",
+    TokenClass.OOV: "unknown word",
+    TokenClass.FOUND: "found",
+    TokenClass.SENTENCE: "unit",
+}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Token:
+    """A token of the source.
+
+    Attributes:
+        text: the text of the token as it stands there.
+        before: the text between the token and the token before it.
+        action: the action on the token, as token logs say it.
+        word: the number of the token's word among those of the mechanism; -1 if it is none.
+        epsilon: spent on it.
+    """
+
+    text: str
+    before: str
+    kind: str
+    action: str
+    n_words: int
+    word: int
+    epsilon: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Drawing:
+    """A text, how it is cut, and what came of it in each of several draws. Where sentences are
+    written, the tokens are the units that are replaced: the text, or each of its sentences.
+
+    Attributes:
+        draws: the changes of each token, a text for each draw.
+        outputs: by draw the word, by its number, that came out at each token; -1 where none did.
+        rest: the text of the source after its last token.
+        spent: epsilon in each draw.
+        in_release: the settings of a release of the text.
+        refused: why that would be refused; None where it would not be, or nobody knows yet.
+        stamp: why its output would be named as one without a guarantee.
+        language: the sentence that speaks against the model's language.
+        in_words: the sentences that `lexveil inspect` would say of the text, by its draws.
+    """
+
+    form: Form
+    settings: Settings
+    engine: Engine
+    budget: DocumentBudget
+    tokens: Sequence[Token]
+    rest: str
+    draws: Sequence[TextChanges]
+    outputs: Sequence[Sequence[int]]
+    spent: float
+    in_release: Settings
+    refused: str | None
+    stamp: str | None
+    language: str | None
+    in_words: Sequence[str]
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether it is known by now if a release would be refused: what a reader gets back takes
+        long to work out.
+        """
+        return (
+            self.refused is not None or self.engine.model.configuration.release.max_recovery is None
+        )
+
+    @property
+    def counts(self) -> Counter[str]:
+        """Tokens by what is done to them."""
+        return Counter(token.action for token in self.tokens)
+
+    @property
+    def epsilons(self) -> tuple[float, float] | None:
+        """The smallest and the largest epsilon of a token; None if none got any."""
+        paid = [token.epsilon for token in self.tokens if token.epsilon > 0]
+        return (min(paid), max(paid)) if paid else None
+
+    @property
+    def words(self) -> list[str]:
+        """The words of the mechanism, by their numbers."""
+        return [
+            plain(self.engine.lexicon.tokens[row]) for row in self.engine.vocabulary.rows.tolist()
+        ]
+
+    def token(self, number: int | None) -> Token:
+        """Return a token of the source.
+
+        Raises:
+            RequestError: if there is none of this number.
+        """
+        if number is None or number >= len(self.tokens):
+            raise RequestError("the text has no such token any more; choose another one")
+        return self.tokens[number]
+
+    def outcome(self, draw: int, token: int) -> str:
+        """Return what stands in a draw in place of a token of the source; nothing if the token was
+        dropped.
+        """
+        changes = self.draws[draw]
+        each = len(changes.fates) // len(self.tokens)  # sentences for a unit
+        start = int(changes.output_spans[token * each, 0])
+        end = int(changes.output_spans[(token + 1) * each - 1, 1])
+        return "" if start < 0 else changes.output[start:end]
+
+    def detail(self, number: int | None) -> Detail:
+        """Return the possible outcomes of a token; raises what ``token`` raises."""
+        token = self.token(number)
+        drawn = [
+            (self.outcome(i, number or 0), draw.fates[number or 0])
+            for i, draw in enumerate(self.draws)
+        ]
+        if isinstance(self.engine, SentenceEngine):
+            likeliest = self.engine.likeliest(self.form.text, number or 0, token.epsilon, LIKELIEST)
+            whole = sum(chance for _, chance in likeliest)
+            basis = f"the likeliest of {self.engine.mechanism.size:,} sentences"
+            basis += f", {whole:.2%} of the chance together"
+            if not isinstance(self.engine.mechanism, SentenceDraws):
+                basis += f", by {TRIED_DRAWS:,} draws"
+            return Detail(number or 0, token, [], likeliest, basis, drawn)
+        return self._detail_of_word(number or 0, drawn)
+
+    def _detail_of_word(self, number: int, drawn: Sequence[tuple[str, Fate]]) -> Detail:
+        token = self.tokens[number]
+        words = self.words
+        near = list[tuple[str, float]]()
+        if token.word >= 0:
+            vectors = self.engine.vocabulary.vectors
+            query = vectors[token.word].astype(np.float64)[None]
+            ids, distances = ExactSearch(vectors).nearest_k(query, min(SHOWN + 1, len(words)))
+            pairs = zip(ids[0].tolist(), distances[0].tolist(), strict=True)
+            near = [(words[i], distance) for i, distance in pairs if i != token.word][:SHOWN]
+        counted = self._redrawn(token)
+        becomes = [(words[word], n / OFTEN) for word, n in counted.most_common(SHOWN)]
+        different = f"{len(counted):,} different word" + ("" if len(counted) == 1 else "s")
+        unchanged = f"unchanged {counted[token.word] / OFTEN:.1%}"
+        basis = f"of {OFTEN} draws, {different}; {unchanged}"
+        return Detail(number, token, near, becomes, basis, drawn)
+
+    def _redrawn(self, token: Token) -> Counter[int]:
+        """Count the words that ``OFTEN`` draws of a token give, by the numbers of the words;
+        nothing is counted if the token is not perturbed.
+        """
+        if token.action != Action.PERTURBED.name.lower():
+            return Counter()
+        mechanism = self.engine.prepared.mechanism
+        assert isinstance(self.engine, WordEngine)
+        instead = self.engine.instead
+        # Of a token that takes the replacement of an equal one before it, what that one gets.
+        epsilon = token.epsilon or max(
+            other.epsilon for other in self.tokens if other.word == token.word
+        )
+        ids = np.full(OFTEN, token.word)
+        budgets = np.full(OFTEN, epsilon)
+        rng = stream(self.form.seed, "explore", str(token.word))
+        drawn = mechanism.replace(ids, budgets, mechanism.noise(budgets, rng))
+        return Counter((drawn if instead is None else instead[drawn]).tolist())
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Detail:
+    """The possible outcomes of a token.
+
+    Attributes:
+        neighbours: the nearest words of the mechanism, and their distances.
+        becomes: what comes out, and the share of each: of words, of ``OFTEN`` draws; of sentences
+            by their law.
+        basis: what the shares are of.
+    """
+
+    number: int
+    token: Token
+    neighbours: Sequence[tuple[str, float]]
+    becomes: Sequence[tuple[str, float]]
+    basis: str
+    drawn: Sequence[tuple[str, Fate]]
+
+
+@dataclass(slots=True)
+class ExploreSession:
+    """Draws for one page; for one thread. Keeps models, their mechanisms and the last drawing in
+    memory.
+
+    Attributes:
+        default: the name of the model that is used where none is named.
+    """
+
+    default: str | None = None
+    _models: dict[str, WarmModel] = field(default_factory=dict, repr=False)
+    _last: tuple[Form, float | None, Drawing] | None = field(default=None, repr=False)
+
+    def model(self, name: str) -> WarmModel:
+        """Return a model, of which the last ``MODELS`` are kept."""
+        if name not in self._models:
+            while len(self._models) >= MODELS:
+                self._models.pop(next(iter(self._models)))
+            self._models[name] = WarmModel.find(self.name_of(name))
+        return self._models[name]
+
+    def name_of(self, name: str) -> str | None:
+        """Return the name of the model of a form, as ``Model.load`` takes it."""
+        return f"{self.default or ''}{name}" if name.startswith("+") else name or self.default
+
+    def draw(self, form: Form, found: float | None = None, row: Row | None = None) -> Drawing:
+        """Rewrite the text of a form ``form.draws`` times.
+
+        Args:
+            found: epsilon of the recovery, if that is asked for.
+            row: the text, and where it stands, for messages.
+
+        Raises:
+            NoSpacesError: if the text cannot be cut into words.
+            LexveilError: if the settings cannot be used.
+        """
+        form = form.of_all_tokens()
+        if self._last is not None and self._last[:2] == (form, found):
+            return self._last[2]
+        model = self.model(form.model)
+        settings = form.settings(model.project, found)
+        model.require_checks(settings.of_words)
+        engine = engine_of(settings, model)
+        budget = document_budget(settings, model)
+        counted, language = _counted(engine, row or Row(form.text))
+        batch = Batch([[form.text]] * form.draws, [(str(number),) for number in range(form.draws)])
+        done = engine.worker().draw(batch, budget)
+        tally = Tally()
+        vocabulary = engine.vocabulary if settings.sentences is None else None
+        tally.add(done, batch.document, vocabulary)
+        changes = done.changes(batch.texts, engine.lexicon)
+        n = len(changes[0].fates)
+        tokens = list(_tokens(done, changes[0], engine))
+        numbers = np.full((form.draws, n), -1)
+        if vocabulary is not None:
+            known = done.rows.reshape(form.draws, n)
+            numbers = np.where(known >= 0, vocabulary.number[known], -1)
+        spent = float(done.token_epsilon[:n].sum())
+        in_release = form.settings(model.project, found, is_release=True)
+        refused = (
+            None
+            if model.configuration.release.max_recovery is not None
+            else refusal(in_release, model)
+        )
+        drawing = Drawing(
+            form,
+            settings,
+            engine,
+            budget,
+            tokens,
+            form.text[int(changes[0].source_spans.max(initial=0)) :],
+            changes,
+            numbers.tolist(),
+            spent,
+            in_release,
+            refused or beyond_cap(spent, budget, model.configuration.ledger),
+            None if refused else stamp(in_release, model),
+            language,
+            draws_in_words(engine, counted, tally, one_epsilon=form.request.level is not None),
+        )
+        self._last = form, found, drawing
+        return drawing
+
+
+def load_kernels(model: str | None = None) -> None:
+    """Load compiled code, which any mechanism's later draws are quicker by; on a new machine it is
+    compiled first.
+    """
+    session = ExploreSession(model)
+    text = next(iter(SAMPLES.values()))
+    # each kind of search
+    for mechanism in ("tem", "madlib", "mahalanobis", "diffractor_tem", "diffractor_geometric"):
+        session.draw(Form.of(text=text, mechanism=mechanism, epsilon="5"))
+    # Lists of near words and products of 8 bits come into use after some draws: not in a move of
+    # the slider.
+    if has_written_bank(session.model("")):
+        session.draw(Form.of(text=text, strategy="S5", epsilon="5"))
+    for epsilon in ("1", "2", "20"):
+        session.draw(Form.of(text=text, mechanism="tem", strategy="S1", epsilon=epsilon))
+    session.draw(Form.of(text=f"{text}\n" * MANY, mechanism="madlib", epsilon="5"))
+
+
+def _counted(engine: Engine, row: Row) -> tuple[BatchCounts, str | None]:
+    """Return the counts of a text, and the sentence that speaks against the model's language, in
+    the words that the operator of a release is told; None if nothing does.
+
+    Raises:
+        NoSpacesError: if the text cannot be cut into words, in the words of a release or an
+            experiment.
+    """
+    check = LanguageCheck(engine.model, engine.lexicon, (row.column,))
+    (whole,) = whole_chunks(Texts([row.text]))
+    counted = engine.worker((row.column,)).count(batch_of(whole))
+    check.add(replace(whole, first=row.number, file=row.file), counted)
+    found = check.finding()
+    return counted, None if found is None else found.sentence
+
+
+def _tokens(done: Rewritten, changes: TextChanges, engine: Engine) -> list[Token]:
+    """Return the tokens of the first text; of a unit that several sentences are drawn for, one."""
+    encoded = done.encoded
+    labels = Action.labels(with_found=True)
+    tokens = []
+    end = 0
+    for i, (start, stop) in enumerate(changes.source_spans.tolist()):
+        if start < 0:
+            continue
+        row = int(encoded.rows[i])
+        tokens.append(
+            Token(
+                changes.source[start:stop],
+                changes.source[end:start],
+                CLASSES[TokenClass(int(encoded.classes[i]))],
+                labels[int(done.action[i])],
+                1 if row < 0 else int(encoded.n_words[i]),
+                int(engine.vocabulary.number[row]) if row >= 0 else -1,
+                float(done.token_epsilon[i]),
+            )
+        )
+        end = stop
+    return tokens
+
+
+def refusal(settings: Settings, model: Model) -> str | None:
+    """Why nothing would be released by these settings, whatever the text; None if something would.
+
+    With ``release.max_recovery`` it can take seconds.
+
+    Args:
+        settings: the settings of a release.
+    """
+    try:
+        preconditions.check(settings, model)
+        preconditions.require_named_subjects(model.configuration.ledger, has_subjects=False)
+    except LexveilError as error:
+        return str(error)
+    return None
+
+
+def beyond_cap(spent: float, budget: DocumentBudget, ledger: LedgerParams) -> str | None:
+    """Why a text would not be released even if nothing of its subject ever was; None if it would
+    be.
+
+    Args:
+        spent: epsilon of the text.
+    """
+    # what a ledger's own cap leaves, only the ledger knows
+    if ledger.cap is None or ledger.cap == "unlimited":
+        return None
+    limit = cap_nano(ledger.cap)
+    if not spent or int(costs(np.array([spent]), budget.total)[0]) <= limit:
+        return None
+    if ledger.on_exhausted == "refuse":
+        return str(ExhaustedError.of(limit, (1, 1), (1, 1)))
+    return (
+        f"the cap of {limit / NANO:g} epsilon per subject (lexveil.toml: ledger.cap) leaves "
+        "nothing for a text that "
+        f"spends {spent:.4g}: it would be withheld, and listed (ledger.on_exhausted). Ask for "
+        "a smaller budget"
+    )
+
+
+def stamp(settings: Settings, model: Model) -> str | None:
+    """Why an output would be named as one without a guarantee; None if it has one, or is refused.
+
+    Args:
+        settings: the settings of a release.
+    """
+    if not settings.without_guarantee:
+        return None
+    why = engine_of(settings, model).measurement().refusals
+    if not why:
+        return None
+    return (
+        f"no guarantee can be given, {'; '.join(why)}; lexveil.toml: release.without_guarantee "
+        "releases it all the "
+        f"same, and the output is named OUT.{preconditions.STAMP}"
+    )

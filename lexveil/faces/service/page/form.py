@@ -1,0 +1,167 @@
+"""Form of the explore page: the fields of a request, the text, and the experiments to draw."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple, Self
+from urllib.parse import parse_qsl
+
+from lexveil.base.errors import RequestError, option
+from lexveil.core.protection import DEFAULT as DEFAULT_LEVEL
+from lexveil.io.artifacts.project import Project
+from lexveil.io.artifacts.user_lists import installed_purposes
+from lexveil.io.request import SENTENCES, Request
+from lexveil.release.settings import Settings, of_every_token, settings_of
+
+MOST = 10_000  # maximum characters of a text: a longer one would take too long
+FIELDS = 40  # maximum number of fields of a form
+DEFAULTS = {"protection": DEFAULT_LEVEL, "epsilon": "5", "recovery": "0.1"}
+LARGEST = {"draws": 6, "seed": 2**53, "token": MOST}
+# Texts that the page opens with: invented for it, or long in the public domain. They refer to no
+# real person.
+SAMPLES: dict[str, str] = json.loads(
+    Path(__file__).with_name("samples.json").read_text(encoding="utf-8")
+)
+PUBLIC = frozenset(SAMPLES.values())
+
+
+class Row(NamedTuple):
+    """Text and its position in a file, named as in `lexveil privatize`.
+
+    Attributes:
+        text: the text.
+        file: name of the file, if there are several.
+        number: number of the row, from 1.
+        column: name of the column.
+    """
+
+    text: str
+    file: str = ""
+    number: int = 1
+    column: str = "text"
+
+    @property
+    def name(self) -> str:
+        """Name of the row on the page."""
+        return f"{self.file} row {self.number:,}".lstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Fields of the page's form.
+
+    Attributes:
+        text: the text to rewrite.
+        model: name of the model; empty for the default. A purpose follows after a +.
+        request: parameters of the privatization.
+        draws: number of experiments to draw.
+        seed: seed of the experiments.
+        token: number of the selected token; None if none is selected.
+    """
+
+    text: str
+    model: str
+    request: Request
+    draws: int = 3
+    seed: int = 1
+    token: int | None = None
+
+    @classmethod
+    def of(cls, **fields: str) -> Self:
+        """Create a form from fields; missing fields take the initial values of the page.
+
+        Raises:
+            RequestError: if a field has an invalid value; the message contains nothing of the text.
+        """
+        text = fields.pop("text", "").replace("\r\n", "\n")  # forms send \r\n
+        if len(text) > MOST:
+            raise RequestError(
+                f"the text is longer than {MOST:,} characters; take a part of it, or `lexveil "
+                "privatize --preview`"
+            )
+        budget = fields.pop(
+            "budget",
+            next((name for name in ("epsilon", "recovery") if name in fields), "protection"),
+        )
+        fields = DEFAULTS | fields
+        given = {
+            name: value for name, value in fields.items() if value and name in Request.model_fields
+        }
+        given = {
+            name: value for name, value in given.items() if name == budget or name not in DEFAULTS
+        }
+        if budget not in given:
+            raise RequestError(f"{option(budget)} is empty; give a number")
+        if given.get("strategy") == SENTENCES and given.get("protection") == DEFAULT_LEVEL:
+            del given["protection"]  # as where nothing is asked for: not every bank has levels
+        given.pop("seed", None)
+        numbers = {name: _whole(name, fields[name]) for name in LARGEST if fields.get(name)}
+        model = fields.get("model", "")
+        purpose = fields.get("purpose", "")
+        # Only names that the page offers: another name could be that of a file.
+        if "+" in model or purpose not in ("", *installed_purposes()):
+            raise RequestError(
+                "there is no model or purpose of this name; take one that the page offers"
+            )
+        model += f"+{purpose}=1" if purpose else ""
+        return cls(text, model, Request.of(given, written=True, quotes=False), **numbers)
+
+    @classmethod
+    def read(cls, body: bytes) -> Self:
+        """Parse the body of a form that was sent.
+
+        Raises:
+            RequestError: if the body cannot be parsed, or a field has an invalid value.
+        """
+        try:
+            fields = parse_qsl(
+                body.decode("utf-8"), keep_blank_values=True, max_num_fields=FIELDS, errors="strict"
+            )
+        except ValueError:
+            raise RequestError("the form cannot be read") from None
+        return cls.of(**dict(fields))
+
+    def of_all_tokens(self) -> Self:
+        """Return the form without a selected token."""
+        return replace(self, token=None)
+
+    @property
+    def looks_up_epsilon(self) -> bool:
+        """Whether epsilon is computed from a level of protection or from a share of words."""
+        return self.request.recovery is not None or self.request.level is not None
+
+    def settings(
+        self, project: Project, found: float | None = None, *, is_release: bool = False
+    ) -> Settings:
+        """Return the settings of an experiment, or of the release that the command would make.
+
+        Args:
+            project: the project whose files complete the form.
+            found: epsilon of the level of protection or of the recovery, if the request has one; no
+                token gets a larger epsilon unless the request allows it, as in `lexveil privatize`.
+            is_release: whether the settings are for a release.
+
+        Raises:
+            RequestError: if ``settings_of`` refuses the request.
+        """
+        update: dict[str, object] = {} if is_release else {"mode": "experiment", "seed": self.seed}
+        level = self.request.level
+        if found is not None and level is not None:
+            update |= {"epsilon": found, "protection": None}
+            return of_every_token(
+                settings_of(self.request.model_copy(update=update), project), found
+            )
+        if found is not None:
+            default = project.configuration.release.max_token_epsilon
+            most = self.request.max_token_epsilon or default or found
+            update |= {"epsilon": found, "recovery": None, "max_token_epsilon": most}
+        return settings_of(self.request.model_copy(update=update), project)
+
+
+def _whole(name: str, text: str) -> int:
+    least = 1 if name == "draws" else 0
+    if not text.isdigit() or not least <= int(text) <= LARGEST[name]:
+        raise RequestError(f"{name}: must be a whole number from {least} to {LARGEST[name]:,}")
+    return int(text)

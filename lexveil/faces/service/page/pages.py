@@ -1,0 +1,442 @@
+"""The page of `lexveil explore`, served on this machine: its routes and what stands before them."""
+
+from __future__ import annotations
+
+import math
+import secrets
+import subprocess
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from uvicorn import Config, Server
+
+from lexveil.base.errors import LexveilError
+from lexveil.base.runtime.hashes import version
+from lexveil.core.accounting.changes import Fate
+from lexveil.core.mechanisms import mechanism_names
+from lexveil.core.protection import LEVELS
+from lexveil.faces.service.gate import (
+    PAGE,
+    PAGE_HEADERS,
+    TOKEN_HEADER,
+    Gate,
+    Metrics,
+    RequestQueue,
+    token_access,
+)
+from lexveil.faces.service.page import readers
+from lexveil.faces.service.page.drawing import Drawing, ExploreSession, load_kernels
+from lexveil.faces.service.page.form import DEFAULTS, MOST, PUBLIC, SAMPLES, Form, Row
+from lexveil.faces.service.server import bound, log_config
+from lexveil.faces.service.terms import LOCAL
+from lexveil.io.artifacts.model_store import installed
+from lexveil.io.artifacts.user_lists import installed_purposes
+from lexveil.io.request import BUDGETS, FileRequest
+from lexveil.io.request import Request as RewriteRequest
+from lexveil.release.adapters.inputs import find_readers, is_a_folder, name_in
+from lexveil.release.settings import measured_level, settings_of
+
+T = TypeVar("T")
+FOLDER = Path(__file__).parent
+MOST_BYTES = 2**18  # of a body
+# a model's first mechanism can take that long
+QUEUE = 32
+QUEUE_SECONDS = 60.0
+READER_SECONDS = 600.0  # an epsilon of a recovery can take that long, the first time
+TABLE = 150  # tokens in the table of what changed
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The texts that the page shows, and the file that they come from.
+
+    Attributes:
+        rows: the texts of the file, which are private.
+        file: the name of the file.
+        column: the text column of the file.
+        command: writes the command for a release; takes the request, file, columns and the name of
+            the model.
+    """
+
+    rows: Sequence[Row] = ()
+    file: str = "FILE"
+    column: str | None = None
+    command: Callable[[RewriteRequest, str, Sequence[str], str | None], str] = lambda *_: ""
+
+    def row(self, text: str) -> Row:
+        """Return the row in which a text stands; a text that is in none of the rows is in a file of
+        its own.
+        """
+        return next(
+            (row for row in self.rows if row.text == text), Row(text, column=self.column or "text")
+        )
+
+
+def figure(number: float, digits: int) -> str:
+    """Return a number above 0 in so many significant digits, as people write it: 12,300 rather than
+    1.23e+04.
+    """
+    if not 1e-4 <= number < 1e12:
+        return f"{number:.{digits}g}"
+    places = digits - 1 - math.floor(math.log10(number))
+    rounded = round(number, places)
+    return (
+        f"{rounded:,.{max(places, 0)}f}".rstrip("0").rstrip(".")
+        if places > 0
+        else f"{rounded:,.0f}"
+    )
+
+
+NO_BUDGET = dict.fromkeys(BUDGETS)
+
+
+class Pages:
+    """Answers by the session, and by what a reader makes of it; each has a thread, which requests
+    take turns in.
+
+    What nobody waits for any more, because another text was typed, is not worked out.
+    """
+
+    def __init__(self, session: ExploreSession, token: str, shown: Shown) -> None:
+        self.session = session
+        self.token = token
+        self.shown = shown
+        self.queue, self.readers = (
+            RequestQueue(QUEUE, QUEUE_SECONDS),
+            RequestQueue(QUEUE, READER_SECONDS),
+        )
+        self._templates = Environment(
+            loader=FileSystemLoader(FOLDER / "templates"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+        )
+        self._templates.filters["figure"] = figure
+        self._templates.globals |= {"Fate": Fate, "version": version()}
+
+    async def page(self, _: Request) -> Response:
+        """Return the page, with a public text; rows of a file are shown when they are opened."""
+        model = self.session.model("")
+        defaults = Form.of()
+        return self._html(
+            "page",
+            form=defaults,
+            defaults=DEFAULTS,
+            levels=LEVELS,
+            text=next(iter(SAMPLES.values())),
+            samples=list(SAMPLES),
+            rows=self.shown.rows,
+            file=self.shown.file,
+            mechanisms=mechanism_names(),
+            models=[name for name in installed() if name != model.name],
+            purposes=list(installed_purposes()),
+            model=model.name,
+            config_headers={TOKEN_HEADER: self.token},
+        )
+
+    async def sample(self, request: Request) -> Response:
+        """Return the field of the text with a public text or a row in it."""
+        kind, _, name = request.query_params.get("sample", "").partition(":")
+        try:
+            text = self.shown.rows[int(name)].text if kind == "row" else SAMPLES[name]
+        except (KeyError, ValueError, IndexError):
+            raise HTTPException(404) from None
+        answer = self._html("text", text=text)
+        answer.headers["HX-Trigger-After-Settle"] = "redraw"
+        return answer
+
+    async def draws(self, request: Request, form: Form) -> Response:
+        """Return the text as it is cut, and what came of it."""
+        drawing = await self._drawn(request, form)
+        return self._html(
+            "draws",
+            form=form,
+            drawing=drawing,
+            is_public=form.text in PUBLIC or not form.text.strip(),
+            is_row=self.shown.row(form.text) in self.shown.rows,
+            refused=drawing.refused if drawing.is_decided else None,
+            command=self.shown.command(
+                form.request,
+                self.shown.file,
+                [self.shown.column] if self.shown.column else [],
+                self._model(form),
+            ),
+            table=min(TABLE, len(drawing.tokens)),
+        )
+
+    async def token_(self, request: Request, form: Form) -> Response:
+        """Show the possible outcomes of one token."""
+        drawing = await self._drawn(request, form)
+        detail = await self.queue.take(request, lambda: drawing.detail(form.token))
+        return self._html("token", form=form, detail=detail)
+
+    async def expected(self, request: Request, form: Form) -> Response:
+        """Show the share of words that a best-informed reader is expected to name at the largest
+        epsilon of a token.
+        """
+        drawing = await self._drawn(request, form)
+        epsilons = drawing.epsilons
+        if epsilons is None:
+            return self._html("expected", epsilon=None, linkage=None)
+        if drawing.settings.sentences is not None:
+            name = self._model(form)
+            asked = self._asked(form)
+            linkage = await self.readers.take(request, lambda: readers.linkage_said(name, asked))
+            return self._html("expected", epsilon=epsilons[1], linkage=linkage)
+        try:
+            of_level = (epsilons[1], form.request.level)
+            expected = await self._ask(request, readers.expected_shares, form, *of_level)
+        except LexveilError as error:
+            return self._html("expected", epsilon=epsilons[1], linkage=None, failed=str(error))
+        return self._html(
+            "expected", epsilon=epsilons[1], linkage=None, failed=None, expected=expected
+        )
+
+    async def release(self, request: Request, form: Form) -> Response:
+        """Whether the text would be refused as a release, where that takes long to say."""
+        drawing = await self._drawn(request, form)
+        settings = drawing.in_release
+        budget = {
+            **NO_BUDGET,
+            "epsilon": settings.base_epsilon,
+            "max_token_epsilon": settings.spending and settings.spending.max_token_epsilon,
+        }
+        asked = form.request.model_copy(update={**budget, "mode": "release", "seed": None})
+        refused = await self.readers.take(
+            request, lambda: readers.release_refusal(self._model(form), asked)
+        )
+        return self._html("release", drawing=drawing, refused=refused, is_late=True)
+
+    async def guesses(self, request: Request, form: Form) -> Response:
+        """Show the guesses of a reader about the words that came out at one token."""
+        drawing = await self._drawn(request, form)
+        token = drawing.token(form.token)
+        words = drawing.words
+        outputs = [row[form.token or 0] for row in drawing.outputs]
+        distinct = tuple(dict.fromkeys(outputs))
+        try:
+            answer = await self._ask(request, readers.guesses, form, token.epsilon, distinct)
+        except LexveilError as error:
+            return self._html("guesses", failed=str(error))
+        guesses = [
+            (
+                words[output],
+                [str(draw) for draw, other in enumerate(outputs, 1) if other == output],
+                [(words[word], word == token.word) for word in likeliest if word >= 0],
+            )
+            for output, likeliest in zip(distinct, answer, strict=True)
+        ]
+        return self._html("guesses", failed=None, guesses=guesses)
+
+    async def _drawn(self, request: Request, form: Form) -> Drawing:
+        """Return the draws of a form, which are made but once.
+
+        Raises:
+            RequestError: if no epsilon gives the level or the recovery that it asks for.
+        """
+        epsilon = None
+        level = form.request.level
+        if level is not None:
+            model = self.session.model(form.model)
+            known = measured_level(settings_of(form.request, model.project), model, level)
+            epsilon = known and known.epsilon
+        if epsilon is None and form.looks_up_epsilon:
+            name = self._model(form)
+            asked = self._asked(form)
+            epsilon = await self.readers.take(request, lambda: readers.base_epsilon(name, asked))
+        row = self.shown.row(form.text)
+        return await self.queue.take(request, lambda: self.session.draw(form, epsilon, row))
+
+    async def _ask(
+        self, request: Request, function: Callable[..., T], form: Form, *arguments: Any
+    ) -> T:
+        # Which budget it is does not matter here, so it is always the same, for the answer to be
+        # known again.
+        name = self._model(form)
+        asked = self._asked(form).model_copy(update={**NO_BUDGET, "epsilon": 1.0})
+        return await self.readers.take(request, lambda: function(name, asked, *arguments))
+
+    def _model(self, form: Form) -> str | None:
+        return self.session.name_of(form.model)
+
+    @staticmethod
+    def _asked(form: Form) -> RewriteRequest:
+        """Return the request without what no answer of the background depends on, so that it is
+        known again.
+        """
+        same: dict[str, object] = {
+            "keep_layout": False,
+            "consistent": False,
+            "detector": "none",
+            "mode": "experiment",
+        }
+        same |= dict.fromkeys(("average_words", "max_token_epsilon", "spacy_model"))
+        return form.request.model_copy(update={**same, "seed": 0})
+
+    def _html(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+        return HTMLResponse(
+            self._templates.get_template(f"{template}.html.j2").render(values), status
+        )
+
+    def posted(
+        self, answer: Callable[[Request, Form], Awaitable[Response]]
+    ) -> Callable[[Request], Awaitable[Response]]:
+        """Return a route that answers a form that was sent."""
+
+        async def route(request: Request) -> Response:
+            return await answer(request, Form.read(await request.body()))
+
+        return route
+
+    async def failed(self, _: Request, error: Exception) -> Response:
+        """Return an error that the page shows, in words that hold no text."""
+        return self._html("error", 422, message=str(error))
+
+
+def create_page(session: ExploreSession, token: str, shown: Shown | None = None) -> Starlette:
+    """Return the application.
+
+    Args:
+        token: without which nobody is answered.
+        shown: rows of a file.
+    """
+    pages = Pages(session, token, shown or Shown())
+    posts = {
+        "draws": pages.draws,
+        "token": pages.token_,
+        "release": pages.release,
+        "expected": pages.expected,
+        "guesses": pages.guesses,
+    }
+    app = Starlette(
+        routes=[
+            Route(PAGE, pages.page),
+            Route("/api/sample", pages.sample),
+            *(
+                Route(f"/api/{name}", pages.posted(answer), methods=["POST"])
+                for name, answer in posts.items()
+            ),
+            Mount("/static", StaticFiles(directory=FOLDER / "static")),
+        ],
+        exception_handlers={LexveilError: pages.failed},
+    )
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=LOCAL, www_redirect=False)
+    app.add_middleware(
+        Gate,
+        admit=token_access(token),
+        max_bytes=MOST_BYTES,
+        metrics=Metrics(),
+        headers=PAGE_HEADERS,
+    )
+    return app
+
+
+HOST = "127.0.0.1"
+
+
+def serve(session: ExploreSession, port: int, shown: Shown, tell: Callable[[str], object]) -> int:
+    """Serve until SIGTERM or Ctrl-C.
+
+    Args:
+        port: 0 lets the system choose one.
+        tell: is called with the page's address when it can be opened.
+    """
+    token = secrets.token_urlsafe(24)
+    config = Config(
+        create_page(session, token, shown),
+        host=HOST,
+        port=port,
+        # none for each request: there is one for each key that is pressed
+        log_config=log_config(level="WARNING"),
+        access_log=False,  # its lines have the token
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        lifespan="off",
+        timeout_graceful_shutdown=1,
+    )
+    socket = bound(config, f"--port {port}")
+    try:
+        # The first answer is then as quick as others.
+        session.draw(Form.of(text=next(iter(SAMPLES.values())), epsilon="5"))
+        socket.listen()  # who asks at once waits for the answer, and is not turned away
+        tell(f"http://{HOST}:{socket.getsockname()[1]}/?token={token}")
+        with _compiled(session.default):
+            Server(config).run([socket])
+    finally:
+        socket.close()
+    return 0
+
+
+def read_rows(
+    source: Path | str, column: str | None, n_rows: int, spool: Path
+) -> tuple[list[Row], str]:
+    """Return the first rows of a file or a folder that have a text.
+
+    Args:
+        column: the column of the texts; None looks for it.
+        spool: the file where standard input is kept meanwhile.
+
+    Returns:
+        Texts cut at the length that the page takes, and their column.
+
+    Raises:
+        RequestError: if it cannot be read.
+    """
+    rows: list[Row] = []
+    columns = () if column is None else (column,)
+    request = FileRequest(mechanism="none", strategy="none", text_column=columns, mode="experiment")
+    with find_readers(source, request, spool) as readers:
+        is_folder = is_a_folder(source)
+        for reader in readers:
+            file = name_in(source, reader.source.path) if is_folder else ""
+            for chunk in reader.chunks(for_writing=False):
+                texts = (
+                    (number, text)
+                    for number, row in enumerate(chunk.texts, chunk.first)
+                    for text in row
+                    if text is not None and text.strip()
+                )
+                for number, text in texts:
+                    if len(rows) == n_rows:
+                        return rows, reader.text_columns[0]
+                    rows.append(Row(text[:MOST], file, number, reader.text_columns[0]))
+        return rows, readers[0].text_columns[0]
+
+
+@contextmanager
+def _compiled(name: str | None) -> Iterator[None]:
+    """Load compiled code while somebody opens the page; another process compiles it, if need be,
+    until the page ends.
+
+    Until then draws do without, so that none waits for it.
+    """
+    code = (
+        "import os, sys, lexveil.faces.service.page.drawing as drawing; os.nice(10); "
+        "drawing.load_kernels(*sys.argv[1:])"
+    )
+    command = [sys.executable, "-c", code, *([name] if name else [])]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def load() -> None:
+        if process.wait() >= 0:  # it was not ended
+            load_kernels(name)
+
+    threading.Thread(target=load, daemon=True).start()
+    try:
+        yield
+    finally:
+        process.kill()

@@ -1,0 +1,271 @@
+"""The processes of a service: a parent that holds the socket and replaces workers, and the workers
+that answer.
+"""
+
+from __future__ import annotations
+
+import logging
+import logging.config
+import multiprocessing
+import os
+import signal
+import socket
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+from uvicorn import Config
+from uvicorn.config import STARTUP_FAILURE
+from uvicorn.supervisors import Multiprocess
+from uvicorn.supervisors.multiprocess import Process
+
+from lexveil.base.errors import LexveilError, RequestError
+from lexveil.base.runtime.crash import crash_report, hide_messages
+from lexveil.base.runtime.project import ONE_THREAD
+from lexveil.faces.service.app import create_app
+from lexveil.faces.service.cautions import caution_of_meaning
+from lexveil.faces.service.first_worker import FirstWorker, forked
+from lexveil.faces.service.gate import METRICS_FOLDER
+from lexveil.faces.service.rewriting import TextRewriter
+from lexveil.faces.service.terms import VARIABLE, Terms
+from lexveil.faces.service.warm_model import WarmModel
+from lexveil.io.request import SENTENCES, Request
+from lexveil.release.engine.engine import WordEngine
+from lexveil.release.settings import document_budget, resolve_settings
+
+LOG = logging.getLogger("lexveil.faces.service")
+CONNECTIONS = 512  # of a worker; more are refused
+# in the environment of a worker that takes the place of another
+REPLACES = "LEXVEIL_SERVICE_REPLACES"
+# below the largest epsilon of a token: of texts up to about 2^4 times the average length
+OCTAVES = 5
+STEPS_OF_AN_OCTAVE = 4  # of an octave: points of the curve
+IDLE = 19  # of nice: whatever else runs goes first
+WRONG = RequestError.exit_code  # of a worker that cannot serve as it was asked to
+# seconds that a new worker may take to be ready, before the old one of its place goes (SIGHUP)
+START = 120
+
+
+def serve(terms: Terms) -> int:
+    """Serve until SIGTERM or Ctrl-C, which let running requests end; SIGHUP replaces the workers
+    one by one.
+
+    Returns:
+        The exit code: 1 if workers could not start, 2 if that is because of what was asked for.
+    """
+    if terms.is_open:
+        LOG.warning(
+            f"--host {terms.host}: other machines can reach this service. It speaks HTTP "
+            "without TLS: whoever is on "
+            "the way reads texts and API keys. Put a reverse proxy with TLS before it, or "
+            "keep it in a closed network"
+        )
+    with tempfile.TemporaryDirectory(prefix="lexveil-service-") as folder:
+        Path(folder, "metrics").mkdir()
+        # before workers import the client library
+        os.environ[METRICS_FOLDER] = str(Path(folder, "metrics"))
+        os.environ |= ONE_THREAD  # what is answered and worked out side by side shares the cores
+        os.environ[VARIABLE] = terms.model_dump_json()
+        config = Config(
+            "lexveil.faces.service.server:worker",
+            factory=True,
+            host=terms.host,
+            port=terms.port,
+            workers=terms.workers,
+            log_config=log_config(),
+            access_log=False,  # its lines have whole addresses
+            server_header=False,
+            proxy_headers=False,
+            limit_concurrency=CONNECTIONS,
+            timeout_graceful_shutdown=terms.stop_seconds,
+            timeout_worker_healthcheck=START,
+            ws="none",
+            lifespan="off",
+        )
+        listening = bound(config, f"--host {terms.host} --port {terms.port}")
+        # What epsilons mean is worked out beside the service: an answer has no time for it. Of
+        # sentences nothing is worked out.
+        computing = forked(compute_meanings, terms)
+        computing.daemon = True
+        is_computed = terms.is_complete and terms.fixed["strategy"] != SENTENCES
+        if is_computed:
+            computing.start()
+        parent = Supervisor(config, [listening])
+        try:
+            parent.run()
+        finally:
+            listening.close()
+            os.environ.pop(REPLACES, None)
+            if is_computed:
+                computing.kill()
+        ends = {process.exitcode for process in parent.processes}
+        return WRONG if WRONG in ends else int(STARTUP_FAILURE in ends)
+
+
+def bound(config: Config, asked: str) -> socket.socket:
+    """Return the socket to listen at.
+
+    Raises:
+        RequestError: if there is none; ``asked`` are the options that say where.
+    """
+    try:
+        return config.bind_socket()
+    except SystemExit:  # it has said why
+        raise RequestError(f"{asked}: cannot be opened; choose another port") from None
+
+
+def compute_meanings(terms: Terms) -> None:
+    """Work out what epsilons mean, once for a machine, from the largest of a token down: short
+    texts come first.
+    """
+    hide_messages()
+    logging.config.dictConfig(log_config())
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's, which kills this process
+    os.nice(IDLE)
+    try:
+        model = WarmModel.find(terms.model)
+        engine = WordEngine(resolve_settings(Request.of(terms.fixed), model), model)
+        budget = document_budget(engine.settings, model)
+        most = min(budget.cap, budget.total)
+        for step in range(OCTAVES * STEPS_OF_AN_OCTAVE + 1):
+            meaning = engine.meaning(most * 2.0 ** (-step / STEPS_OF_AN_OCTAVE), most)
+            is_said = engine.settings.protection is not None or step > 0
+            if not is_said and (caution := caution_of_meaning(meaning)) is not None:
+                LOG.warning(caution)
+            if engine.settings.protection is not None:  # every token gets the largest
+                return
+    except LexveilError as error:
+        LOG.warning(f"what epsilon means is not worked out: {error}")
+
+
+class Supervisor(Multiprocess):
+    """Replaces workers that have ended.
+
+    Its base asks each worker in turn and waits for the answer: one that takes long to start, or is
+    killed meanwhile, would keep it from replacing others, and from hearing of SIGTERM.
+    """
+
+    def init_processes(self) -> None:
+        """Start the first workers, which may warm up beside what they answer; those after them have
+        others' place.
+        """
+        for _ in range(self.processes_num):
+            self.processes.append(FirstWorker(self.config, self.sockets))
+            self.processes[-1].start()
+        os.environ[REPLACES] = "1"
+
+    def terminate_all(self) -> None:
+        """Ask the workers to end, and close the socket, which each of them closes too: while they
+        answer what was begun, a new connection is refused, and waits for nobody.
+        """
+        super().terminate_all()
+        for listening in self.sockets:
+            listening.close()
+
+    def keep_subprocess_alive(self) -> None:
+        """Replace what has ended; stop if it could not start."""
+        for place, process in enumerate(self.processes):
+            if self.should_exit.is_set() or process.exitcode is None:
+                continue
+            process.kill()  # closes its pipes
+            process.join()
+            if process.exitcode in (STARTUP_FAILURE, WRONG):
+                LOG.error("worker %s could not start", process.pid)
+                self.should_exit.set()
+                return
+            LOG.warning("worker %s ended with %s and is replaced", process.pid, process.exitcode)
+            self.processes[place] = Process(self.config, self.sockets)
+            self.processes[place].start()
+
+
+def worker() -> FastAPI:
+    """Return the application of a worker, by the terms in its environment."""
+    hide_messages()
+    _end_with_parent()
+    terms = Terms.model_validate_json(os.environ[VARIABLE])
+    try:
+        rewriter = TextRewriter(terms, WarmModel.find(terms.model))
+        is_warm = terms.wait_ready or REPLACES in os.environ
+        if is_warm:
+            rewriter.warm_up()
+    except Exception as error:
+        sys.exit(_failed(error))
+    app = create_app(rewriter)
+    if not is_warm:
+        app.state.queue.begin(lambda: _warm_up(rewriter))
+    return app
+
+
+def _warm_up(rewriter: TextRewriter) -> None:
+    """Load and compile what requests need, in the thread that then answers them."""
+    try:
+        rewriter.warm_up()
+    except Exception as error:
+        os._exit(_failed(error))  # of the whole process, from a thread
+
+
+def _failed(error: Exception) -> int:
+    """Say why a worker cannot start; the exit code by which the parent knows that another one would
+    end alike.
+    """
+    said = crash_report(error)
+    if isinstance(error, LexveilError):
+        said = error.told(lambda name: f"--{name.replace('_', '-')}")
+    LOG.error(f"lexveil service: {said}")
+    return WRONG if isinstance(error, RequestError) else STARTUP_FAILURE
+
+
+def _end_with_parent() -> None:
+    """End this worker when its parent is killed, as if it were asked to; else it would hold the
+    socket for ever.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+
+    def watch() -> None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+class Quiet(logging.Formatter):
+    """Shows what happened and where, never the message of an exception, which may quote a text."""
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - of logging
+        """Return the traceback without messages."""
+        return crash_report(ei[1])
+
+
+def log_config(level: str = "INFO") -> dict[str, object]:
+    """Return the configuration for ``logging.config``: all messages go to standard error, with the
+    time in UTC.
+
+    Without this module's own objects, with which a forked worker would import it before it has its
+    environment.
+    """
+    logger = {"handlers": ["stderr"], "level": level, "propagate": False}
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {
+            "quiet": {
+                "()": f"{__name__}.Quiet",
+                "format": "%(asctime)s %(process)d %(levelname)s %(message)s",
+                "datefmt": "%FT%T%z",
+            }
+        },
+        "handlers": {
+            "stderr": {
+                "class": "logging.StreamHandler",
+                "formatter": "quiet",
+                "stream": "ext://sys.stderr",
+            }
+        },
+        "root": {"handlers": ["stderr"], "level": "WARNING"},
+        "loggers": {"uvicorn": logger, "lexveil": logger},
+    }

@@ -1,0 +1,129 @@
+"""The terms of a service: the limits, the fixed settings and the keys that its operator chooses."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from lexveil.base.errors import option
+from lexveil.base.parameters import validated
+from lexveil.io.request import (
+    BUDGETS,
+    NUMBER,
+    SENTENCES,
+    Count,
+    OptionHelp,
+    Options,
+    Positive,
+    Request,
+    partly,
+)
+
+VARIABLE = "LEXVEIL_SERVICE"  # environment variable by which workers are told the terms, as JSON
+
+LOCAL = ("127.0.0.1", "localhost", "[::1]")  # names of this machine in a Host header
+
+
+def fixed_settings(written: Mapping[str, Any]) -> dict[str, object]:
+    """Return settings that an operator fixes, from texts as they were written.
+
+    Raises:
+        RequestError: if one has no value that a request can have.
+    """
+    fixed = validated(partly(Request), written, named=option, strict=False)
+    return fixed.model_dump(include=set(written))
+
+
+Limit = Annotated[Count, Field(ge=1, lt=2**31), OptionHelp(metavar="N")]
+Seconds = Annotated[Positive, OptionHelp(metavar=NUMBER)]
+
+
+class Terms(Options):
+    """The terms on which an operator lets a service answer requests."""
+
+    model: str | None = None
+    """its name; None as of ``Model.load``"""
+    fixed: dict[str, object] = Field({})
+    """fields of ``Request`` that requests cannot change"""
+    host: Annotated[str, OptionHelp(metavar="ADDRESS")] = "127.0.0.1"
+    """address to listen at; any but this machine's own needs --keys and --allowed-host"""
+    port: Annotated[Count, Field(ge=0, le=65535), OptionHelp(metavar="N")] = 8750
+    """port to listen at"""
+    workers: Annotated[Count, Field(ge=1, le=256), OptionHelp(metavar="N")] = 1
+    """number of worker processes"""
+    stop_seconds: Limit = 60
+    """seconds to wait for running requests at a stop"""
+    keys: Annotated[str | None, OptionHelp(metavar="FILE")] = None
+    """file of accepted API keys (default: anyone who can reach the port is served)"""
+    allowed_host: Annotated[tuple[str, ...], OptionHelp(metavar="NAME")] = ()
+    """a host name of this service in requests, besides localhost; * is any, *.NAME any below it;
+    can be given several times"""
+    subjects: Literal["shared", "by-key"] = "shared"
+    """shared: a subject's name, or an equal text without one, is one subject for all clients, who
+    so learn of each other; by-key: each API key has its own subjects, and a person known to two
+    clients can spend the cap twice"""
+    require_subjects: bool = False
+    """refuse requests without subjects"""
+    max_texts: Limit = 1000
+    """largest number of texts in a request"""
+    max_bytes: Limit = 2**20
+    """largest size of a request's body, in bytes"""
+    queue: Limit = 64
+    """number of requests that may wait in one worker; more are refused"""
+    queue_seconds: Seconds = 30.0
+    """seconds that a request may wait in the queue"""
+    ledger_seconds: Seconds = 20.0
+    """seconds to wait for other processes that use the ledger"""
+    wait_ready: bool = False
+    """answer no request, not even GET /v1/health, before the first worker is ready"""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether requests need no settings of their own; sentences have an epsilon where none is
+        named.
+        """
+        if self.fixed.get("strategy") == SENTENCES:
+            return True
+        return {"mechanism", "strategy"} <= set(self.fixed) and any(
+            name in self.fixed for name in BUDGETS
+        )
+
+    @property
+    def is_open(self) -> bool:
+        """Whether other machines can reach the service."""
+        try:
+            return not ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host != "localhost"
+
+    @model_validator(mode="after")
+    def _names_hosts(self) -> Self:
+        for name in self.allowed_host:
+            if name != "*" and "*" in name.removeprefix("*."):
+                raise ValueError(
+                    f"{option('allowed_host')} {name}: a * stands alone, or as *. before a name"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _asks_who(self) -> Self:
+        if self.is_open and self.keys is None:
+            raise ValueError(
+                f"{option('host')} {self.host}: other machines could reach the service and spend "
+                f"the ledger's budgets; give {option('keys')} FILE (`lexveil service key add "
+                "NAME --keys FILE` makes "
+                "it)"
+            )
+        if self.is_open and not self.allowed_host:
+            raise ValueError(
+                f"{option('host')} {self.host}: give {option('allowed_host')} NAME, or * for "
+                "any name"
+            )
+        if self.subjects == "by-key" and self.keys is None:
+            raise ValueError(
+                f"{option('subjects')} by-key: without {option('keys')} nobody is known by a key"
+            )
+        return self

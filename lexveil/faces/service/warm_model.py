@@ -1,0 +1,84 @@
+"""Model that caches mechanisms and file hashes across requests."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
+
+from lexveil.core.accounting.budgets import SEGMENTATION_OF, Policy
+from lexveil.core.accounting.record import ModelReference
+from lexveil.core.accounting.structure import StructureFigures
+from lexveil.io.artifacts.mechanisms import Prepared
+from lexveil.io.artifacts.model import Model
+
+T = TypeVar("T")
+MECHANISMS = 4  # size of the cache: each mechanism holds the vectors of its words
+
+
+@dataclass(frozen=True, slots=True)
+class WarmModel(Model):
+    """Model for one thread that answers many requests.
+
+    The model caches mechanisms, banks of sentences, and the hashes of files as they were at their
+    first reading. It caches nothing that depends on a text: the time of an answer would reveal to
+    one client what another one has sent.
+    """
+
+    _mechanisms: OrderedDict[tuple[str, str, Policy], Prepared] = field(
+        default_factory=OrderedDict, repr=False, compare=False
+    )
+    _kept: dict[tuple[object, ...], Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def find(cls, name: str | None) -> WarmModel:
+        """Load the model of this name, from the project in the current folder if there is one; see
+        ``Model.load``.
+        """
+        return cast(WarmModel, cls.load(None, name))
+
+    def mechanism(self, name: str, strategy: str, policy: Policy) -> Prepared:
+        """Return a mechanism without state from texts; the last ``MECHANISMS`` are cached."""
+        key = (name, SEGMENTATION_OF[strategy], policy)
+        if key not in self._mechanisms:
+            while len(self._mechanisms) >= MECHANISMS:
+                self._mechanisms.popitem(last=False)
+            self._mechanisms[key] = Model.mechanism(self, name, strategy, policy)
+        self._mechanisms.move_to_end(key)
+        return self._mechanisms[key].fresh()
+
+    def forget_mechanisms(self) -> None:
+        """Clear the cache of mechanisms, so that later requests use neighbour lists that were made
+        since.
+        """
+        self._mechanisms.clear()
+
+    def hashes(self, strategy: str) -> dict[str, str]:
+        """Return the hashes of files, computed once."""
+        return dict(
+            self.once(("hashes", SEGMENTATION_OF[strategy]), lambda: Model.hashes(self, strategy))
+        )
+
+    def reference(self, strategy: str) -> ModelReference:
+        """Return the reference to this model for records, computed once."""
+        return self.once(
+            ("reference", SEGMENTATION_OF[strategy]), lambda: Model.reference(self, strategy)
+        )
+
+    def structure(self, strategy: str, policy: Policy) -> StructureFigures | None:
+        """Return the sensitivity figures of the disclosed structure, measured on public texts and
+        read once.
+        """
+        return self.once(
+            ("structure", strategy, policy), lambda: Model.structure(self, strategy, policy)
+        )
+
+    def once(self, key: tuple[object, ...], make: Callable[[], T]) -> T:
+        """Return what ``make`` made at the first call with a key, by this model with the same
+        purposes.
+        """
+        named = (self.name, *key)
+        if named not in self._kept:
+            self._kept[named] = make()
+        return cast(T, self._kept[named])

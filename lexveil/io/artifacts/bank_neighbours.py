@@ -1,0 +1,43 @@
+"""The sentences of a bank that are nearest to one of the user's: those that are the likeliest to
+take its place.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from lexveil.base.errors import RequestError
+from lexveil.core.accounting.results import Result
+from lexveil.core.embeddings.exact_search import ExactSearch
+from lexveil.io.artifacts.model import Model
+from lexveil.io.artifacts.sentence_banks import open_bank, units_of_texts
+
+
+class Neighbour(Result):
+    """A sentence of a bank, and the distance of this sentence from the given text."""
+
+    distance: float
+    sentence: str
+
+
+def neighbours(folder: Path, sentence: str, k: int, model: Model) -> list[Neighbour]:
+    """Return the k sentences of a bank that are nearest to a sentence.
+
+    Raises:
+        RequestError: as ``open_bank``; if the model knows no word of the sentence.
+    """
+    bank = open_bank(folder, model)
+    units = units_of_texts([sentence], model)
+    if not len(units.known().rows):
+        raise RequestError(
+            f"model {model.name} knows no word of the sentence, so that all sentences are equally "
+            "near"
+        )
+    query = bank.space.embed(units)
+    rows, distances = ExactSearch(bank.vectors).nearest_k(query.astype(np.float64), k)
+    return [
+        Neighbour(distance=round(distance, 4), sentence=bank.texts[row])
+        for row, distance in zip(rows[0].tolist(), distances[0].tolist(), strict=True)
+    ]

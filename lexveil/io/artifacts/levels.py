@@ -1,0 +1,231 @@
+"""Levels and the epsilon that each of them is: measured levels of the models that ship
+(lexveil/models/levels.json and linkage.json), levels of the project's bank of sentences, and
+calibrated levels of runs of the grid, which the stage ``plan_budgets`` writes beside their plans.
+
+This module reads the card of a bank alone, so that what reads it needs no mechanism.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from lexveil.base import paths
+from lexveil.base.errors import RequestError
+from lexveil.base.levels import NoiseSetting, RecoveryTarget, Run
+from lexveil.base.runtime.tables import read_json, read_object
+from lexveil.core.accounting.expected_recovery import RecoveryAt
+from lexveil.core.accounting.results import Result
+from lexveil.core.protection import LEVELS, LevelName, MeasuredLevel, MeasuredLinkage
+from lexveil.io.request import SENTENCES
+
+LINKAGE = paths.MODELS / "linkage.json"
+CARD = "bank.json"
+CARD_IN_RECORDS = f"bank/{CARD}"  # as records name it, wherever the bank is
+KEPT_BANKS = "banks"  # folder of the user's cache
+PER_TEXT = 4  # sentences that are written for a text, unless a request says how many
+OFF = "take it out of params.yaml: grid.sentences, or give more text"
+LevelRun = tuple[str, str, RecoveryTarget]  # mechanism, strategy and level
+SKIPPED = "skipped.json"  # the only file in the folder of texts of a run that was skipped
+
+
+def measured_levels(card_sha256: str) -> list[MeasuredLevel]:
+    """Return the measured levels of the model with this card; empty for other models."""
+    by_card = json.loads((paths.MODELS / "levels.json").read_text(encoding="utf-8"))
+    return [MeasuredLevel(**level) for level in by_card.get(card_sha256, {}).get("levels", [])]
+
+
+def level_of(
+    measured: Sequence[MeasuredLevel], mechanism: str, strategy: str, level: str
+) -> MeasuredLevel | None:
+    """Return the figures of one mechanism, strategy and level; None if there are none."""
+    sought = (mechanism, strategy, level)
+    return next((one for one in measured if one[:3] == sought), None)
+
+
+def measured_linkage(card_sha256: str) -> list[MeasuredLinkage]:
+    """Return the measured linkage of the model with this card; empty for other models."""
+    by_card = json.loads(LINKAGE.read_text(encoding="utf-8"))
+    figures = by_card.get(card_sha256, {}).get("linkage", [])
+    return [MeasuredLinkage(**figure) for figure in figures]
+
+
+def level_name(level: NoiseSetting) -> LevelName:
+    """Return the level of protection that a run of sentences has: its share of sources found again
+    is that of content words named.
+    """
+    return next(name for name, shares in LEVELS.items() if shares.content == level.share)
+
+
+def epsilon_of_sentences(level: NoiseSetting) -> float:
+    """Return the epsilon of each sentence of a run, by the card of the project's bank.
+
+    Raises:
+        RequestError: if the run is skipped.
+    """
+    name = level_name(level)
+    for one in read_object(paths.BANK / CARD).get("levels", []):
+        if one["level"] == name:
+            return float(one["epsilon"])
+    raise RequestError(f"tem {SENTENCES} {level}: {why_skipped(level)}")
+
+
+def why_skipped(level: NoiseSetting) -> str | None:
+    """Return the reason why a run of sentences is skipped; None if the run is made."""
+    card = read_object(paths.BANK / CARD)
+    if not card:
+        return f"the corpus has too few sentences for a bank; {OFF}"
+    levels = [one["level"] for one in card["levels"]]
+    if not levels:
+        return f"the corpus has too little text to calibrate levels on; {OFF}"
+    name = level_name(level)
+    return None if name in levels else f"no epsilon keeps to the level {name}; {OFF}"
+
+
+def made_sentence_runs(runs: Iterable[LevelRun]) -> list[LevelRun]:
+    """Return the runs of sentences that are made, with the epsilon of their level."""
+    return [
+        (mechanism, strategy, RecoveryTarget(level.share, epsilon_of_sentences(level)))
+        for mechanism, strategy, level in runs
+        if why_skipped(level) is None
+    ]
+
+
+def kept_cards() -> list[Path]:
+    """Return the cards of the banks in the user's cache: the one that ships, with the vectors of
+    each model that has used it.
+    """
+    return sorted((paths.user_cache() / KEPT_BANKS).glob(f"*/{CARD}"))
+
+
+def n_bank_sentences() -> int:
+    """Return the number of sentences of the project's bank."""
+    return int(read_object(paths.BANK / CARD)["sentences"])
+
+
+class PlannedEpsilon(Result):
+    """Base epsilon of a run.
+
+    Attributes:
+        parameters: Parameters of the mechanism.
+    """
+
+    mechanism: str
+    strategy: str
+    epsilon: float
+    parameters: dict[str, JsonValue]
+
+
+class LevelCalibration(PlannedEpsilon):
+    """Epsilon of each replaced token at which an adversary is expected to recover a given share of
+    words. It is computed from public data only.
+
+    Attributes:
+        recovery: The level: expected share of the words of ``band`` that an adversary recovers.
+        achieved: Expected recovery at that epsilon, for other words and other noise than the
+            calibration used.
+    """
+
+    recovery: float
+    band: str
+    achieved: RecoveryAt
+
+
+class SkippedLevel(Result):
+    """A run of the grid that is not made, because its level of recovery is out of reach.
+
+    Attributes:
+        recovery: The level: wanted share of the words of ``band`` that an adversary recovers.
+        nearest: The share nearest to the level that the run can reach.
+        skipped: Why the run is skipped, in words.
+    """
+
+    mechanism: str
+    strategy: str
+    recovery: float
+    band: str
+    nearest: float
+    skipped: str
+
+    @property
+    def name(self) -> str:
+        """Mechanism, strategy and level of the run."""
+        return f"{self.mechanism} {self.strategy} {RecoveryTarget(self.recovery)}"
+
+
+def skipped_run(mechanism: str, strategy: str, noise: NoiseSetting) -> SkippedLevel | None:
+    """Return why a run of the grid is skipped; None if it is made.
+
+    Raises:
+        MissingArtifactError: if the run was not planned.
+    """
+    if noise.share is None:
+        return None
+    if strategy == SENTENCES:
+        return _skipped_sentences(mechanism, noise)
+    planned = read_json(paths.planned_epsilon(mechanism, strategy, noise), "plan_budgets")
+    return SkippedLevel.model_validate(planned) if "skipped" in planned else None
+
+
+def _skipped_sentences(mechanism: str, level: RecoveryTarget) -> SkippedLevel | None:
+    """Return why a run of sentences is skipped; none of its texts is found again then."""
+    why = why_skipped(level)
+    if why is None:
+        return None
+    return SkippedLevel(
+        mechanism=mechanism,
+        strategy=SENTENCES,
+        recovery=level.share,
+        band="content",
+        nearest=0.0,
+        skipped=why,
+    )
+
+
+def made_runs(runs: Iterable[Run]) -> list[Run]:
+    """Return the runs that are not skipped.
+
+    Raises:
+        MissingArtifactError: if a run was not planned.
+    """
+    return [run for run in runs if skipped_run(*run) is None]
+
+
+def epsilon_of(mechanism: str, strategy: str, noise: NoiseSetting) -> float:
+    """Return the base epsilon of a run; at a level, the epsilon of each token in its plan.
+
+    Raises:
+        MissingArtifactError: if the run was not planned.
+        RequestError: if the run is skipped.
+    """
+    if noise.share is None:
+        return noise.epsilon
+    if strategy == SENTENCES:
+        return epsilon_of_sentences(noise)
+    if skipped := skipped_run(mechanism, strategy, noise):
+        raise RequestError(f"{skipped.name} is skipped: {skipped.skipped}")
+    planned = read_json(paths.planned_epsilon(mechanism, strategy, noise), "plan_budgets")
+    return LevelCalibration.model_validate(planned).epsilon
+
+
+def resolved(mechanism: str, strategy: str, noise: NoiseSetting) -> NoiseSetting:
+    """Return the base epsilon of a run, or its level with the epsilon that was computed for it.
+
+    Raises:
+        MissingArtifactError: if the run was not planned.
+    """
+    if noise.share is None:
+        return noise
+    return RecoveryTarget(noise.share, epsilon_of(mechanism, strategy, noise))
+
+
+def named_in_record(mechanism: str, strategy: str, noise: NoiseSetting) -> dict[str, object]:
+    """Return the keys that identify a run in records of measurements. A run at a level has its
+    level beside its epsilon.
+    """
+    named: dict[str, object] = {"mechanism": mechanism, "strategy": strategy}
+    named["epsilon"] = epsilon_of(mechanism, strategy, noise)
+    return named | noise.level_entry

@@ -1,0 +1,123 @@
+"""Packaged models by name: those that ship with the library, then those in the user's data
+folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from lexveil.base import paths
+from lexveil.base.errors import ParameterError, RequestError
+from lexveil.core.embeddings.word_space import WordSpace
+from lexveil.io.artifacts.embeddings import load_embedding
+from lexveil.io.artifacts.packaged_model import CARD, PackagedModel
+from lexveil.io.artifacts.user_lists import installed_purposes
+
+OWN = "own"  # what a project's own run made; no packaged model has this name
+# endings of files of word vectors
+VECTORS = frozenset({".kv", ".vec", ".bin", ".txt", ".w2v", ".model", ".parquet", ".gz", ".zip"})
+DEFAULT = "en"  # where a project has no run, or there is no project
+
+
+def folders() -> tuple[Path, ...]:
+    """Return the folders with models, one subfolder per model, in search order."""
+    return paths.MODELS, paths.user_data() / "models"
+
+
+def installed() -> dict[str, PackagedModel]:
+    """Return all models by name; a model that ships takes precedence over a model of the user."""
+    cards = [card for folder in folders() for card in sorted(folder.glob(f"*/{CARD}"))]
+    models: dict[str, PackagedModel] = {}
+    for card in cards:
+        models.setdefault(card.parent.name, PackagedModel(card.parent))
+    return models
+
+
+def find(name: str) -> PackagedModel:
+    """Return the model with this name.
+
+    Raises:
+        RequestError: if there is none; the message lists the existing models.
+    """
+    models = installed()
+    if name not in models:
+        if Path(name).suffix in VECTORS or Path(name).is_file():
+            raise RequestError(
+                f"model {name}: a file, and a model has a name; make one of its vectors by "
+                f"`lexveil model add {name} --name NAME --license LICENCE --language en`, or "
+                "lexveil.add_model, and name that"
+            )
+        there = ", ".join([*models, f"{OWN} (of a project that has run)"])
+        raise RequestError(f"there is no model {name}; there are {there}")
+    return models[name]
+
+
+def find_pinned(named: str, place: str) -> PackagedModel:
+    """Return the model that params.yaml names: NAME of a model that ships, or NAME@HASH.
+
+    A run that names the hash cannot silently get another model of the same name, and DVC, which
+    compares params.yaml, notices a change of the model.
+
+    Args:
+        named: the value in params.yaml.
+        place: its key, for messages.
+
+    Raises:
+        ParameterError: if there is no such model, its content does not match the hash, or a model
+            of the user is named without a hash.
+    """
+    name, _, wanted = named.partition("@")
+    models = installed()
+    if name not in models:
+        raise ParameterError(
+            f"params.yaml: {place}: there is no model {name} (there are: "
+            f"{', '.join(models) or 'none'}); import it by `lexveil model add FILE`"
+        )
+    model = models[name]
+    if named not in (model.pinned, name):
+        raise ParameterError(
+            f"params.yaml: {place} is {named}, but the installed model is {model.pinned}; write "
+            "that, or import the other one again"
+        )
+    if not wanted and model.folder.parent != paths.MODELS:
+        raise ParameterError(
+            f"params.yaml: {place}: {name} does not ship with the library; write {model.pinned}, "
+            "so that DVC sees when it changes"
+        )
+    return model
+
+
+def load_words_of(named: str, place: str, segmentation: str = "word") -> WordSpace:
+    """Return the embedding that params.yaml names: ``own`` (that of ``segmentation``), gst or mst
+    of this project; or the single words of a model by NAME@HASH.
+
+    Raises:
+        MissingArtifactError: if the project has not trained the embedding.
+        ParameterError: as of ``find_pinned``.
+    """
+    if named == OWN:
+        return load_embedding(segmentation)
+    if "@" not in named:
+        return load_embedding(named)
+    return find_pinned(named, place).space("word", as_trained=True)
+
+
+def files_named(names: Iterable[str]) -> dict[str, Path]:
+    """Return the files of installed models and purposes by their names in records; other names are
+    skipped.
+    """
+    models = installed()
+    found = dict[str, Path]()
+    for name in names:
+        folder, _, rest = name.partition("/")
+        model, _, file = rest.partition("/")
+        if (
+            folder == "models"
+            and model in models
+            and (path := models[model].folder / file).is_file()
+        ):
+            found[name] = path
+        elif folder == "purposes" and (scale := installed_purposes().get(rest.partition("=")[0])):
+            found[name] = scale
+    return found

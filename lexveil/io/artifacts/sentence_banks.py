@@ -1,0 +1,304 @@
+"""Banks of public sentences: a folder of sentences, their tokens and vectors, and a card with
+hashes.
+
+    bank.json           the card: of which texts and model it is, and the sha256 of every other file
+    sentences.parquet   N sentences: text, and its number of words
+    rows.npy            int32, the rows of their tokens in the model's embedding, one sentence after
+                        the other; -1 of a token that is not in it
+    starts.npy          (N + 1,) int64, where the tokens of each sentence begin
+    text_rows.npy       int32, those of the tokens of some of the public texts, by which levels are
+                        calibrated
+    text_starts.npy     int64, where the tokens of each of them begin
+    component.npy       (p,) the direction that is left out of all vectors
+    vectors.npy         (N, p) float32
+
+Purposes are no part of a bank: their coordinates follow from the tokens when it is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import ValidationError
+
+from lexveil.base.errors import RequestError, option
+from lexveil.base.runtime.hashes import sha256, version
+from lexveil.base.runtime.tables import PARQUET, atomic_directory, write_json
+from lexveil.base.types import Ids, Vectors
+from lexveil.core.accounting.record import ScreenRecord
+from lexveil.core.accounting.results import Number, Result, Sha256
+from lexveil.core.embeddings.sentences import SentenceSpace, Units, token_weights
+from lexveil.core.text.encode import encode
+from lexveil.core.text.strings import Strings
+from lexveil.io.artifacts.embeddings import write_arrays
+from lexveil.io.artifacts.levels import CARD
+from lexveil.io.artifacts.model import Model
+
+FORMAT = 1
+TABLE = "sentences.parquet"
+ARRAYS = ("component", "rows", "starts", "text_rows", "text_starts", "vectors")
+FEWEST = 1_000  # sentences: with fewer, an output tells which of them were near
+STRATEGY = "S3"  # whose embedding has the vectors: collocations are units of the mean
+LARGEST_WEIGHT = 5.0  # of a purpose
+
+
+class BankSource(Result):
+    """A file of public texts that a bank was made of."""
+
+    name: str
+    sha256: Sha256
+
+
+class BankLevel(Result):
+    """A level of protection of a bank: texts become ``PER_TEXT`` sentences each, without purposes.
+
+    Attributes:
+        epsilon: The epsilon of each sentence.
+        linkage: Share of public texts that were found again among 1,000.
+        content: Share of their content words that were named.
+        rare: Share of the rare words among them.
+    """
+
+    level: Literal["strong", "balanced", "light"]
+    epsilon: float
+    linkage: Number
+    content: Number
+    rare: Number
+
+
+class BankCard(Result):
+    """The card of a sentence bank: the texts that the bank was made of, and the options of the
+    making.
+
+    Attributes:
+        model: The name of the model whose vectors the bank has.
+        model_sha256: SHA-256 of the card of that model, without purposes.
+        public: Whether the maker of the bank declared that the bank has no private text.
+        seed: The seed by which sentences were chosen.
+        least_words: The smallest number of words of a sentence, without punctuation.
+        least_known: The smallest share of the words of a sentence that the model knows.
+        screen: The parts of the public list whose words occur in no sentence.
+        levels: The levels of protection; empty for a bank that was built of too few texts.
+    """
+
+    format: int
+    lexveil: str
+    model: str
+    model_sha256: Sha256
+    language: str
+    public: bool
+    sentences: int
+    dimensions: int
+    seed: int
+    least_words: int
+    most_words: int
+    least_known: float
+    screen: ScreenRecord
+    sources: list[BankSource]
+    levels: list[BankLevel]
+    files: dict[str, Sha256]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SentenceBank:
+    """An opened bank, over the words and the purposes of a model.
+
+    Attributes:
+        sha256: of its card, which has the hashes of all its files.
+        texts: the N sentences.
+        n_words: (N,) the number of words of each sentence.
+        space: the space that gives vectors to texts.
+        vectors: (N, p) the vectors of the sentences, with an axis for each purpose.
+        units: the tokens of the sentences.
+        public: the tokens of some of the public texts.
+    """
+
+    folder: Path
+    card: BankCard
+    sha256: str
+    texts: Strings
+    n_words: Ids
+    space: SentenceSpace
+    vectors: Vectors
+    units: Units
+    public: Units
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+
+def without_purposes(model: Model) -> Model:
+    """Return the model that a bank belongs to."""
+    return replace(model, purposes=())
+
+
+def units_of_texts(texts: Sequence[str], model: Model) -> Units:
+    """Return the tokens of texts, each one unit."""
+    encoded = encode(texts, model.lexicon(STRATEGY))
+    return Units(encoded.rows, encoded.offsets())
+
+
+def write_bank(
+    folder: Path,
+    table: pa.Table,
+    model: Model,
+    about: Mapping[str, Any],
+    public: Units,
+    levels_of: Callable[[SentenceSpace, Vectors], list[BankLevel]],
+) -> BankCard:
+    """Write a bank.
+
+    Args:
+        table: text and n_words.
+        about: the fields of the card that do not follow from the other arguments.
+        public: the tokens of some of the public texts.
+        levels_of: the levels of a space and the vectors of the sentences.
+    """
+    base = without_purposes(model)
+    units = units_of_texts(Strings(table.column("text").combine_chunks()), base)
+    space = SentenceSpace.fitted(base.embedding(STRATEGY), units)
+    vectors = space.embed(units)
+    arrays: dict[str, npt.NDArray[Any]] = {
+        "component": space.component,
+        "rows": units.rows.astype(np.int32),
+        "starts": units.starts,
+        "text_rows": public.rows.astype(np.int32),
+        "text_starts": public.starts,
+        "vectors": vectors,
+    }
+    with atomic_directory(folder) as partial:
+        write_arrays(partial, arrays)
+        pq.write_table(table.select(["text", "n_words"]), partial / TABLE, **PARQUET)
+        card = BankCard(
+            **about,
+            format=FORMAT,
+            lexveil=version(),
+            model=base.name,
+            model_sha256=base.reference(STRATEGY).sha256,
+            language=base.language,
+            sentences=len(units),
+            dimensions=space.dimensions,
+            levels=levels_of(space, vectors),
+            files={file.name: sha256(file) for file in sorted(partial.iterdir())},
+        )
+        write_json(card.to_dict(), partial / CARD)
+    return card
+
+
+def read_card(folder: Path) -> BankCard:
+    """Return the card of a bank.
+
+    Raises:
+        RequestError: if the folder is no bank, or one of another version.
+    """
+    try:
+        card = BankCard.model_validate_json((folder / CARD).read_bytes())
+    except FileNotFoundError:
+        raise RequestError(
+            f"{folder}: is no bank of sentences, because it lacks the file {CARD}; make a bank of "
+            f"public texts: lexveil sentences build PUBLIC.jsonl -o {folder} --public"
+        ) from None
+    except (OSError, ValidationError) as error:
+        raise RequestError(
+            f"{folder / CARD}: cannot be read as the card of a bank "
+            f"({type(error).__name__}); build the bank again, by lexveil sentences build"
+        ) from None
+    if card.format != FORMAT:
+        raise RequestError(
+            f"{folder / CARD}: is of format {card.format}; this version reads {FORMAT}. "
+            "Build the bank again"
+        )
+    return card
+
+
+def open_bank(folder: Path, model: Model) -> SentenceBank:
+    """Open a bank for a model and its purposes, and check every file of it.
+
+    Raises:
+        RequestError: if the bank is missing, edited, too small or of another model, or if a purpose
+            is too heavy or tells none of its sentences apart.
+    """
+    card = read_card(folder)
+    _check_model(folder, card, model)
+    if card.sentences < FEWEST:
+        raise RequestError(
+            f"{folder}: has {card.sentences:,} sentences; a bank needs {FEWEST:,} at "
+            "least. Build one of more texts"
+        )
+    if {*card.files} != {TABLE, *(f"{name}.npy" for name in ARRAYS)}:
+        raise _edited(folder / CARD)
+    for name, digest in card.files.items():
+        file = folder / name
+        if not file.is_file() or sha256(file) != digest:
+            raise _edited(file)
+    table = pq.read_table(folder / TABLE)
+    component, rows, starts, text_rows, text_starts, vectors = (
+        np.load(folder / f"{name}.npy", allow_pickle=False) for name in ARRAYS
+    )
+    units = Units(rows.astype(np.int64), starts)
+    words = without_purposes(model).embedding(STRATEGY)
+    space = SentenceSpace(np.asarray(words.vectors), token_weights(words.counts), component)
+    if (
+        len(table) != card.sentences
+        or vectors.shape != (card.sentences, space.dimensions)
+        or len(units) != card.sentences
+    ):
+        raise _edited(folder / CARD)
+    if model.purposes:
+        space = _with_purposes(space, model, units)
+        vectors = space.embed(units)
+    texts = Strings(table.column("text").combine_chunks().cast(pa.large_string()))
+    n_words = table.column("n_words").to_numpy().astype(np.int64)
+    return SentenceBank(
+        folder=folder,
+        card=card,
+        sha256=sha256(folder / CARD),
+        texts=texts,
+        n_words=n_words,
+        space=space,
+        vectors=vectors,
+        units=units,
+        public=Units(text_rows.astype(np.int64), text_starts),
+    )
+
+
+def _check_model(folder: Path, card: BankCard, model: Model) -> None:
+    base = without_purposes(model)
+    if card.model_sha256 != base.reference(STRATEGY).sha256:
+        raise RequestError(
+            f"{folder}: is a bank of model {card.model} ({card.model_sha256[:12]}), and "
+            f"model {base.name} ({base.reference(STRATEGY).sha256[:12]}) has other vectors; name "
+            f"that model by --model, or build a bank with this one: lexveil sentences build "
+            f"--model {base.name}"
+        )
+
+
+def _with_purposes(space: SentenceSpace, model: Model, units: Units) -> SentenceSpace:
+    for purpose in model.purposes:
+        if purpose.weight > LARGEST_WEIGHT:
+            raise RequestError(
+                f"purpose {purpose}: over sentences a weight is {LARGEST_WEIGHT:g} at most; "
+                f"write {purpose.name}={LARGEST_WEIGHT:g} or less"
+            )
+    tokens = without_purposes(model).embedding(STRATEGY).tokens
+    try:
+        return space.with_purposes(tokens, model.purposes, units)
+    except ValueError as error:
+        raise RequestError(
+            f"purpose {error}: all sentences of the bank have the same score; leave it out, or "
+            "build a bank of texts that have its words"
+        ) from None
+
+
+def _edited(file: Path) -> RequestError:
+    return RequestError(
+        f"{file}: is not what the card of the bank says it is, so it was edited or is not "
+        f"whole; build the bank again, by lexveil sentences build ({option('bank')})"
+    )

@@ -1,0 +1,324 @@
+"""Parameters of the rewriting of texts, of the runs of the grid, and of their evaluation."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import sys
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    GetCoreSchemaHandler,
+    PlainSerializer,
+    PlainValidator,
+    create_model,
+    model_validator,
+)
+from pydantic_core import CoreSchema
+
+from lexveil.base.errors import ParameterError
+from lexveil.base.levels import BaseEpsilon, NoiseSetting, RecoveryTarget, Run, parse_noise
+from lexveil.base.parameters import (
+    Documented,
+    ListFile,
+    Section,
+    Several,
+    nearest,
+    refused,
+    validated,
+)
+from lexveil.core.mechanisms import mechanism_names
+from lexveil.core.mechanisms.variants import base_of, changed_parameters
+from lexveil.core.protection import LEVELS
+from lexveil.io.request import (
+    SENTENCES,
+    BandName,
+    PunctuationAction,
+    StopwordAction,
+    StrategyName,
+    UnknownAction,
+    as_requested,
+)
+
+
+def _variant(name: str) -> str:
+    if base_of(name) not in mechanism_names():
+        names = mechanism_names()
+        raise refused(
+            f"it must be one of {', '.join(names)}, or a variant of one, such as vickrey-t0.25 "
+            f"(nearest: {nearest(base_of(name), names)})"
+        )
+    return name
+
+
+VariantName = Annotated[str, AfterValidator(_variant)]
+CLEAN: Run = ("none", "none", BaseEpsilon(0.0))  # the baseline run that changes nothing
+
+
+def _grid_noise(raw: object) -> NoiseSetting:
+    if isinstance(raw, BaseEpsilon | RecoveryTarget):
+        return raw
+    if isinstance(raw, str):
+        with contextlib.suppress(ValueError):
+            noise = parse_noise(raw)
+            if noise.share is not None:
+                return noise
+    if isinstance(raw, bool) or not isinstance(raw, int | float):
+        raise refused("it must be a number, such as 10, or a level of recovery, such as r0.2")
+    if not 0 < raw <= sys.float_info.max:
+        raise refused("it must be finite and greater than 0")
+    return BaseEpsilon(raw)
+
+
+def _parameter(noise: NoiseSetting) -> float | str:
+    return noise.parameter
+
+
+GridNoise = Annotated[
+    NoiseSetting,
+    PlainValidator(_grid_noise, json_schema_input_type=float),
+    PlainSerializer(_parameter, when_used="always"),
+]
+
+
+def _sentence_target(raw: object) -> RecoveryTarget:
+    noise = _grid_noise(raw) if isinstance(raw, str) else raw
+    shares = {RecoveryTarget(share.content): name for name, share in LEVELS.items()}
+    target = next((one for one in shares if one == noise), None)
+    if target is None:
+        listed = ", ".join(f"{share} ({name})" for share, name in shares.items())
+        raise refused(f"it must be one of {listed}, a level of protection of the project's bank")
+    return target
+
+
+SentenceTarget = Annotated[
+    RecoveryTarget,
+    PlainValidator(_sentence_target, json_schema_input_type=str),
+    PlainSerializer(_parameter, when_used="always"),
+]
+
+
+def _of_words(raw: object) -> object:
+    """Refuse the strategy of sentences, which has runs of its own, with the way out."""
+    if raw == SENTENCES:
+        raise refused(
+            f"{SENTENCES} writes sentences of a bank, in the grid by tem alone: its runs are those "
+            "of grid.sentences, such as [r0.2, r0.5]; take it out here"
+        )
+    return raw
+
+
+GridStrategy = Annotated[StrategyName, BeforeValidator(_of_words)]
+
+
+class PolicyParams(Documented):
+    """Treatment of each class of tokens. A kept token appears unchanged in the output and counts as
+    unprotected.
+    """
+
+    stopwords: StopwordAction = as_requested("stopwords", "paper")
+    punctuation: PunctuationAction = as_requested("punctuation", "keep")
+    oov: UnknownAction = as_requested("oov", "sample")
+
+
+class MechanismParams(Section):
+    """Parameters of the mechanisms: a section for each registered mechanism, and ``rank_remap``."""
+
+    def of_variant(self, name: str) -> Self:
+        """Return the sections with the parameters that a variant of a mechanism changes.
+
+        Args:
+            name: name of a mechanism, or of a variant (``lexveil.core.mechanisms.variants``).
+
+        Raises:
+            ParameterError: if the name contains an unknown parameter of the mechanism, or a value
+                that it refuses.
+        """
+        base = base_of(name)
+        section = getattr(self, base)
+        fields = type(section).model_fields
+        names = [field.alias or key for key, field in fields.items()]
+        try:
+            changed = changed_parameters(name, names)
+        except ValueError as error:
+            raise ParameterError(f"grid.mechanisms: {name}: {error}") from None
+        if not changed:
+            return self
+        given = section.model_dump(by_alias=True) | changed
+        of_variant = validated(
+            type(section), given, named=lambda key: f"grid.mechanisms: {name}: {key}"
+        )
+        return self.model_copy(update={base: of_variant})
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    @classmethod
+    def resolved(cls) -> type[Section]:
+        """Return the pydantic model with the sections of all registered mechanisms."""
+        return _mechanism_sections()
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return handler(_mechanism_sections()) if cls is MechanismParams else handler(source)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _mechanism_params, (self.model_dump(),)
+
+
+@cache
+def _mechanism_sections() -> type[MechanismParams]:
+    from lexveil.core.mechanisms.rank_remap import RankRemapParameters
+    from lexveil.core.mechanisms.registry import MECHANISMS
+
+    models = {name: mechanism.Parameters for name, mechanism in MECHANISMS.items()}
+    sections: dict[str, Any] = {
+        name: (model, Field(default_factory=model))
+        for name, model in (models | {"rank_remap": RankRemapParameters}).items()
+    }
+    return create_model("MechanismSections", __base__=MechanismParams, **sections)
+
+
+def every_mechanism() -> MechanismParams:
+    """Return the sections of all mechanisms with their defaults."""
+    return _mechanism_sections()()
+
+
+def _mechanism_params(values: dict[str, object]) -> MechanismParams:
+    return _mechanism_sections().model_validate(values, by_name=True)
+
+
+class GridParams(Documented):
+    """The runs: every mechanism and strategy at every base epsilon and level; the baseline `none`
+    is always made.
+    """
+
+    mechanisms: Several[VariantName] = ["madlib", "tem", "diffractor_geometric"]
+    """registered mechanisms; or variants of one, named by the parameters that differ from its
+    section under `mechanisms`: vickrey-t0.25, diffractor_geometric-listsL1"""
+    strategies: Several[GridStrategy] = ["S1", "S3"]
+    """how budgets are allocated"""
+    segmentations: Several[Literal["word", "gst", "mst"]] = ["word", "gst"]
+    """how the corpus is cut, with an embedding of each: at least as the strategies cut texts (S1
+    word, S2 and S3 gst, S4 mst), and word, by which texts are compared; package_model needs gst"""
+    epsilons: Several[GridNoise] = [
+        RecoveryTarget(0.2),
+        RecoveryTarget(0.5),
+        BaseEpsilon(10.0),
+    ]
+    """base epsilon per word; or a level, such as r0.2: the share of the words of recovery_band that
+    an adversary is expected to name, by public counts; the epsilon is then found for each mechanism
+    and strategy"""
+    sentences: list[SentenceTarget] = [RecoveryTarget(0.2), RecoveryTarget(0.5)]
+    """runs of tem in strategy S5, sentences of the project's bank in the place of texts, at levels
+    of protection: r0.05 strong, r0.2 balanced, r0.5 light; []: none"""
+    recovery_band: BandName = "content"
+    """of which words: content (all but function words), all, function, frequent, middle, rare"""
+    budget: Literal["document", "token"] = "document"
+    """what a base epsilon gives: document, a budget of base epsilon times the words per text, which
+    the tokens of a text share; or token, each perturbed token that epsilon, however long its text
+    is, as at a level"""
+
+    def is_per_token(self, noise: NoiseSetting) -> bool:
+        """Return whether runs with the noise give every perturbed token the same epsilon."""
+        return self.budget == "token" or noise.share is not None
+
+    @property
+    def base_epsilons(self) -> list[BaseEpsilon]:
+        """The base epsilons among ``epsilons``."""
+        return [noise for noise in self.epsilons if noise.share is None]
+
+    @property
+    def levels(self) -> list[RecoveryTarget]:
+        """The levels of recovery among ``epsilons``."""
+        return [noise for noise in self.epsilons if noise.share is not None]
+
+    def runs(self) -> list[Run]:
+        """Return mechanism, strategy and noise of every run, in the order of params.yaml."""
+        return list(itertools.product(self.mechanisms, self.strategies, self.epsilons))
+
+    def sentence_runs(self) -> list[tuple[str, str, RecoveryTarget]]:
+        """Return mechanism, strategy and level of every run of sentences."""
+        return [("tem", SENTENCES, level) for level in dict.fromkeys(self.sentences)]
+
+
+class DeniabilityParams(Documented):
+    """Plausible deniability statistics N_w and S_w, for every mechanism at every epsilon of the
+    grid.
+    """
+
+    words: int = Field(100, ge=1, le=100_000)
+    """drawn at random, the same for all mechanisms"""
+    draws: int = Field(100, ge=2, le=10_000)
+    """of each word"""
+
+
+class EvaluationParams(Documented):
+    """Utility, attacks, similarity and perplexity of the texts of each run."""
+
+    classifier: Literal["linear", "fasttext", "transformer"] = "linear"
+    """TF-IDF and logistic regression; or fastText, or a transformer that is fine-tuned"""
+    shuffles: int = Field(3, ge=1, le=1000)
+    """trainings; mean and standard deviation are over them"""
+    train_share: float = Field(0.9, ge=0.01, le=1)
+    """of the train split, chosen and ordered anew for each training"""
+    max_classes: int = Field(10, ge=2, le=100_000)
+    """of an attribute: its most frequent values"""
+    encoder: Literal["tfidf_mean", "minilm"] = "tfidf_mean"
+    """of texts that are compared: weighted means of word vectors; or MiniLM"""
+    language_model: Literal["kneser_ney", "gpt2"] = "kneser_ney"
+    """of perplexity: n-grams of the corpus; or GPT-2"""
+    reader: Literal["ngrams", "smollm2"] = "ngrams"
+    """strongest adversary whose recovery is measured: n-grams of the corpus; or SmolLM2 beside
+    them"""
+    transformer_model: str | None = None
+    """folder of a model in the form of transformers"""
+    gpt2_model: str | None = None
+    """folder of GPT-2, the same; no model is fetched"""
+    max_texts: int | None = Field(300, ge=1, le=2**31)
+    """of a data set, for similarity, perplexity and recovery: drawn at random; null: all"""
+    language_model_tokens: int = Field(5_000_000, ge=1, le=10**9)
+    """of the corpus that the language model is trained on, at most"""
+    sensitive: ListFile | None = None
+    """file with a word a line, as FILE@HASH, whose recovery is measured beside that of all words;
+    null: none"""
+
+    @model_validator(mode="after")
+    def _models_are_there(self) -> Self:
+        for key, chosen, folder in (
+            ("classifier", "transformer", "transformer_model"),
+            ("language_model", "gpt2", "gpt2_model"),
+        ):
+            if getattr(self, key) == chosen and not getattr(self, folder):
+                raise ValueError(
+                    f"evaluation.{key} is {chosen}, but evaluation.{folder} names no folder "
+                    "of its model; no model is "
+                    "fetched"
+                )
+        if self.reader != "ngrams" and self.language_model != "kneser_ney":
+            raise ValueError(
+                f"evaluation.reader is {self.reader}, which reads beside the n-grams of the "
+                "corpus; let "
+                "evaluation.language_model be kneser_ney"
+            )
+        return self
+
+
+class CheckParams(Documented):
+    """Limits of the expectations."""
+
+    min_coverage: float = Field(0.5, ge=0, le=1)
+    """smallest share of a document set's words that the vocabulary must know"""
+
+
+class ReportParams(Documented):
+    """Contents of the report besides figures."""
+
+    samples: int | None = Field(None, ge=0, le=100)
+    """texts shown with what every run makes of them; source text, so a number is a choice to show
+    it. null: 3 of the embedded documents, none of yours"""

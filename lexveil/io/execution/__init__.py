@@ -1,0 +1,1 @@
+"""How work is carried out: stages, processes, checkpoints, DuckDB sessions."""

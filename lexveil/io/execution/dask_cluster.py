@@ -1,0 +1,245 @@
+"""Parallel work of a stage on a Dask cluster, through its scheduler.
+
+Only this process and its own workers pickle values. A scheduler runs any code that it receives, and
+texts pass through it: docs/how-to/clusters.md explains how to secure one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import re
+import uuid
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from functools import cache
+from typing import Any, TypeVar
+
+import dask
+import numpy as np
+from distributed import Client, Future, KilledWorker, Worker, WorkerPlugin, rpc
+from distributed.protocol import pickle
+from distributed.security import Security
+
+from lexveil.base.errors import LexveilError, RequestError
+from lexveil.base.runtime.crash import short_report
+from lexveil.base.runtime.hashes import code_hash
+from lexveil.io.config import MachineParams
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+# Messages of a Dask scheduler and a worker on which this code is not installed.
+FOREIGN = re.compile(r"deserialization of the task graph|No module named '(lexveil|tasks)\b")
+ANSWER = 10.0  # seconds that a scheduler may take to answer
+WORKERS = 60.0  # seconds to wait without any worker, at the start or later
+LOOK = 5.0  # seconds between two checks for workers while waiting for a result
+
+# Items may be large, since they are batches of texts. Dask would print a warning.
+QUIET = {"distributed.admin.large-graph-warning-threshold": "1TB"}
+
+
+class PickledPayload:
+    """A value as bytes, which only a worker unpickles.
+
+    Dask prints the arguments of a failed task, and its scheduler unpickles the values that it
+    passes on. Both see bytes only.
+    """
+
+    __slots__ = ("buffers", "pickled")
+
+    def __init__(self, value: object) -> None:
+        self.buffers: list[Any] = []
+        self.pickled: bytes = pickle.dumps(value, buffer_callback=self.buffers.append)
+
+    def open(self) -> Any:
+        """Unpickle the value."""
+        return pickle.loads(self.pickled, buffers=self.buffers)
+
+
+_functions: dict[str, PickledPayload] = {}  # functions that this worker received, by name
+_opened: dict[str, Callable[[Any], Any]] = {}
+
+
+class FunctionPlugin(WorkerPlugin):  # type: ignore[misc]
+    """Sends a function to every worker, later workers included, so that a task can run on any of
+    them.
+    """
+
+    def __init__(self, name: str, function: PickledPayload) -> None:
+        self.name = name
+        self.function = function
+
+    def setup(self, worker: Worker) -> None:  # noqa: ARG002
+        """Store the pickled function on the worker. The first task unpickles it, so that an error
+        reaches the user.
+        """
+        _functions[self.name] = self.function
+
+    def teardown(self, worker: Worker) -> None:  # noqa: ARG002
+        """Remove the function from the worker."""
+        _functions.pop(self.name, None)
+        _opened.pop(self.name, None)
+
+
+@cache
+def build_hash() -> str:
+    """Return a text of code hash, Python version and NumPy version, which must be equal on all
+    workers, so that results do not depend on the worker.
+    """
+    return f"{code_hash()} {platform.python_version()} {np.__version__}"
+
+
+def _call(name: str, item: PickledPayload, build: str) -> Any:
+    if build_hash() != build:
+        raise RequestError(
+            f"a Dask worker on {platform.node()} has another version of Lexveil, Python or "
+            "NumPy than this process; "
+            "install the same on all machines and start the workers again"
+        )
+    if name not in _opened:
+        _opened[name] = _functions[name].open()
+    try:
+        return _opened[name](item.open())
+    except (LexveilError, ImportError):
+        raise
+    except Exception as error:  # workers log its message, which may be a text
+        raise RuntimeError(f"{type(error).__name__} in {short_report(error)}") from None
+
+
+def cluster_map(
+    function: Callable[[A], B], items: Iterable[A], machine: MachineParams
+) -> Generator[B, None, None]:
+    """Yield ``function(item)`` in order, with at most two items more in progress than the cluster
+    has threads.
+
+    ``function`` is sent to each worker once. If a worker dies, its results and its items in
+    progress are computed again.
+
+    Raises:
+        RequestError: if the scheduler does not answer or has no workers, or a worker has other
+            code.
+        LexveilError: if an item killed several workers, or the scheduler or all workers were lost.
+            A LexveilError of ``function`` is raised here.
+        RuntimeError: with name and place of another exception of ``function``; its message stays on
+            the worker.
+    """
+    name = f"lexveil-{uuid.uuid4().hex}"
+    address = str(machine.dask_scheduler)
+    with dask.config.set(QUIET), _connected(address) as client:
+        pending: deque[Future] = deque()
+        try:
+            client.register_plugin(FunctionPlugin(name, PickledPayload(function)), name=name)
+            for item in items:
+                pending.append(
+                    client.submit(_call, name, PickledPayload(item), build_hash(), pure=False)
+                )
+                if len(pending) > sum(client.nthreads().values()) + 1:
+                    yield _result(pending.popleft(), client)
+            while pending:
+                yield _result(pending.popleft(), client)
+        except Exception as error:
+            raise _explained(error, client, address) from None
+        finally:
+            # The cluster keeps items until they are cancelled. Cancelling must neither delay
+            # Ctrl-C nor hide another error.
+            if client.status == "running":
+                with suppress(Exception):
+                    client.cancel(list(pending), force=True)
+                    client.sync(
+                        client.scheduler.unregister_worker_plugin,
+                        name=name,
+                        callback_timeout=ANSWER,
+                    )
+
+
+def _result(future: Future, client: Client) -> Any:
+    """Return the result of ``future``, waiting as long as there are workers or one may soon be
+    back.
+
+    Raises:
+        LexveilError: if there was no worker for ``WORKERS`` seconds.
+    """
+    alone = 0.0
+    while alone < WORKERS:
+        try:
+            return future.result(timeout=LOOK)
+        except TimeoutError:
+            if future.done():  # the TimeoutError may be its own error
+                return future.result()
+        alone = 0.0 if client.nthreads() else alone + LOOK
+    raise LexveilError(
+        f"the Dask cluster lost its last worker {WORKERS:.0f} s ago; if memory ran out, give "
+        "fewer workers "
+        "(lexveil.toml: machine.workers) or more memory"
+    )
+
+
+def _explained(error: Exception, client: Client, address: str) -> Exception:
+    """Return the error to raise, with advice if the cause is known."""
+    if isinstance(error, KilledWorker):
+        return LexveilError(
+            "a Dask worker was killed, and so were the workers that repeated its task; if "
+            "memory ran out, give fewer "
+            "workers (lexveil.toml: machine.workers) or more memory"
+        )
+    if FOREIGN.search(str(error)):
+        return RequestError(
+            "the Dask scheduler or a worker does not find the code of Lexveil, or has "
+            "another version of it; install "
+            "the same on all machines and start them again"
+        )
+    if isinstance(error, CancelledError) or (
+        isinstance(error, OSError) and client.status != "running"
+    ):
+        return LexveilError(f"the Dask scheduler {address} was lost; run again when it is back")
+    return error
+
+
+async def _identity(address: str) -> str:
+    """Return the type that the server at an address reports about itself.
+
+    Dask's client would wait forever for a server that accepts a connection and then stays silent,
+    such as one that expects TLS. Dask's own configuration decides about TLS.
+    """
+    with dask.config.set({"distributed.comm.timeouts.connect": ANSWER}):
+        async with rpc(address, connection_args=Security().get_connection_args("client")) as server:
+            return str((await asyncio.wait_for(server.identity(), ANSWER))["type"])
+
+
+@contextmanager
+def _connected(address: str) -> Iterator[Client]:
+    """Yield a client of the scheduler at an address, after checking that it has a worker."""
+    if address.startswith("tls:") and not Security().get_connection_args("client").get(
+        "ssl_context"
+    ):
+        raise RequestError(
+            f"lexveil.toml: machine.dask_scheduler is {address}, but Dask's own configuration "
+            "names no certificates; "
+            "set distributed.comm.tls.ca-file and client.cert there, as "
+            "docs/how-to/clusters.md says"
+        )
+    try:
+        if (what := asyncio.run(_identity(address))) != "Scheduler":
+            raise ValueError(what)
+        client = Client(address, timeout=ANSWER, set_as_default=False)
+    # MemoryError: a server of another protocol
+    except (OSError, TimeoutError, ValueError, MemoryError) as error:
+        raise RequestError(
+            f"lexveil.toml: machine.dask_scheduler is {address}, where no Dask scheduler answers "
+            f"({type(error).__name__}); start one there, or leave it out. One that "
+            "requires TLS is "
+            "named as tls://HOST:PORT"
+        ) from None
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=WORKERS)
+        except TimeoutError:
+            raise RequestError(
+                f"the Dask scheduler at {address} has had no worker for {WORKERS:.0f} s; "
+                "start some: "
+                f"dask worker {address}"
+            ) from None
+        yield client

@@ -1,0 +1,198 @@
+"""DuckDB sessions with limited resources, and functions that run a file of sql/ with named
+parameters.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lexveil.base import paths
+from lexveil.base.errors import LexveilError, ParameterError
+from lexveil.base.runtime.tables import PARQUET, atomic_file
+from lexveil.io.config import MachineParams
+from lexveil.io.config.operation import MEMORY
+
+SPILL = "lexveil-duckdb"
+
+
+@contextmanager
+def session(machine: MachineParams | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open an in-memory database that stays within ``machine.memory_limit`` and spills to its own
+    temporary folder.
+
+    Args:
+        machine: settings with memory limit, threads and temporary folder; None takes DuckDB's own
+            limits and the system's folder.
+
+    Raises:
+        ParameterError: if the folder cannot be created.
+        LexveilError: if memory and folder are full.
+    """
+    with _spill_folder(machine) as spill:
+        config: dict[str, Any] = {
+            "temp_directory": spill,
+            "autoinstall_known_extensions": False,  # download nothing without the user's knowledge
+            "autoload_known_extensions": False,
+        }
+        if machine is not None:
+            config |= {"memory_limit": machine.memory_limit, "threads": machine.threads}
+        with duckdb.connect(config=config) as con:
+            con.execute("set enable_progress_bar = false")
+            try:
+                yield con
+            except duckdb.OutOfMemoryException as error:
+                raise LexveilError(
+                    f"memory and the room for spilled rows in {spill} are full; free some "
+                    "space there, "
+                    "or in lexveil.toml point machine.temp_directory to a larger disk or "
+                    "raise machine.memory_limit"
+                ) from error
+
+
+@contextmanager
+def _spill_folder(machine: MachineParams | None) -> Iterator[str]:
+    """Yield a folder for this session, after removing folders of killed processes of this
+    machine.
+    """
+    parent = None
+    host = re.sub(r"\W", "_", platform.node())  # the parent may be shared with other machines
+    if machine is not None:
+        parent = Path(machine.temp_directory)
+        try:
+            parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ParameterError(
+                f"lexveil.toml: machine.temp_directory is {machine.temp_directory!r}, which "
+                "cannot be made "
+                f"({error.strerror}); name a folder that can be written to"
+            ) from None
+        for left in parent.glob(f"{SPILL}-{host}-*-*"):
+            pid = left.name.removeprefix(f"{SPILL}-{host}-").split("-")[0]
+            if pid.isdecimal() and not psutil.pid_exists(int(pid)):
+                shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f"{SPILL}-{host}-{os.getpid()}-", dir=parent) as spill:
+        yield spill
+
+
+def share(machine: MachineParams) -> MachineParams:
+    """Return the settings for each of ``machine.workers`` when all of them work at the same
+    time.
+    """
+    memory = max(memory_bytes(machine) // (1000 * machine.workers), 1)
+    return machine.model_copy(
+        update={
+            "memory_limit": f"{memory}KB",
+            "threads": max(machine.threads // machine.workers, 1),
+        }
+    )
+
+
+def memory_bytes(machine: MachineParams) -> int:
+    """Return ``machine.memory_limit`` in bytes."""
+    written = re.fullmatch(MEMORY, machine.memory_limit)
+    assert written is not None
+    number, unit, binary = written.groups()
+    return int(float(number) * (1024 if binary else 1000) ** (" KMGT".index(unit.upper())))
+
+
+def text(name: str) -> str:
+    """Return the SQL of sql/NAME.sql."""
+    return paths.query(name).read_text(encoding="utf-8")
+
+
+def run(
+    con: duckdb.DuckDBPyConnection, name: str, **parameters: object
+) -> duckdb.DuckDBPyConnection:
+    """Run sql/NAME.sql, one SELECT; fetch the result before the next statement."""
+    return con.execute(text(name), parameters)
+
+
+def create(con: duckdb.DuckDBPyConnection, table: str, name: str, **parameters: object) -> None:
+    """Store the result of sql/NAME.sql as a temporary table of this session."""
+    con.execute(f'create or replace temp table "{table}" as {text(name)}', parameters)
+
+
+def materialize(
+    con: duckdb.DuckDBPyConnection,
+    name: str,
+    out: Path,
+    *,
+    group_rows: int = 122_880,
+    **parameters: object,
+) -> int:
+    """Write the result of sql/NAME.sql to a Parquet file and return the number of rows.
+
+    Args:
+        group_rows: rows per row group. A reader has one group in memory, so rows of text need small
+            groups.
+    """
+    with atomic_file(out) as partial:
+        query = text(name).rstrip().rstrip(";")
+        options = f"format parquet, compression zstd, row_group_size {group_rows}"
+        con.execute(f"copy ({query}) to '{partial}' ({options})", parameters)
+        row = con.fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def materialize_parts(
+    con: duckdb.DuckDBPyConnection,
+    name: str,
+    out: Path,
+    parts: Sequence[Mapping[str, object]],
+    *,
+    group_rows: int,
+) -> int:
+    """Write the results of sql/NAME.sql for several sets of parameters, one after another, to one
+    Parquet file.
+
+    Args:
+        parts: parameters of each result, at least one. The division into results changes no byte of
+            the file.
+        group_rows: rows per row group.
+
+    Returns:
+        Number of rows.
+    """
+    rows = 0
+    with atomic_file(out) as partial, ExitStack() as stack:
+        writer = waiting = None
+        for parameters in parts:
+            reader = con.sql(text(name), params=parameters).to_arrow_reader(group_rows)
+            if writer is None:
+                writer = stack.enter_context(pq.ParquetWriter(partial, reader.schema, **PARQUET))
+                waiting = reader.schema.empty_table()
+            for batch in reader:
+                rows += batch.num_rows
+                waiting = pa.concat_tables([waiting, pa.Table.from_batches([batch])])
+                if n_full := waiting.num_rows - waiting.num_rows % group_rows:
+                    writer.write_table(waiting.slice(0, n_full), row_group_size=group_rows)
+                    waiting = waiting.slice(n_full)
+        if writer is not None and waiting:
+            writer.write_table(waiting, row_group_size=group_rows)
+    return rows
+
+
+def view(con: duckdb.DuckDBPyConnection, name: str, *files: Path) -> None:
+    """Create a view of Parquet files with a name."""
+    con.execute(
+        f'create or replace temp view "{name}" as select * from read_parquet({file_list(files)})'
+    )
+
+
+def file_list(files: Iterable[Path]) -> str:
+    """Return paths as an SQL list literal, for statements that accept no parameter there."""
+    return "[" + ", ".join("'" + str(file).replace("'", "''") + "'" for file in files) + "]"

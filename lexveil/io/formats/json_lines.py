@@ -1,0 +1,310 @@
+"""JSON lines: one object per line; blank lines are skipped. What is between the texts is written
+back as it was.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from json.decoder import scanstring  # type: ignore[attr-defined]
+from typing import IO, Any
+
+from lexveil.base.errors import RequestError, option
+from lexveil.io.formats.base import InputRow, InputTable, Source, TableRequest
+from lexveil.io.formats.chunks import Chunk, Matches, Texts
+from lexveil.io.formats.lines import LineFormat, LineWriter, described, open_lines
+from lexveil.io.formats.messages import name, no_documents
+from lexveil.io.formats.values import type_name
+
+# Of an object that is known to be valid: a key and its colon; a string or another value that holds
+# no other; what follows a value.
+_KEY = re.compile(r'[ \t\n\r]*"([^"\\]*(?:\\.[^"\\]*)*)"[ \t\n\r]*:[ \t\n\r]*', re.DOTALL)
+_PLAIN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[^\[{",}\] \t\n\r]+', re.DOTALL)
+_END = re.compile(r"[ \t\n\r]*([,}\]])")
+_SPACE = re.compile(r"[ \t\n\r]*")
+# A path to texts within a column: keys with dots between them, each with [] for each level of lists
+# below it.
+_PATH = re.compile(r"[^.\[\]]+(?:\[\])*(?:\.[^.\[\]]+(?:\[\])*)*")
+_EACH = None  # the step of a path to every member of a list
+_Path = tuple[str | None, ...]
+_DECODER = json.JSONDecoder()
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
+LOOKED_AT = 200  # rows, whose values have the types of columns
+
+
+class JsonLines(LineFormat):
+    """Objects, one per line."""
+
+    name = "jsonl"
+    title = "JSON lines"
+    endings = ("json", "jsonl", "ndjson")
+
+    def table(self, stream: IO[bytes], source: Source, request: TableRequest) -> InputTable:  # noqa: D102
+        text = open_lines(stream, source)
+        rows = _rows(text.lines, source.shown, request.columns)
+        first = next(rows, None)
+        if first is None:
+            raise no_documents(source.shown)
+        columns = list(first.values)
+        rows = itertools.chain([first], rows)
+        paths = {
+            column: path
+            for column in request.texts
+            if column not in columns and (path := _path_of(column)) is not None
+        }
+        if paths and request.spans is not None:
+            raise RequestError(
+                f"{source.shown}: {option('spans_column')} counts characters of texts in columns, "
+                f"not of {name(next(iter(paths)))}; leave one of them out"
+            )
+        if paths:
+            rows = _with_matches(rows, source, paths)
+        return described(replace(InputTable(source, columns, rows), paths=paths), text)
+
+    def text_columns(self, table: InputTable) -> list[str]:
+        """Return the keys of the first rows that have a string, or nothing but null; types of
+        values are published as they are.
+        """
+        kinds = dict[str, set[type]]()
+        for row in itertools.islice(table.rows, LOOKED_AT):
+            for key, value in row.values.items():
+                kinds.setdefault(key, set()).add(type(value))
+        return [key for key, types in kinds.items() if str in types or types == {type(None)}]
+
+    def nested_texts(self, table: InputTable) -> list[str]:
+        """Return the paths of strings within columns of the first rows."""
+        rows = itertools.islice(table.rows, LOOKED_AT)
+        values = (item for row in rows for item in row.values.items())
+        paths = dict.fromkeys(path for key, value in values for path in _nested(value, key))
+        return [path for path in paths if _path_of(path) is not None]
+
+    def rest(self, row: InputRow, table: InputTable, request: TableRequest) -> Any:  # noqa: D102
+        if table.paths:
+            where = table.source.location(row.line)
+            return _cut_within(row.raw, request.texts, table.paths, where)
+        return _cut(row.raw, request.rewritten)
+
+    def encode(self, chunk: Chunk, texts: Texts, rows: Sequence[int], writer: LineWriter) -> str:  # noqa: ARG002, D102
+        every = [*texts]
+        if chunk.widths is not None:
+            starts = [0, *itertools.accumulate(chunk.widths)]
+            cells = (
+                (pieces, [starts[column] + place for column, place in matches])
+                for pieces, matches in (chunk.rest[row] for row in rows)
+            )
+            return "".join(map(_joined, cells, (every[row] for row in rows)))
+        return "".join([_joined(chunk.rest[row], every[row]) for row in rows])
+
+
+def _rows(lines: Iterable[str], where: str, columns: Sequence[str]) -> Iterator[InputRow]:
+    number = 0
+    keys = [_ENCODER.encode(column) for column in columns]
+    for line_number, line in enumerate(lines, 1):
+        if line.strip():
+            number += 1
+            place = f"{where}, line {line_number}"
+            values = _object(line, place, number == 1)
+            # Without an escape a key that stands twice is written twice.
+            if "\\u" in line or "\\/" in line or any(line.count(key) > 1 for key in keys):
+                _require_distinct_keys(line, columns, place)
+            yield InputRow(number, line_number, values, line)
+
+
+def _object(line: str, where: str, is_first: bool) -> dict[str, object]:
+    """Return the object that a line holds.
+
+    Raises:
+        RequestError: naming ``where``, if it holds anything else.
+    """
+    try:
+        values = json.loads(line)
+    except json.JSONDecodeError as error:
+        is_array = is_first and line.lstrip()[0] == "["
+        hint = (
+            "a JSON array must become one object per line"
+            if is_array
+            else "each line must hold one whole object"
+        )
+        raise RequestError(
+            f"{where}: not valid JSON at character {error.pos + 1}; {hint}"
+        ) from None
+    except (ValueError, RecursionError):
+        raise RequestError(f"{where}: a number too long or nested too deep; simplify it") from None
+    if not isinstance(values, dict):
+        raise RequestError(
+            f"{where}: {type_name(values)}, not a JSON object; write one object per line"
+        )
+    return values
+
+
+def _path_of(column: str) -> _Path | None:
+    """Return the steps of a path; None if this is the name of a column alone."""
+    if not _PATH.fullmatch(column) or not ("." in column or "[]" in column):
+        return None
+    return tuple(step or _EACH for step in column.replace("[]", ".").split("."))
+
+
+def _nested(value: object, path: str) -> Iterator[str]:
+    """Yield the paths of the strings within a value, except paths through a key that no path can
+    name.
+    """
+    if isinstance(value, str):
+        yield path
+    members: Iterable[tuple[str, object]] = ()
+    if isinstance(value, list):
+        members = ((f"{path}[]", member) for member in value)
+    elif isinstance(value, dict):
+        members = ((f"{path}.{key}", member) for key, member in value.items())
+    for inner, member in members:
+        if _PATH.fullmatch(inner):
+            yield from _nested(member, inner)
+
+
+def _with_matches(
+    rows: Iterable[InputRow], source: Source, paths: Mapping[str, _Path]
+) -> Iterator[InputRow]:
+    """Return rows with the values that paths find in them, as further columns."""
+    for row in rows:
+        values = dict[str, object]()
+        for column, path in paths.items():
+            where = f"{source.location(row.line)}: {name(column)}"
+            spans = _matches(row.raw, row.raw.index("{"), path, where)
+            values[column] = Matches(json.loads(row.raw[start:end]) for start, end in spans)
+        yield row._replace(values={**row.values, **values})
+
+
+def _matches(line: str, start: int, path: _Path, where: str) -> Iterator[tuple[int, int]]:
+    """Yield the places where the values begin and end that a path finds in the value that begins at
+    ``start``.
+
+    Raises:
+        RequestError: if an object on the way has no such key or has it twice, or a value is no list
+            or no object: what a path misses would be published as it is.
+    """
+    if not path:
+        yield start, _end_of(line, start)
+        return
+    step = path[0]
+    further = path[1:]
+    if line.startswith("null", start):
+        return
+    kind, opening = ("a list", "[") if step is _EACH else ("an object", "{")
+    if line[start] != opening:
+        raise RequestError(f"{where} finds a value that is not {kind} in a place of one; mend it")
+    if step is _EACH:
+        for first in _elements(line, start):
+            yield from _matches(line, first, further, where)
+        return
+    places = [first for key, first, _ in _members(line, start) if key == step]
+    if len(places) != 1:
+        how = "twice" if places else "not at all"
+        raise RequestError(
+            f"{where}: an object has {name(step)} {how}; every one must have its text, or null"
+        )
+    yield from _matches(line, places[0], further, where)
+
+
+def _end_of(line: str, start: int) -> int:
+    plain = _PLAIN.match(line, start)
+    return plain.end() if plain is not None else _DECODER.raw_decode(line, start)[1]
+
+
+def _elements(line: str, start: int) -> Iterator[int]:
+    """Yield the place where each element of a valid list begins; the list begins at ``start``."""
+    position = _SPACE.match(line, start + 1).end()  # type: ignore[union-attr]
+    while line[position] != "]":
+        yield position
+        position = _END.match(line, _end_of(line, position)).end()  # type: ignore[union-attr]
+        if line[position - 1] == "]":
+            return
+        position = _SPACE.match(line, position).end()  # type: ignore[union-attr]
+
+
+def _members(line: str, start: int | None = None) -> Iterator[tuple[str, int, int]]:
+    """Yield each key of a valid object, and the places where its value begins and ends in the line.
+
+    Args:
+        start: the place where the object begins; None is that of the line.
+    """
+    position = (line.index("{") if start is None else start) + 1
+    while (member := _KEY.match(line, position)) is not None:
+        position = member.end()
+        key = member[1]
+        if "\\" in key:
+            key, _ = scanstring(line, member.start(1))
+        end = _end_of(line, position)
+        yield key, position, end
+        position = _END.match(line, end).end()  # type: ignore[union-attr]
+        if line[position - 1] == "}":
+            break
+
+
+def _require_distinct_keys(line: str, columns: Sequence[str], where: str) -> None:
+    """Check that no column occurs twice in the line of a valid object. With two, this reader would
+    read one value, and another reader the other.
+
+    Raises:
+        RequestError: naming the column.
+    """
+    keys = set[str]()
+    for key, _, _ in _members(line):
+        if key in keys and key in columns:
+            raise RequestError(f"{where}: duplicate key {name(key)} in the object; remove one")
+        keys.add(key)
+
+
+def _cut(line: str, columns: Sequence[str]) -> tuple[list[str], list[int]]:
+    """Cut the line of a valid object, in which no column occurs twice, at the values of some
+    columns.
+
+    Returns:
+        What is between the values, and the number of each value's column, in the order of the line.
+    """
+    pieces = list[str]()
+    numbers = list[int]()
+    start = 0
+    for key, position, end in _members(line):
+        if key in columns:
+            pieces.append(line[start:position])
+            numbers.append(columns.index(key))
+            start = end
+    return [*pieces, line[start:]], numbers
+
+
+def _cut_within(
+    line: str, columns: Sequence[str], paths: Mapping[str, _Path], where: str
+) -> tuple[list[str], list[tuple[int, int]]]:
+    """Cut a line at the values of columns and at the values that paths find.
+
+    Returns:
+        What is between the values; and of each value the number of its column, and its place among
+        those of that column.
+    """
+    matches = [
+        (first, end, number, place)
+        for number, column in enumerate(columns)
+        for place, (first, end) in enumerate(
+            _matches(
+                line, line.index("{"), paths.get(column, (column,)), f"{where}: {name(column)}"
+            )
+        )
+    ]
+    pieces = list[str]()
+    cells = list[tuple[int, int]]()
+    start = 0
+    for first, end, number, place in sorted(matches):
+        pieces.append(line[start:first])
+        cells.append((number, place))
+        start = end
+    return [*pieces, line[start:]], cells
+
+
+def _joined(rest: tuple[list[str], list[int]], texts: Sequence[str | None]) -> str:
+    pieces, order = rest
+    parts = [pieces[0]]
+    for number, piece in zip(order, pieces[1:], strict=True):
+        parts += (_ENCODER.encode(texts[number]), piece)
+    return "".join(parts) if parts[-1].endswith("\n") else "".join(parts) + "\n"

@@ -1,0 +1,298 @@
+"""Formats of which a row is text: lines that are read with all faults named, and written compressed
+as they were.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import itertools
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from lexveil.base.errors import RequestError, option
+from lexveil.io.formats.base import (
+    Format,
+    Formulas,
+    InputRow,
+    InputTable,
+    Source,
+    TableRequest,
+    Writer,
+)
+from lexveil.io.formats.chunks import Chunk, Texts
+from lexveil.io.formats.compression import MAGIC, compressed
+from lexveil.io.formats.messages import no_documents
+
+if TYPE_CHECKING:
+    from lexveil.base.types import Flags
+
+# bytes; what is longer is not one document, and would have to fit into memory
+LINE_LIMIT = 16 * 2**20
+MARK = "\ufeff"  # a byte order mark, by which Excel knows UTF-8
+# Bytes before text, and the encoding that they mean; the longer first.
+MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32-le",
+    codecs.BOM_UTF32_BE: "utf-32-be",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
+# What files begin with that are no text, and what to do with them.
+OTHER_KINDS = {
+    b"PK\x03\x04": "a spreadsheet (xlsx, ods) or an archive; save the sheet as CSV",
+    b"\xd0\xcf\x11\xe0": "a spreadsheet (xls); save the sheet as CSV",
+    b"PAR1": "Parquet; give it a name that ends in .parquet",
+    b"SQLite format 3\x00": "a database of SQLite; give its address, sqlite:///FILE",
+}
+
+
+class LineFormat(Format):
+    """A format of text files."""
+
+    def header(self, table: InputTable) -> str:
+        """Return the text that stands before the first row."""
+        return "" if table.encoding == "utf-8" else table.mark
+
+    @abstractmethod
+    def encode(self, chunk: Chunk, texts: Texts, rows: Sequence[int], writer: LineWriter) -> str:
+        """Return the chosen rows of a chunk, with other texts."""
+
+    def writer(  # noqa: D102
+        self, table: InputTable, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas
+    ) -> Writer:
+        return LineWriter(self, table, columns, out, formulas)
+
+
+class LineWriter(Writer):
+    """Writes a text file, compressed as the source was."""
+
+    def __init__(
+        self,
+        form: LineFormat,
+        table: InputTable,
+        columns: Sequence[str],
+        out: Path | IO[bytes],
+        formulas: Formulas,
+    ) -> None:
+        super().__init__(table, columns, formulas)
+        self.format, self.header = form, form.header(table)
+        stream: IO[bytes] = (
+            self.files.enter_context(out.open("wb")) if isinstance(out, Path) else out
+        )
+        self.stream = compressed(stream, table.source.compression, self.files)
+
+    def write(self, chunk: Chunk, texts: Texts, keep: Flags) -> None:
+        """Write the chosen rows."""
+        content = self.format.encode(chunk, texts, keep.nonzero()[0].tolist(), self)
+        self.n_rows += int(keep.sum())
+        # A word that an old encoding does not have becomes a question mark.
+        self.stream.write((self.header + content).encode(self.table.encoding, "replace"))
+        self.header = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TextLines:
+    """The text of a file.
+
+    Attributes:
+        lines: the lines with their ends, without a byte order mark.
+        encoding: the encoding, as Python calls it.
+        mark: the byte order mark, if there is one.
+    """
+
+    lines: Iterator[str]
+    encoding: str
+    mark: str
+
+
+def open_lines(stream: IO[bytes], source: Source) -> TextLines:
+    """Return the text of a file. The encoding is UTF-8, or the encoding that a byte order mark or
+    the user names.
+
+    Raises:
+        RequestError: naming file and line: no text, not of this encoding, too long, or not
+            readable; also while lines are read.
+    """
+    where = source.shown
+    first = _raw_line(stream, source, 1)
+    _require_text(first, where, source.encoding)
+    encoding = source.encoding or "utf-8"
+    by_mark = next((name for mark, name in MARKS.items() if first.startswith(mark)), None)
+    if source.encoding is None or source.encoding in ("utf-16", "utf-32"):
+        # Without a mark as Windows writes it.
+        encoding = by_mark or (encoding if encoding == "utf-8" else f"{encoding}-le")
+    lines = (
+        _utf8_lines(first, stream, source)
+        if encoding == "utf-8"
+        else _decoded_lines(first, stream, source, encoding)
+    )
+    head = next(lines, "")
+    mark = MARK if head.startswith(MARK) else ""
+    if "\x00" in head:
+        raise RequestError(
+            f"{where}, line 1: NUL characters, as UTF-16 without a byte order mark has; if it is, "
+            f"{option('encoding')} utf-16-le reads it"
+        )
+    return TextLines(itertools.chain([head.removeprefix(mark)], lines), encoding, mark)
+
+
+def _require_text(first: bytes, where: str, encoding: str | None) -> None:
+    """Check that the first bytes of a file are not those of another kind of file."""
+    for ending, magic in MAGIC.items():
+        if first.startswith(magic):
+            raise RequestError(f"{where}: compressed; give it a name that ends in .{ending}")
+    for magic, kind in OTHER_KINDS.items():
+        if encoding is None and first.startswith(magic):
+            raise RequestError(f"{where}: {kind}")
+
+
+def _raw_line(stream: IO[bytes], source: Source, number: int) -> bytes:
+    try:
+        raw = stream.readline(LINE_LIMIT + 1)
+    except OSError as error:
+        raise RequestError(
+            f"{source.shown}: {_damage(error, source.compression, number)}"
+        ) from None
+    if len(raw) > LINE_LIMIT:
+        raise _too_long(source.shown, number)
+    return raw
+
+
+def _too_long(where: str, number: int) -> RequestError:
+    return RequestError(f"{where}, line {number}: longer than {LINE_LIMIT // 2**20} MiB; divide it")
+
+
+def _utf8_lines(first: bytes, stream: IO[bytes], source: Source) -> Iterator[str]:
+    raw = first
+    for number in itertools.count(1):
+        if not raw:
+            return
+        try:
+            yield raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise RequestError(
+                f"{source.shown}, line {number}: not UTF-8 at byte {error.start + 1}; convert it, "
+                f"or name its encoding with {option('encoding')}"
+            ) from None
+        raw = _raw_line(stream, source, number + 1)
+
+
+def _decoded_lines(first: bytes, stream: IO[bytes], source: Source, encoding: str) -> Iterator[str]:
+    whole = io.BufferedReader(_Joined(first, stream), 2**17)
+    text = io.TextIOWrapper(whole, encoding, newline="\n")
+    for number in itertools.count(1):
+        try:
+            line = text.readline(LINE_LIMIT + 1)
+        except OSError as error:
+            problem = _damage(error, source.compression, number)
+            raise RequestError(f"{source.shown}: {problem}") from None
+        except UnicodeError:
+            raise RequestError(
+                f"{source.shown}: not {encoding} after line {number - 1}; convert it, or name its "
+                f"encoding with {option('encoding')}"
+            ) from None
+        if not line:
+            return
+        if len(line) > LINE_LIMIT:
+            raise _too_long(source.shown, number)
+        yield line
+
+
+class _Joined(io.RawIOBase):
+    """Stream of bytes that were read already, followed by the rest of another stream."""
+
+    def __init__(self, first: bytes, stream: IO[bytes]) -> None:
+        self.first = first
+        self.stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer)
+        content = self.first[: len(view)] or self.stream.read(len(view))
+        self.first = self.first[len(content) :]
+        view[: len(content)] = content
+        return len(content)
+
+
+def _damage(error: OSError, compression: str, number: int) -> str:
+    """Return the description of the damage of a file whose line ``number`` could not be read."""
+    if not compression or error.errno is not None:
+        return f"cannot be read after line {number - 1} ({error.strerror})"
+    if "Truncated" in str(error):
+        return f"the .{compression} file is truncated after line {number - 1}; copy it again"
+    after = (
+        f"damaged after line {number - 1}"
+        if number > 1
+        else f"not a .{compression} file, or a damaged one"
+    )
+    return f"{after}; copy it again, or drop .{compression} from the name of a plain file"
+
+
+def described(table: InputTable, text: TextLines, *remarks: str) -> InputTable:
+    """Return a table with remarks on how its text is read, such as the encoding.
+
+    Args:
+        remarks: how else it is read, where that is not what the file's name says.
+    """
+    said = [*remarks]
+    if text.encoding != "utf-8" and table.source.encoding is None:
+        said.append(f"as {text.encoding[:6].upper()}")
+    remark = ""
+    if said:
+        remark = f"{table.source.shown}: read {' and '.join(said)}"
+    return replace(table, encoding=text.encoding, mark=text.mark, remark=remark)
+
+
+class PlainText(LineFormat):
+    """Texts, one per line. A text with line breaks of its own needs another format."""
+
+    name = "txt"
+    title = "Plain text"
+    endings = ("txt",)
+    has_columns = False
+
+    def table(self, stream: IO[bytes], source: Source, request: TableRequest) -> InputTable:  # noqa: D102
+        if len(request.texts) > 1 or request.subject is not None:
+            raise RequestError(
+                f"{source.shown}: a text file has no columns; name no column of texts or subjects"
+            )
+        column = request.texts[0] if request.texts else "text"
+        text = open_lines(stream, source)
+        rows = _rows(text.lines, column, request.keeps_blanks)
+        return described(InputTable(source, [column], rows), text)
+
+    def chunks(  # noqa: D102
+        self, table: InputTable, request: TableRequest, for_writing: bool
+    ) -> Iterator[Chunk]:
+        chunks = super().chunks(table, request, for_writing)
+        blank: list[Chunk] = []  # until there is a text
+        for chunk in chunks:
+            blank.append(chunk)
+            if any(texts[0] is not None for texts in chunk.texts):
+                break
+        else:
+            raise no_documents(table.source.shown)
+        yield from blank
+        yield from chunks
+
+    def rest(self, row: InputRow, table: InputTable, request: TableRequest) -> Any:  # noqa: ARG002, D102
+        text = row.values[table.columns[0]]
+        return row.raw if text is None else row.raw[len(str(text)) :]
+
+    def encode(self, chunk: Chunk, texts: Texts, rows: Sequence[int], writer: LineWriter) -> str:  # noqa: ARG002, D102
+        return "".join([(texts[row][0] or "") + chunk.rest[row] for row in rows])
+
+
+def _rows(lines: Iterable[str], column: str, keeps_blanks: bool) -> Iterator[InputRow]:
+    """Yield the lines of the file; a blank line becomes null, or is left out."""
+    number = 0
+    for line_number, line in enumerate(lines, 1):
+        text = line.rstrip("\r\n")
+        if text.strip() or keeps_blanks:
+            number += 1
+            yield InputRow(number, line_number, {column: text if text.strip() else None}, line)

@@ -1,0 +1,103 @@
+"""Expectations for the sampled corpus: one row per document, from sql/checks/corpus_totals.sql."""
+
+from __future__ import annotations
+
+import great_expectations as gx
+import great_expectations.expectations as gxe
+
+from lexveil.release.checks.suites import suite_of
+
+REBUILD = (
+    "`dvc repro --force sample_corpus` makes all three tables from the same documents; "
+    "if this stays, it is a fault of tasks/sample_corpus.py"
+)
+BRING = (
+    "Bring one with `lexveil data use --corpus PATH`, or the embedded one with `lexveil "
+    "data default`"
+)
+TOKENIZER = (
+    "Tokens are joined by a space and collocations by '_', so this is a fault of "
+    "lexveil/core/text/tokenize.py"
+)
+ENOUGH = (
+    gxe.ExpectTableRowCountToBeBetween(
+        min_value=1,
+        description="There is at least one document",
+        meta={"fault": "there is no document, at least 1 is needed", "way_out": BRING},
+    ),
+    gxe.ExpectColumnSumToBeBetween(
+        column="n_tokens",
+        min_value=1,
+        description="There is at least one token",
+        meta={"fault": "there is no token, at least 1 is needed", "way_out": BRING},
+    ),
+)
+RULES = (
+    gxe.ExpectColumnValuesToBeUnique(
+        column="doc_id",
+        description="No two rows have the same doc_id",
+        meta={"fault": "{subject} are there more than once (doc_id)"},
+    ),
+    gxe.ExpectColumnValuesToBeBetween(
+        column="n_strays",
+        min_value=0,
+        max_value=0,
+        description="Sentences belong to sampled documents",
+        meta={"fault": "{subject} have sentences but are not in the sample"},
+    ),
+    gxe.ExpectColumnValuesToBeBetween(
+        column="lacks_text",
+        min_value=0,
+        max_value=0,
+        description="Every document has a text",
+        meta={"fault": "{subject} have no text"},
+    ),
+    gxe.ExpectColumnValuesToBeBetween(
+        column="lacks_tokens",
+        min_value=0,
+        max_value=0,
+        description="Every text that is more than white space has tokens",
+        meta={"fault": "{subject} have text but no token"},
+    ),
+    gxe.ExpectColumnValuesToBeBetween(
+        column="is_misnumbered",
+        min_value=0,
+        max_value=0,
+        description="The sentences of a document are numbered from 0 without gaps",
+        meta={"fault": "{subject} have repeated or missing sentence numbers"},
+    ),
+    gxe.ExpectColumnValuesToBeBetween(
+        column="n_unsplittable",
+        min_value=0,
+        max_value=0,
+        description="No token is empty or has white space or '_' inside",
+        meta={
+            "fault": "{subject} have sentences with a token that is empty or contains '_' or "
+            "white space",
+            "way_out": TOKENIZER,
+        },
+    ),
+    gxe.ExpectColumnValuesToBeBetween(
+        column="n_unnumbered",
+        min_value=0,
+        max_value=0,
+        description="Every token is the number of a word in words.parquet",
+        meta={
+            "fault": "{subject} have sentences with a number that artifacts/corpus/words.parquet "
+            "does not have"
+        },
+    ),
+)
+
+
+def corpus_suite(*, may_be_empty: bool = False) -> gx.ExpectationSuite:
+    """Suite for the corpus: every document has text, every text with something to read has tokens,
+    and tokens can be joined and split again.
+
+    A document with nothing but white space has no tokens and passes.
+
+    Args:
+        may_be_empty: whether the corpus may have no documents, because training starts from a base
+            model.
+    """
+    return suite_of("corpus", "documents", RULES if may_be_empty else (*ENOUGH, *RULES), REBUILD)

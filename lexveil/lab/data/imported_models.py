@@ -1,0 +1,352 @@
+"""Import of a whole model, for S1 to S4, from external word vectors.
+
+The words and their vectors come from the file. Collocations, PMI and counts come from an existing
+model, for those of its collocations whose words the file knows; their vectors are composed
+(``lexveil.core.embeddings.composition``). If the file has its own collocations, tables of their
+scores stand beside it, in the form that the authors of CLMLDP released. Everything is public and
+fixed before any private text is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from lexveil.base.errors import RequestError, option
+from lexveil.base.runtime.hashes import sha256, version
+from lexveil.base.types import Counts, Floats, Orders
+from lexveil.core.accounting.structure import Replacements
+from lexveil.core.embeddings.composition import composable, composed
+from lexveil.core.embeddings.word_orders import EXACT_BELOW, Search, greedy_orders
+from lexveil.core.embeddings.word_space import WordSpace
+from lexveil.core.mechanisms.noise.streams import stream
+from lexveil.core.text.normal_forms import normal_form
+from lexveil.io.artifacts.packaged_model import (
+    CorpusSource,
+    ModelContent,
+    PackagedModel,
+    lexicons_of,
+    quantized,
+    write_packaged,
+)
+from lexveil.io.artifacts.structure import MeasuredStructure, measured
+from lexveil.io.config import parse_params
+from lexveil.io.execution.stage import Progress
+from lexveil.io.formats.messages import shown
+from lexveil.lab.data.default import articles
+from lexveil.lab.data.released_tables import read_scores
+from lexveil.lab.data.word_vectors import JOINT, WordVectors, read_model
+
+# default: as many words as the model that ships; its orders are computed in a minute
+MAX_WORDS = 50_000
+# largest number of tokens with exact orders; more tokens use approximate neighbours
+EXACT_UP_TO = 8 * EXACT_BELOW
+# seed for the starts of orders and for replaced words: the same file gives the same model
+PUBLIC_SEED = 0
+ENGLISH = "en"
+LEE_CORPUS = (
+    "350 English news articles of 2000 and 2001 (the Lee corpus of gensim), not "
+    "texts the vectors were made of"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """Description of word vectors that the file itself does not contain.
+
+    Attributes:
+        name, version: the name and version of the new model.
+        license: under which the vectors may be used.
+        mixed_license: under which the whole model may be used, where its collocations have another
+            licence than its vectors.
+        language: the language of the words, e.g. en.
+        collocations: the model whose collocations are taken; None makes a model of single words, or
+            of the file's own collocations.
+        max_words: the first so many usable words are taken; files list frequent words first.
+        tables: released tables of the scores of pairs and of triples, for the collocations of the
+            file; None takes no collocation from the file.
+        listed: a public list of words, by which those of the file are chosen; None takes all.
+    """
+
+    name: str
+    license: str
+    language: str
+    collocations: PackagedModel | None
+    version: str = "1"
+    max_words: int = MAX_WORDS
+    tables: tuple[Path, Path] | None = None
+    listed: Path | None = None
+    mixed_license: str | None = None
+
+
+def import_vectors(file: Path, wanted: Import, folder: Path, progress: Progress) -> None:
+    """Write the model of a file of word vectors into ``folder``.
+
+    Args:
+        progress: is advanced for each token that gets its place in an order.
+
+    Raises:
+        RequestError: if the file does not hold word vectors, has fewer than two words, or its
+            numbers are too large.
+    """
+    scores = None if wanted.tables is None else read_scores(*wanted.tables)
+    model = read_model(
+        file,
+        wanted.max_words,
+        wanted.language,
+        with_collocations=scores is not None,
+        listed=None if wanted.listed is None else read_word_list(wanted.listed),
+    )
+    if len(model.space.tokens) < 2:
+        raise RequestError(f"{shown(file)}: one usable word; a model needs two at least")
+    if scores is None:
+        space, pmi = with_collocations(model.space, wanted.collocations)
+    else:
+        space, pmi = with_scores(model, scores, file)
+    rows, scales = quantized(space.vectors)
+    if not (np.isfinite(space.vectors).all() and (scales > 0).all()):
+        raise RequestError(
+            f"{shown(file)}: numbers too large or too small for single precision; rescale "
+            "the vectors"
+        )
+    vectors = rows.astype(np.float32) * scales[:, None]  # as a reader of the model gets them
+    search: Search = "exact" if len(vectors) <= EXACT_UP_TO else "pynndescent"
+    orders = two_orders(
+        WordSpace(space.tokens, vectors, space.counts), search, PUBLIC_SEED, "import", progress
+    )
+    structure = measured_on_news(space.tokens, pmi) if wanted.language == ENGLISH else {}
+    card = _card(file, wanted, model, has_structure=bool(structure))
+    write_packaged(folder, card, ModelContent(space, pmi, orders, structure, _notice(file, wanted)))
+
+
+def with_collocations(words: WordSpace, source: PackagedModel | None) -> tuple[WordSpace, Floats]:
+    """Add the collocations of a model whose words all exist, and sort all tokens by falling count.
+
+    A file without counts lists its words by falling frequency. Its r-th word gets the count of the
+    r-th most frequent word of the model; beyond the last word of the model, and without a model,
+    counts follow Zipf's law.
+
+    Returns:
+        V tokens with their vectors and counts, and (V,) PMI in bits, 0 for single words.
+    """
+    rows = {word: row for row, word in enumerate(words.tokens)}
+    taken: list[str] = []
+    taken_counts = np.empty(0, dtype=np.int64)
+    taken_pmi = np.empty(0)
+    of_words: Counts = np.empty(0, dtype=np.int64)
+    if source is not None:
+        counts = source.space("mst").counts
+        of_words = counts[source.rows("word")]
+        taken = composable([token for token in source.tokens if "_" in token], rows)
+        number = {token: row for row, token in enumerate(source.tokens)}
+        chosen = np.array([number[token] for token in taken], dtype=np.int64)
+        taken_counts = counts[chosen]
+        taken_pmi = source.pmi[chosen].astype(np.float64)
+    own = words.counts if words.counts.any() else counts_by_rank(len(words.tokens), of_words)
+    every = np.clip(np.concatenate([own, taken_counts]), 1, 2**32 - 1)
+    order = np.argsort(-every, kind="stable")
+    tokens = [*words.tokens, *taken]
+    vectors = np.concatenate([words.vectors, composed(taken, rows, words.vectors)])
+    pmi = np.concatenate([np.zeros(len(rows)), taken_pmi])
+    return WordSpace([tokens[row] for row in order.tolist()], vectors[order], every[order]), pmi[
+        order
+    ]
+
+
+def with_scores(
+    model: WordVectors, scores: Mapping[str, float], file: Path
+) -> tuple[WordSpace, Floats]:
+    """Sort words and collocations of a file by falling count, and give each collocation its score
+    from a released table. Collocations without a score are left out.
+
+    Returns:
+        V tokens with their vectors and counts, and (V,) scores in bits, 0 for single words.
+
+    Raises:
+        RequestError: if a word of a collocation is not a word of the file, or no collocation has a
+            score.
+    """
+    space = model.space
+    words = {token for token in space.tokens if JOINT not in token}
+    pairs = [token for token in space.tokens if JOINT in token]
+    for token in pairs:
+        if unknown := [word for word in token.split(JOINT) if word not in words]:
+            raise RequestError(
+                f"{shown(file)}: the collocation {shown(token)} has the word "
+                f"{shown(unknown[0])}, which has no vector of its own; take the words that have "
+                f"one by {option('words')} FILE"
+            )
+    if not any(token in scores for token in pairs):
+        raise RequestError(
+            f"{shown(file)}: none of its {len(pairs):,} collocations stands in the tables; are "
+            "they of this embedding?"
+        )
+    taken = [JOINT not in token or token in scores for token in space.tokens]
+    model.left_out["no_score"] = len(taken) - sum(taken)
+    rows = np.flatnonzero(taken)
+    tokens = [space.tokens[row] for row in rows.tolist()]
+    counts = space.counts[rows]
+    if not counts.any():
+        counts = counts_by_rank(len(tokens), np.empty(0, dtype=np.int64))
+    order = np.argsort(-np.clip(counts, 1, 2**32 - 1), kind="stable")
+    ordered = [tokens[row] for row in order.tolist()]
+    pmi = np.array([scores.get(token, 0.0) for token in ordered])
+    every = np.clip(counts, 1, 2**32 - 1)[order]
+    return WordSpace(ordered, space.vectors[rows][order], every), pmi
+
+
+def read_word_list(file: Path) -> frozenset[str]:
+    """Return the normal forms of a public list of words, one per line.
+
+    Raises:
+        RequestError: if the file cannot be read or holds no word.
+    """
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise RequestError(f"{shown(file)}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise RequestError(f"{shown(file)}: not in UTF-8; a list has a word a line") from None
+    words = frozenset(normal_form(line.strip()) for line in lines if line.strip())
+    if not words:
+        raise RequestError(f"{shown(file)}: holds no word; a list has a word a line")
+    return words
+
+
+def counts_by_rank(n: int, known: Counts) -> Counts:
+    """Return (n,) counts of words by falling frequency: the counts of ``known``, sorted falling,
+    continued in proportion to 1 / rank.
+    """
+    ranks = np.arange(1, n + 1)
+    last, of_last = (int(known[-1]), len(known)) if len(known) else (n, 1)
+    counts = np.maximum(1, last * of_last // ranks)
+    counts[: len(known)] = known[:n]
+    return counts.astype(np.int64)
+
+
+def two_orders(
+    space: WordSpace, search: Search, seed: int, purpose: str, progress: Progress
+) -> dict[str, Orders]:
+    """Return (2, n) orders for 1-Diffractor of the single words, and of all tokens. The seed
+    decides the two starts of each.
+
+    Args:
+        purpose: name of the random streams.
+    """
+    parts = {
+        "word": space.vectors[["_" not in token for token in space.tokens]],
+        "all": space.vectors,
+    }
+    progress.total = 2 * sum(map(len, parts.values()))
+    orders = {}
+    for name, vectors in parts.items():
+        starts = [int(stream(seed, purpose, name, str(i)).integers(len(vectors))) for i in range(2)]
+        orders[name] = greedy_orders(vectors, starts, search, seed, progress.advance)
+    return orders
+
+
+def measured_on_news(tokens: Sequence[str], pmi: Floats) -> dict[str, MeasuredStructure]:
+    """Measure the sensitivity of the disclosed structure on public English texts that every
+    installation has.
+
+    The measurement of another model cannot be reused, because it holds for the vocabulary and
+    collocations of that model only.
+    """
+    import pyarrow as pa
+
+    from lexveil.core.text.tokenize import tokenize_texts
+
+    texts = articles()
+    tokens_of_texts = tokenize_texts(pa.array(texts, pa.large_string()))
+    counts = np.bincount(tokens_of_texts.ids).tolist()
+    words, frequencies = zip(
+        *sorted(zip(tokens_of_texts.words.to_pylist(), counts, strict=True)), strict=True
+    )
+    replacements = Replacements(
+        texts, words, np.array(frequencies), stream(PUBLIC_SEED, "import", "structure")
+    )
+    params = parse_params({"seed": PUBLIC_SEED})
+    return {
+        one.segmentation: measured(one, replacements, params, LEE_CORPUS)
+        for one in lexicons_of(tokens, pmi, ENGLISH)
+    }
+
+
+def _card(
+    file: Path, wanted: Import, model: WordVectors, *, has_structure: bool
+) -> dict[str, object]:
+    """Return the model card, without the fields that follow from the files."""
+    source = wanted.collocations
+    digest = sha256(file)
+    has_counts = bool(model.space.counts.any())
+    origin = f"{model.form}, sha256 {digest}"
+    sources = [
+        CorpusSource(name=file.name, documents=0, words=0, license=wanted.license, origin=origin)
+    ]
+    made_with = {"file": digest, "lexveil": version()}
+    if source is not None:
+        base_name = f"{source.card.name} {source.card.version}"
+        origin = (
+            f"collocations, PMI and counts of model {base_name}, sha256 of its card {source.hash}"
+        )
+        sources.append(
+            CorpusSource(
+                name=base_name, documents=0, words=0, license=source.card.license, origin=origin
+            )
+        )
+        made_with["collocations"] = source.hash
+    if wanted.tables is not None:
+        named_tables = zip(("bigrams", "trigrams"), wanted.tables, strict=True)
+        made_with |= {name: sha256(table) for name, table in named_tables}
+    if wanted.listed is not None:
+        made_with["words"] = sha256(wanted.listed)
+    faults = {
+        "The texts that the vectors were made of are not known here; the licence is what the "
+        "importer said.": True,
+        "Collocations have composed vectors, the mean of their words': what more they mean "
+        "is not there.": source,
+        "Counts of words are by their rank in the file.": not has_counts,
+        "What one replaced word changes was not measured: no public text of this language "
+        "is here.": not has_structure,
+    }
+    return {
+        **{key: getattr(wanted, key) for key in ("name", "version", "language")},
+        "license": wanted.mixed_license or wanted.license,
+        "description": f"Word vectors of {file.name} with {_kind_of_collocations(wanted)} "
+        "collocations",
+        "built": datetime.now(UTC).date().isoformat(),
+        "average_words": source.card.average_words if source else 0.0,
+        "sources": sources,
+        "cleaning": ["Words that the tokenizer never makes of a text were left out."],
+        "dropped": model.left_out,
+        "parameters": {
+            "max_words": wanted.max_words,
+            "counts": "of the file" if has_counts else "by rank",
+            "composition": "mean" if source else "none",
+        },
+        "made_with": made_with,
+        "quality": {},
+        "known_faults": [fault for fault, applies in faults.items() if applies],
+    }
+
+
+def _kind_of_collocations(wanted: Import) -> str:
+    """Return the origin of the collocations of an imported model in one word."""
+    if wanted.tables is not None:
+        return "its own"
+    return "composed" if wanted.collocations else "no"
+
+
+def _notice(file: Path, wanted: Import) -> str:
+    """Return the attribution of the vectors, and of the model whose collocations were taken."""
+    notice = f"# {wanted.name}\n\nWord vectors of {shown(file.name)}: {wanted.license}.\n"
+    if wanted.mixed_license is not None:
+        notice += f"The model as a whole: {wanted.mixed_license}, as its importer said.\n"
+    if (source := wanted.collocations) is not None:
+        notice += f"\nCollocations, PMI and counts of {source.card.name} {source.card.version}:\n\n"
+        notice += (source.folder / "NOTICE.md").read_text(encoding="utf-8")
+    return notice.rstrip("\n") + "\n"

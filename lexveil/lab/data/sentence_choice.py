@@ -1,0 +1,58 @@
+"""The rule by which a bank takes sentences of public texts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lexveil.core.screen_parts import DEFAULT, chosen_parts
+from lexveil.io.artifacts.screened_words import LANGUAGE, screen_record
+from lexveil.io.config.corpus import SentenceParams
+
+LEAST_WORDS = 3
+MOST_WORDS = 25
+LEAST_KNOWN = 0.95
+SIZE = 100_000
+DEFAULT_SEED = 1  # of the choice, unless another is given
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The rule by which a bank takes sentences.
+
+    Attributes:
+        most_words: words of a sentence, without punctuation, at most.
+        size: sentences at most.
+        seed: the seed of the choice, if there are more sentences than the bank takes.
+        screen: parts of the public list whose words stand in no sentence.
+    """
+
+    most_words: int = MOST_WORDS
+    size: int = SIZE
+    seed: int = DEFAULT_SEED
+    screen: str = DEFAULT
+
+    def parts(self, language: str) -> tuple[str, ...]:
+        """Return the parts of the word list whose words occur in no sentence of a bank. The word
+        list has one language; for another language return no part.
+        """
+        return chosen_parts(self.screen) if language == LANGUAGE else ()
+
+    def limits(self) -> dict[str, int | float]:
+        """Return the limits on a sentence's length and known words, by the names that the card of a
+        bank and sql/sentences/bank.sql use.
+        """
+        return {
+            "least_words": LEAST_WORDS,
+            "most_words": self.most_words,
+            "least_known": LEAST_KNOWN,
+        }
+
+    def described(self, language: str) -> dict[str, object]:
+        """Return the fields of a card that describe the choice of the sentences of a bank."""
+        screen = screen_record(self.parts(language))
+        return {**self.limits(), "seed": self.seed, "screen": screen}
+
+
+def choice_of(wanted: SentenceParams, seed: int) -> Choice:
+    """Return the choice that params.yaml asks for."""
+    return Choice(most_words=wanted.max_words, size=wanted.size, seed=seed, screen=wanted.screen)

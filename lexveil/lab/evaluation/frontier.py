@@ -1,0 +1,282 @@
+"""Frontier of runs that no other run beats in both utility and privacy, and the choice of a run
+within limits.
+
+A larger utility is better, and a smaller attack (an attacker's success). Both are estimates: each
+has a standard error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.stats import t as student
+
+from lexveil.base.errors import ParameterError
+from lexveil.base.types import Flags, Floats
+
+Standing = Literal["frontier", "undecided", "dominated"]
+
+CONFIDENCE = 0.95  # one-sided
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean with its standard error.
+
+    Attributes:
+        mean: in the unit of its measure.
+        standard_error: standard error of the mean; 0 if it is not known.
+        degrees: degrees of freedom of the standard error; infinite where it does not come from
+            repetitions.
+    """
+
+    mean: float
+    standard_error: float = 0.0
+    degrees: float = float("inf")
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Estimate:
+        """Estimate from independent repetitions, such as shuffles. One repetition alone gives no
+        standard error.
+        """
+        if len(values) == 1:
+            return cls(float(values[0]))
+        return cls(
+            float(np.mean(values)),
+            float(np.std(values, ddof=1) / np.sqrt(len(values))),
+            len(values) - 1,
+        )
+
+    def asked_of(self, n: int) -> Estimate:
+        """Add the error of evaluating only ``n`` documents, which repetitions do not show.
+
+        The two errors are independent and add up as squares, their degrees of freedom by the
+        formula of Welch and Satterthwaite.
+        """
+        return self.with_variance(share_error(self.mean, n) ** 2)
+
+    def with_variance(self, more: float) -> Estimate:
+        """Add the variance of an independent error with infinitely many degrees of freedom."""
+        variance = self.standard_error**2 + more
+        degrees = (
+            variance**2 / self.standard_error**4 * self.degrees
+            if self.standard_error
+            else float("inf")
+        )
+        return Estimate(self.mean, float(np.sqrt(variance)), float(degrees))
+
+    @property
+    def margin(self) -> float:
+        """Greatest distance of the true value on one side of the mean, at CONFIDENCE."""
+        return float(_quantile(np.array(self.degrees)) * self.standard_error)
+
+
+def share_error(share: float, n: int) -> float:
+    """Return the standard error of a share observed in n documents; 1.96 times it is half of
+    Agresti and Coull's (1998) 95% interval.
+
+    Macro F1 is treated as a share of right answers, which it nearly is where classes have the same
+    size. Unlike √(p(1-p)/n), the error is not 0 where all answers were right.
+    """
+    moved = (share * n + 2) / (n + 4)
+    return float(np.sqrt(moved * (1 - moved) / (n + 4)))
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One run: its label, its utility and the success of attacks on it; also by document, where
+    that is known.
+    """
+
+    label: str
+    utility: Estimate
+    attack: Estimate
+    paired_utility: Paired | None = None
+    paired_attack: Paired | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Paired:
+    """One score of one run, for comparison with runs on the same documents after the same
+    trainings.
+
+    Attributes:
+        each: (s,) the score of every training.
+        right: (n,) share of the trainings that classify each document correctly.
+    """
+
+    each: Floats
+    right: Floats
+
+    def margin(self, other: Paired) -> float:
+        """Return the greatest difference of the two means that chance explains, one-sided at
+        CONFIDENCE.
+
+        The paired differences have two errors, added as in ``Estimate.asked_of``: that of the
+        trainings, and that of the documents. The error of n documents is √((Σd² + 1)/m −
+        (Σd/m)²)/√m with m = n + 2: each run is credited with half a document more that it alone
+        classifies correctly (Agresti and Min 2005), so that equal results do not give a margin of
+        0. Documents that both runs have right or both have wrong add nothing, so this margin is
+        smaller than that of independent runs.
+
+        Raises:
+            ParameterError: if the two runs have different documents or trainings.
+        """
+        if (
+            len(self.each) != len(other.each)
+            or len(self.right) != len(other.right)
+            or not len(self.right)
+        ):
+            raise ParameterError(
+                "runs of other documents or trainings have no paired difference; `lexveil "
+                "run` makes what is stale"
+            )
+        trainings = Estimate.of((self.each - other.each).tolist())
+        differences = self.right - other.right
+        m = len(self.right) + 2
+        variance = float((np.sum(differences**2) + 1) / m - (np.sum(differences) / m) ** 2) / m
+        return trainings.with_variance(variance).margin
+
+
+def standings(points: Sequence[Point]) -> list[Standing]:
+    """Return the standing of each of n points.
+
+    ``frontier``: no other point has at least its utility and at most its attack, with one of the
+    two better. ``dominated``: some point is better in both by more than chance explains (CONFIDENCE
+    for each of the two comparisons, by paired differences where both points have them, else by
+    Welch's t; comparisons of many runs are not corrected for their number). ``undecided``: some
+    point has better means, but not significantly. Without standard errors this third case does not
+    occur.
+    """
+    better = np.ones((len(points), len(points)), dtype=np.bool_)  # [i, j]: j beats i
+    surely = better.copy()
+    strictly = np.zeros_like(better)
+    for sign, (differences, margins) in zip((1, -1), _measures(points), strict=True):
+        gain = sign * differences
+        better &= gain >= 0
+        strictly |= gain > 0
+        surely &= gain >= margins
+    better &= strictly
+    surely &= strictly
+    return [
+        "dominated" if sure else "undecided" if beaten else "frontier"
+        for sure, beaten in zip(
+            np.asarray(surely.any(axis=1)), np.asarray(better.any(axis=1)), strict=True
+        )
+    ]
+
+
+def indistinguishable(points: Sequence[Point]) -> Flags:
+    """Return (n, n): whether chance alone may explain the differences of two points, in utility and
+    in attack.
+
+    Each comparison is at CONFIDENCE: by paired differences where both points have them, else by
+    Welch's t.
+    """
+    same = np.ones((len(points), len(points)), dtype=np.bool_)
+    for differences, margins in _measures(points):
+        same &= np.abs(differences) <= margins
+    return same
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """Runs that fit the limits.
+
+    Attributes:
+        fitting: the runs whose means keep the limits, the best first.
+        sure: the runs of ``fitting`` that also keep the limits with their margins of error, in the
+            same order.
+        nearest: if no run fits, the run that misses the limits by least; a statement, not advice.
+        shortfall: amount by which the means of ``nearest`` miss the limits, both added up; else 0.
+    """
+
+    fitting: tuple[Point, ...]
+    sure: tuple[Point, ...]
+    nearest: Point | None
+    shortfall: float
+
+    @property
+    def point(self) -> Point | None:
+        """The recommended run: the best of ``sure``, else the best of ``fitting``, else None."""
+        return next(iter(self.sure + self.fitting), None)
+
+
+def recommend(
+    points: Sequence[Point], *, min_utility: float | None = None, max_attack: float | None = None
+) -> Recommendation:
+    """Choose a run within limits.
+
+    Among the runs that keep all limits, the run with the lowest attack is best; if only attack is
+    limited, the run with the highest utility. Ties go to the better other measure, then to the
+    first label.
+
+    Args:
+        points: the runs.
+        min_utility: smallest acceptable utility.
+        max_attack: largest acceptable success of attacks; at least one of the two limits is given.
+
+    Raises:
+        ParameterError: if there is no run.
+    """
+    if not points:
+        raise ParameterError("there is no run to recommend; measure utility and attacks first")
+
+    def missing(point: Point, margins: float = 0) -> float:
+        utility = point.utility.mean - margins * point.utility.margin
+        attack = point.attack.mean + margins * point.attack.margin
+        low = 0.0 if min_utility is None else max(min_utility - utility, 0.0)
+        return low + (0.0 if max_attack is None else max(attack - max_attack, 0.0))
+
+    def rank(point: Point) -> tuple[float, float, str]:
+        utility = -point.utility.mean
+        attack = point.attack.mean
+        return (
+            (utility, attack, point.label)
+            if min_utility is None
+            else (attack, utility, point.label)
+        )
+
+    fitting = tuple(sorted((point for point in points if missing(point) == 0), key=rank))
+    if fitting:
+        return Recommendation(
+            fitting, tuple(point for point in fitting if missing(point, 1) == 0), None, 0.0
+        )
+    nearest = min(points, key=lambda point: (missing(point), *rank(point)))
+    return Recommendation((), (), nearest, missing(nearest))
+
+
+def _measures(points: Sequence[Point]) -> Iterator[tuple[Floats, Floats]]:
+    """Yield for utility and then for attack the gains (n, n), [i, j]: value j minus value i, and
+    the margins that chance explains.
+
+    The margin of two means is that of their paired difference, or Welch's t, at CONFIDENCE.
+    """
+    for estimates, paired in (
+        ([point.utility for point in points], [point.paired_utility for point in points]),
+        ([point.attack for point in points], [point.paired_attack for point in points]),
+    ):
+        mean, error, degrees = (
+            np.array([getattr(estimate, name) for estimate in estimates], dtype=np.float64)
+            for name in ("mean", "standard_error", "degrees")
+        )
+        variance = error**2
+        summed = np.add.outer(variance, variance)
+        spreads = np.add.outer(*[variance**2 / degrees] * 2)
+        of_both = np.divide(
+            summed**2, spreads, out=np.full(summed.shape, np.inf), where=spreads > 0
+        )
+        margins = _quantile(of_both) * np.sqrt(summed)
+        for i, first in enumerate(paired):
+            for j, second in enumerate(paired[:i]):
+                if first is not None and second is not None:
+                    margins[i, j] = margins[j, i] = first.margin(second)
+        yield np.subtract.outer(mean, mean).T, margins
+
+
+def _quantile(degrees: Floats) -> Floats:
+    quantile: Floats = student.ppf(CONFIDENCE, degrees)
+    return quantile

@@ -1,0 +1,290 @@
+"""Base class of a metric of the evaluation: its computation, its range, and its
+display in the report.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from lexveil.base.types import Floats, Rows
+from lexveil.core.language_models.base import Encoder, LanguageModel, classified_texts
+from lexveil.core.mechanisms.noise.streams import stream
+from lexveil.lab.evaluation.ngrams import CountedTexts
+
+STREAM = "evaluate"  # the first name of the random streams of the evaluation
+
+# record of one data set, as JSON values; "left_out" is None, or the reason why there is nothing
+# else
+Entry = dict[str, Any]
+
+
+class EvaluationSettings(Protocol):
+    """Section ``evaluation`` of params.yaml, as far as metrics read it."""
+
+    @property
+    def classifier(self) -> str:
+        """Name of the classifier in the registry."""
+
+    @property
+    def shuffles(self) -> int:
+        """Number of trainings of each classifier."""
+
+    @property
+    def train_share(self) -> float:
+        """Share of the train split in each training."""
+
+    @property
+    def max_classes(self) -> int:
+        """Number of classes of an attribute that are kept."""
+
+    @property
+    def max_texts(self) -> int | None:
+        """Greatest number of compared texts of a data set; None for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Data set that a metric leaves out, with the reason."""
+
+    reason: str
+
+
+def drawn(n_texts: Sequence[int], max_texts: int | None, rng: np.random.Generator) -> Rows:
+    """Draw documents at random, at least one, as many as have at most ``max_texts`` texts together;
+    return the documents in ascending order.
+
+    Args:
+        n_texts: number of texts of each of n documents, 1 or 2.
+        max_texts: greatest number of texts; None takes all documents.
+    """
+    if max_texts is None:
+        return np.arange(len(n_texts))
+    order = rng.permutation(len(n_texts))
+    n_drawn = np.searchsorted(np.cumsum(np.asarray(n_texts)[order]), max_texts, side="right")
+    return np.sort(order[: max(int(n_drawn), 1)])
+
+
+class AttackModel(Protocol):
+    """Trained model of membership inference."""
+
+    def score(self, features: Floats) -> Floats:
+        """Return (n,) scores from the outputs (n, c) of a classifier; a higher score means that the
+        text is more likely a training text.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """Models that are built before the metrics: the encoder, the language model, and the attackers
+    of membership inference.
+    """
+
+    encoder_of: Callable[[Sequence[str]], Encoder] | None = None
+    language_model: LanguageModel | None = None
+    attackers: Sequence[AttackModel] | None = None
+
+
+@dataclass(frozen=True)
+class DatasetTexts:
+    """One data set, clean and rewritten, with the settings and models that measure it.
+
+    Attributes:
+        dataset: name of the data set.
+        clean, private: its documents in the same order: split, label, attribute, text, text_b,
+            context.
+        settings: section ``evaluation`` of params.yaml.
+        seed: seed of the random streams.
+        models: models that were made before.
+    """
+
+    dataset: str
+    clean: pa.Table
+    private: pa.Table
+    settings: EvaluationSettings
+    seed: int
+    models: Models
+
+    def column(self, name: str) -> list[Any]:
+        """Return a column that rewriting leaves unchanged: split, label or attribute
+        of each document.
+        """
+        values: list[Any] = self.clean.column(name).to_pylist()
+        return values
+
+    def stream(self, *names: str) -> np.random.Generator:
+        """Return the random generator for these names. All runs get equal generators, so that runs
+        differ only by their texts.
+        """
+        return stream(self.seed, *names)
+
+    @cached_property
+    def classified(self) -> tuple[CountedTexts, CountedTexts]:
+        """The clean and the rewritten texts in the form for classifiers, with n-grams
+        counted once.
+        """
+        clean, private = CountedTexts.each(
+            classified_texts(self.clean), classified_texts(self.private)
+        )
+        return clean, private
+
+    @cached_property
+    def compared(self) -> tuple[list[str], list[str]]:
+        """Some texts drawn at random, and their rewritings; both texts of a pair count as texts."""
+        n_texts = [1 + (second is not None) for second in self._texts(self.clean)[1]]
+        rows = drawn(
+            n_texts, self.settings.max_texts, self.stream(STREAM, self.dataset, "texts")
+        ).tolist()
+        pairs = (
+            list(zip(*self._texts(table), strict=True)) for table in (self.clean, self.private)
+        )
+        clean, private = (
+            [text for row in rows for text in each[row] if text is not None] for each in pairs
+        )
+        return clean, private
+
+    @staticmethod
+    def _texts(documents: pa.Table) -> tuple[list[str], list[str | None]]:
+        return documents.column("text").to_pylist(), documents.column("text_b").to_pylist()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """One number of a metric, as the report shows it.
+
+    Attributes:
+        name: unique name among all metrics.
+        metric: name of its metric.
+        words: label of the number in rows of tables.
+        path: path of its mean and deviation in the entry; None if the report computes it from other
+            scores.
+        glance: key and heading of its column in the table of data sets at a glance; None for no
+            column.
+        decimals: 1 or 3.
+    """
+
+    name: str
+    metric: str
+    words: str
+    path: tuple[str, ...] | None
+    glance: tuple[str, str] | None = None
+    decimals: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class PaperTable:
+    """A table of the report that corresponds to tables in the papers.
+
+    Attributes:
+        name: name for HTML ids.
+        caption: caption; the report puts the data set before it and the back end after it.
+        scores: its rows, one of each per mechanism and strategy; the last score belongs to the
+            metric that has the table.
+        source: the table or figure in the papers.
+        averaged: whether the papers also print means over data sets.
+    """
+
+    name: str
+    caption: str
+    scores: tuple[Score, ...]
+    source: str
+    averaged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreFigure:
+    """A figure of one score over epsilon.
+
+    Attributes:
+        name: name for HTML ids.
+        score: the score.
+        words: name of the score in the title.
+        y_label: name of the score with its unit.
+        levels: whether clean texts and the majority baseline are drawn as horizontal lines.
+    """
+
+    name: str
+    score: Score
+    words: str
+    y_label: str
+    levels: bool = True
+
+
+class Metric(ABC):
+    """A metric of the evaluation.
+
+    Attributes:
+        name: name of its entry in the record of a data set.
+        title: name of the metric in sentences.
+        back_end: the parameter of section evaluation that names its model; empty if there is no
+            choice.
+        only_back_end: the model, if there is no choice.
+        limits: smallest and largest value.
+        settings: names of its settings, each with values of its own; None for a setting without a
+            name.
+        same: the parts of an entry that rewriting does not change, so that they are equal in all
+            runs.
+        means: keys of the means in its entry, where there are no values by training.
+        trained: whether the metric trains models on the texts, and so may run in a process of its
+            own.
+        scores, tables, figures: numbers, tables and figures in the report.
+        explanation: explanation of the metric, as HTML that continues "Beside that:"; empty where
+            the page explains it.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    back_end: ClassVar[str] = ""
+    only_back_end: ClassVar[str] = ""
+    limits: ClassVar[tuple[float, float]]
+    settings: ClassVar[tuple[str | None, ...]] = (None,)
+    same: ClassVar[tuple[str, ...]]
+    means: ClassVar[tuple[str, ...]] = ("mean",)
+    trained: ClassVar[bool] = False
+    scores: ClassVar[tuple[Score, ...]] = ()
+    tables: ClassVar[tuple[PaperTable, ...]] = ()
+    figures: ClassVar[tuple[ScoreFigure, ...]] = ()
+    explanation: ClassVar[str] = ""
+
+    @abstractmethod
+    def compute(self, texts: DatasetTexts) -> Entry:
+        """Return the entry of one data set: numbers only, no class and no text."""
+
+    def values(
+        self,
+        entry: Entry,
+        setting: str | None,  # noqa: ARG002
+    ) -> list[tuple[float | None, Sequence[float] | None]]:
+        """Return every mean in one setting, with its values by training where there are some; empty
+        if the entry lacks them.
+        """
+        return [(entry.get(name), None) for name in self.means]
+
+    @abstractmethod
+    def summary(self, entry: Entry) -> str:
+        """Return one line for the log of the stage."""
+
+    @abstractmethod
+    def note(self, entry: Mapping[str, Any]) -> str:
+        """Return the note of a table: the number of documents behind its numbers, and the meaning
+        of ±.
+        """
+
+    def standard_error(
+        self,
+        entry: Mapping[str, Any],  # noqa: ARG002
+        mean: float,  # noqa: ARG002
+        sd: float | None,  # noqa: ARG002
+    ) -> float | None:
+        """Return the standard error of a mean; None if it is not known."""
+        return None
+
+    def majority(self, entry: Mapping[str, Any], score: Score) -> float | None:  # noqa: ARG002
+        """Return the majority-class baseline of a score; None where there is none."""
+        return None

@@ -1,0 +1,326 @@
+"""Classification of documents: the base of utility and attack, in the manner of CLMLDP (Tables 3
+and 4) and TEM.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from lexveil.base.types import Flags, Rows
+from lexveil.core.language_models.base import Classifier
+from lexveil.lab.evaluation.metrics.base import (
+    STREAM,
+    DatasetTexts,
+    Entry,
+    EvaluationSettings,
+    LeftOut,
+    Metric,
+    Score,
+)
+from lexveil.lab.evaluation.ngrams import take
+from lexveil.lab.evaluation.registry import CLASSIFIERS
+from lexveil.lab.evaluation.scores import (
+    DECIMALS,
+    NAMES,
+    ClassificationScores,
+    half_width,
+    majority,
+    score,
+    spread,
+)
+
+TRAIN = "train"
+HELD_OUT = ("validation", "dev", "test")  # the first of these splits in a data set is scored
+
+# Training texts and scored texts, by metric and setting. Utility is scored on rewritten texts, as
+# in CLMLDP and 1-Diffractor, and on clean texts, as in TEM.
+SETTINGS = {
+    "utility": {"private": ("private", "private"), "clean": ("private", "clean")},
+    "attack": {"static": ("clean", "private"), "adaptive": ("private", "private")},
+}
+
+
+class TrainingScores(NamedTuple):
+    """Scores of one training, and (b,) whether each of the scored documents is right."""
+
+    scores: ClassificationScores
+    right: Flags
+
+
+Measured = dict[str, list[TrainingScores]]
+
+
+@dataclass(frozen=True, slots=True)
+class Shuffle:
+    """Order and seed of one training.
+
+    Attributes:
+        order: (m,) rows of ``Problem.train`` to train on, in this order.
+        seed: seed of the classifier.
+    """
+
+    order: Rows
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Documents on which a classifier is trained, and documents on which it is evaluated.
+
+    Attributes:
+        classes: (n,) class of every document of the data set, None where it has none.
+        train: (a,) rows to train on, ascending; of at least two classes.
+        test: (b,) rows to be scored, ascending; b > 0.
+        held_out: the split of ``test``.
+        n_left_out: number of documents of both splits without a class, or with a class that is not
+            kept.
+    """
+
+    classes: Sequence[str | None]
+    train: Rows
+    test: Rows
+    held_out: str
+    n_left_out: int
+
+    def of(self, rows: Rows) -> list[str]:
+        """Return the classes of ``rows``, each of which has one."""
+        return [str(self.classes[row]) for row in rows.tolist()]
+
+    def shuffles(self, rngs: Sequence[np.random.Generator], share: float) -> list[Shuffle]:
+        """Return one training for each generator: an order of a part of the train split, and a
+        seed.
+
+        Args:
+            share: share of the documents of each class to train on, in (0, 1], rounded, at least
+                one document; below 1 the trainings differ even where order and seed do not matter,
+                so that their spread shows the influence of the documents.
+        """
+        codes = np.unique(self.of(self.train), return_inverse=True)[1]
+        counts = np.bincount(codes)
+        keep = np.maximum(1, np.rint(share * counts)).astype(np.int64)
+        shuffles = []
+        for rng in rngs:
+            order = rng.permutation(len(codes))
+            # Place of each document among the documents of its class, in this order.
+            by_class = np.argsort(codes[order], kind="stable")
+            place = np.empty(len(order), dtype=np.int64)
+            place[by_class] = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+            learnt = order[place < keep[codes[order]]]
+            shuffles.append(Shuffle(self.train[learnt], int(rng.integers(2**31))))
+        return shuffles
+
+    def train_and_score(
+        self,
+        learnt: Sequence[str],
+        scored: Mapping[str, Sequence[str]],
+        shuffles: Sequence[Shuffle],
+        make: Callable[[int], Classifier],
+    ) -> Measured:
+        """Train on texts once for each shuffle, and score every setting of ``scored`` on its texts.
+
+        Args:
+            learnt: (n,) training texts, by row of the problem.
+            scored: (n,) scored texts, by setting.
+            shuffles: order and seed of each training.
+            make: builds a classifier from a seed.
+        """
+        truth = self.of(self.test)
+        measured: Measured = {setting: [] for setting in scored}
+        for shuffle in shuffles:
+            model = make(shuffle.seed).fit(take(learnt, shuffle.order), self.of(shuffle.order))
+            for setting, texts in scored.items():
+                predicted = model.predict(take(texts, self.test))
+                right = np.array(
+                    [guess == true for guess, true in zip(predicted, truth, strict=True)],
+                    dtype=np.bool_,
+                )
+                measured[setting].append(TrainingScores(score(truth, predicted), right))
+        return measured
+
+    def entry(self, shuffles: Sequence[Shuffle], measured: Measured) -> Entry:
+        """Return the entry of one data set, as JSON values: numbers of documents and scores, no
+        class and no text.
+
+        ``right`` holds for each scored document, in order, the number of trainings that classify it
+        correctly, so that runs on the same documents can be compared document by document. It is
+        one string of numbers, because a JSON list takes a line for each.
+        """
+        base = majority(self.of(self.train), self.of(self.test))
+        n_right = {
+            setting: np.sum([training.right for training in trained], axis=0)
+            for setting, trained in measured.items()
+        }
+        return {
+            "left_out": None,
+            "held_out": self.held_out,
+            "n_train": len(self.train),
+            "n_learnt": len(shuffles[0].order),
+            "n_test": len(self.test),
+            "n_classes": len(set(self.of(self.train))),
+            "n_left_out": self.n_left_out,
+            "majority": {name: round(getattr(base, name), DECIMALS) for name in NAMES},
+            "scores": {
+                setting: spread([training.scores for training in trained])
+                for setting, trained in measured.items()
+            },
+            "right": {
+                setting: " ".join(map(str, counts.tolist())) for setting, counts in n_right.items()
+            },
+        }
+
+
+def problem_of(
+    target: str,
+    splits: Sequence[str],
+    classes: Sequence[str | None],
+    max_classes: int | None = None,
+) -> Problem | LeftOut:
+    """Return the classification problem of a data set, or the reason why there is none.
+
+    Args:
+        target: name of the column of ``classes``, for the reason: label or attribute.
+        splits: (n,) train, validation, ...
+        classes: (n,) class of each document, or None.
+        max_classes: number of the most frequent classes of the train split to keep, ties by name;
+            None keeps all.
+    """
+    rows = range(len(classes))
+    if all(name is None for name in classes):
+        return LeftOut(f"no document has a value in column {target}")
+    counts = Counter(
+        str(classes[row]) for row in rows if splits[row] == TRAIN and classes[row] is not None
+    )
+    largest_classes = set(sorted(counts, key=lambda name: (-counts[name], name))[:max_classes])
+    usable = [row for row in rows if classes[row] in largest_classes]
+    train = [row for row in usable if splits[row] == TRAIN]
+    held_out = next((name for name in HELD_OUT if any(splits[row] == name for row in usable)), None)
+    if not train:
+        return LeftOut(f"no document with a value in column {target} is in split {TRAIN}")
+    if len(largest_classes) < 2:
+        return LeftOut(f"all documents of split {TRAIN} have the same value in column {target}")
+    if held_out is None:
+        return LeftOut(
+            f"no document with a known value in column {target} is in split {', '.join(HELD_OUT)}"
+        )
+    test = [row for row in usable if splits[row] == held_out]
+    n_left_out = sum(split in (TRAIN, held_out) for split in splits) - len(train) - len(test)
+    return Problem(
+        classes,
+        np.array(train, dtype=np.int64),
+        np.array(test, dtype=np.int64),
+        held_out,
+        n_left_out,
+    )
+
+
+def classifier_score(metric: str, setting: str, measure: str, words: str, **shown: Any) -> Score:
+    """Return the score for accuracy or an F1 of a metric in one of its settings."""
+    name = f"{metric}_{setting}_{measure}"
+    path = ("scores", setting, measure)
+    return Score(name=name, metric=metric, words=words, path=path, **shown)
+
+
+class PredictionMetric(Metric):
+    """Metric of how well classes of documents are predicted.
+
+    Attributes:
+        target: the column that is predicted.
+    """
+
+    target: ClassVar[str]
+    settings: ClassVar[tuple[str, ...]]
+    back_end = "classifier"
+    limits = (0.0, 1.0)
+    same = (
+        "left_out",
+        "held_out",
+        "n_train",
+        "n_learnt",
+        "n_test",
+        "n_classes",
+        "n_left_out",
+        "majority",
+    )
+    trained = True
+
+    def max_classes(self, settings: EvaluationSettings) -> int | None:  # noqa: ARG002
+        """Return the number of most frequent classes to keep; None for all."""
+        return None
+
+    def compute(self, texts: DatasetTexts) -> Entry:
+        """Train one classifier per shuffle in every setting, and score it on the held-out split."""
+        settings = texts.settings
+        problem = problem_of(
+            self.target,
+            texts.column("split"),
+            texts.column(self.target),
+            self.max_classes(settings),
+        )
+        if isinstance(problem, LeftOut):
+            return {"left_out": problem.reason}
+        names = [
+            (STREAM, texts.dataset, self.target, str(number)) for number in range(settings.shuffles)
+        ]
+        shuffles = problem.shuffles([texts.stream(*name) for name in names], settings.train_share)
+        make = CLASSIFIERS[settings.classifier].maker(settings)
+        by_name = dict(zip(("clean", "private"), texts.classified, strict=True))
+        measured: Measured = {}
+        pairs = SETTINGS[self.name]
+        for trained_on in dict.fromkeys(name for name, _ in pairs.values()):
+            scored = {
+                setting: by_name[name]
+                for setting, (own, name) in pairs.items()
+                if own == trained_on
+            }
+            measured |= problem.train_and_score(by_name[trained_on], scored, shuffles, make)
+        return problem.entry(shuffles, measured)
+
+    def values(
+        self, entry: Entry, setting: str | None
+    ) -> list[tuple[float | None, Sequence[float] | None]]:
+        """Return accuracy and both F1."""
+        by_name = entry["scores"].get(setting)
+        return [(by_name[name]["mean"], by_name[name]["each"]) for name in NAMES] if by_name else []
+
+    def summary(self, entry: Entry) -> str:
+        """Return macro F1 in every setting as one line."""
+        scores = ", ".join(
+            f"{setting} {score['macro_f1']['mean']:.3f}"
+            for setting, score in entry["scores"].items()
+        )
+        return f"macro F1 {scores}; majority {entry['majority']['macro_f1']:.3f}"
+
+    def note(self, entry: Mapping[str, Any]) -> str:
+        """Return the note of a table: numbers of classes and documents."""
+        n_test = entry["n_test"]
+        target = self.target.capitalize()
+        note = (
+            f"{target}: {entry['n_classes']:,} classes, learnt from {entry['n_learnt']:,} of "
+            f"{entry['n_train']:,} "
+            f"documents of split train, scored on {n_test:,} of split {entry['held_out']}. "
+            "From that many a share of "
+            f"one half is known to ± {half_width(n_test):.2f} (95%)."
+        )
+        if entry["n_left_out"]:
+            why = f"their {self.target} is unknown or rare"
+            note += f" {entry['n_left_out']:,} documents of these splits are left out: {why}."
+        return note
+
+    def standard_error(
+        self, entry: Mapping[str, Any], mean: float, sd: float | None
+    ) -> float | None:
+        """Return the standard error of a score, from the spread over trainings and the number of
+        evaluated documents.
+        """
+        return math.hypot(sd or 0.0, math.sqrt(mean * (1 - mean) / entry["n_test"]))
+
+    def majority(self, entry: Mapping[str, Any], score: Score) -> float | None:
+        """Return the score of always predicting the most frequent class."""
+        majority: Mapping[str, float] = entry["majority"]
+        return majority.get(score.path[-1]) if score.path else None

@@ -1,0 +1,1 @@
+"""What readers recover of the runs of a grid."""

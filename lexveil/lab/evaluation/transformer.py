@@ -1,0 +1,99 @@
+"""The classifier of CLMLDP: a pretrained transformer, fine-tuned for one epoch."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+from lexveil.core.language_models.base import SEPARATOR
+from lexveil.core.language_models.local_model import load, load_transformers, one_thread, read_model
+
+MOST_TOKENS = 256  # tokens of a text, or of both texts of a pair
+TEXTS_OF_A_BATCH = 8
+RATE = 5e-5
+EPOCHS = 1
+
+
+class Transformer:
+    """A model of transformers, read from a local folder and trained by its Trainer; nothing is
+    downloaded.
+
+    Source: CLMLDP section 5.1: DeBERTa-v3-base, input of 256, one epoch, else the defaults of the
+    Trainer, which are written out here because they change: AdamW, batches of 8, a learning rate of
+    5e-5 that falls linearly to 0.
+
+    The Trainer uses a GPU if there is one. On the CPU, one thread computes.
+    """
+
+    name: ClassVar[str] = "transformer"
+
+    def __init__(self, seed: int, folder: str) -> None:
+        self.seed = seed
+        self.folder = folder
+        self._names: list[str] = []
+        self._tokenizer: Any = None
+        self._trainer: Any = None
+
+    def fit(self, texts: Sequence[str], classes: Sequence[str]) -> Self:
+        """Train on n texts and the class of each; at least two different classes.
+
+        Raises:
+            RequestError: if the libraries are not installed, or the folder holds no such model.
+        """
+        what = f"classifier {self.name}"
+        transformers = load_transformers(what)
+        torch = load("torch", what)
+        load("accelerate", what)  # the Trainer would report it missing late, with its own message
+        self._names = sorted(set(classes))
+        number = {name: i for i, name in enumerate(self._names)}
+        transformers.set_seed(self.seed)  # the classification layer starts at random
+        self._tokenizer, model = read_model(
+            "AutoModelForSequenceClassification",
+            self.folder,
+            "transformer_model",
+            what,
+            num_labels=len(self._names),
+        )
+        examples = [
+            example | {"labels": number[name]}
+            for example, name in zip(self._encoded(texts), classes, strict=True)
+        ]
+        with tempfile.TemporaryDirectory(prefix="lexveil-transformer-") as folder, one_thread():
+            self._trainer = transformers.Trainer(
+                model=model,
+                args=transformers.TrainingArguments(
+                    output_dir=folder,
+                    num_train_epochs=EPOCHS,
+                    per_device_train_batch_size=TEXTS_OF_A_BATCH,
+                    per_device_eval_batch_size=TEXTS_OF_A_BATCH,
+                    learning_rate=RATE,
+                    seed=self.seed,
+                    full_determinism=True,
+                    save_strategy="no",
+                    logging_strategy="no",
+                    report_to="none",
+                    disable_tqdm=True,
+                    dataloader_pin_memory=torch.cuda.is_available(),
+                ),
+                train_dataset=examples,
+                data_collator=transformers.DataCollatorWithPadding(self._tokenizer),
+            )
+            # this callback would write to the run's log
+            self._trainer.remove_callback(transformers.PrinterCallback)
+            self._trainer.train()
+        return self
+
+    def predict(self, texts: Sequence[str]) -> list[str]:
+        """Return the class of each of n texts."""
+        if not texts:
+            return []
+        with one_thread():
+            scores = self._trainer.predict(self._encoded(texts)).predictions
+        return [self._names[best] for best in scores.argmax(axis=1)]
+
+    def _encoded(self, texts: Sequence[str]) -> list[dict[str, object]]:
+        """Return each text as model input; a text with SEPARATOR is a pair."""
+        longest = min(MOST_TOKENS, self._tokenizer.model_max_length)
+        pairs = (text.split(f" {SEPARATOR} ", 1) for text in texts)
+        return [dict(self._tokenizer(*pair, truncation=True, max_length=longest)) for pair in pairs]

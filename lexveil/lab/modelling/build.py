@@ -1,0 +1,219 @@
+"""`lexveil model build`: turn a work folder into a project of the given texts, and run its graph up
+to the packaged model.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, Any
+
+import yaml
+from pydantic import Field
+
+from lexveil.base import paths
+from lexveil.base.errors import ParameterError, RequestError, option
+from lexveil.base.parameters import Section, validated
+from lexveil.base.runtime import new_project
+from lexveil.base.runtime.hashes import sha256
+from lexveil.base.runtime.tables import atomic_directory, atomic_file, write_json
+from lexveil.io.artifacts.model_store import OWN
+from lexveil.io.artifacts.packaged_model import CARD, ModelCard
+from lexveil.io.config import Params, parse_params
+from lexveil.io.config.moved import moved_keys
+from lexveil.io.formats.compression import open_bytes
+from lexveil.io.formats.input_files import find_sources
+from lexveil.io.formats.messages import shown
+from lexveil.lab.data import data_store
+from lexveil.lab.data.model_verification import verify_folder
+
+STAGE = "package_model"
+# records the files behind data/, so that a second call resumes
+TAKEN = Path(".lexveil/model-corpus.json")
+SPLIT = Path(".lexveil/model-sources")
+DEFAULT = Path(__file__).parent / "default.yaml"
+
+
+def prepare_project(
+    work: Path, recipe: Recipe, corpus: Sequence[Path], say: Callable[[str], None]
+) -> None:
+    """Turn ``work`` into a project of the texts and parameters. Data of the project stay unchanged
+    if they were made of the same texts.
+
+    Raises:
+        RequestError: naming the file and line, or the parameter, of the first fault.
+    """
+    template = yaml.safe_load((paths.TEMPLATE / paths.PARAMS).read_text(encoding="utf-8"))
+    raw, params = params_of(recipe, template, "the parameters of the model")
+    files = find_sources(corpus)
+    if not (work / "dvc.yaml").is_file():
+        work.parent.mkdir(parents=True, exist_ok=True)
+        new_project.create(work)
+    with atomic_file(work / paths.PARAMS) as partial:
+        partial.write_text(
+            yaml.safe_dump(raw, sort_keys=False, allow_unicode=True), encoding="utf-8"
+        )
+    sources = sorted(params.model.sources)
+    wanted = {
+        "files": {str(one.path.resolve()): sha256(one.path) for one in files},
+        "sources": sources,
+    }
+    taken = work / TAKEN
+    if taken.is_file() and json.loads(taken.read_text(encoding="utf-8")) == wanted:
+        say("the texts are those of the last time")
+        return
+    try:
+        data_store.use(data_store.DataRequest(_by_source(corpus, sources, work / SPLIT)), work)
+    finally:
+        shutil.rmtree(work / SPLIT, ignore_errors=True)
+    write_json(wanted, taken)
+
+
+def _by_source(corpus: Sequence[Path], sources: Sequence[str], split: Path) -> Mapping[str, Path]:
+    """Return the texts of each source: the lines that name it, or, without named sources, the given
+    paths under names made from their file names.
+    """
+    if sources:
+        return split_by_source(corpus, sources, split)
+    files: dict[str, Path] = {}
+    for number, path in enumerate(corpus, 1):
+        stem = (
+            re.sub(r"[^a-z0-9_-]+", "-", path.resolve().name.split(".")[0].lower()).strip("-_")
+            or "corpus"
+        )
+        files[f"{stem}-{number}" if stem in files else stem] = path.resolve()
+    return files
+
+
+def split_by_source(corpus: Sequence[Path], sources: Sequence[str], split: Path) -> dict[str, Path]:
+    """Write the lines of JSON Lines files that name one of ``sources`` into one file per source, in
+    ``split``.
+
+    Raises:
+        RequestError: if a file has another form, a line names no source, or a source has no line.
+    """
+    split.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as open_files:
+        out: dict[str, IO[bytes]] = {}
+        for source in find_sources(corpus):
+            with open_bytes(source.path, source.compression) as lines:
+                for number, line in enumerate(lines, 1):
+                    try:
+                        name = json.loads(line)["source"]
+                    except (ValueError, KeyError, TypeError):
+                        raise RequestError(
+                            f"{source.location(number)}: no JSON object with a field `source`"
+                        ) from None
+                    if name not in sources:
+                        continue
+                    if name not in out:
+                        out[name] = open_files.enter_context((split / f"{name}.jsonl").open("wb"))
+                    out[name].write(line if line.endswith(b"\n") else line + b"\n")
+    if missing := sorted(set(sources) - set(out)):
+        raise RequestError(
+            f"the corpus has no line of source {', '.join(missing)}, which the parameter file names"
+        )
+    return {name: split / f"{name}.jsonl" for name in sorted(out)}
+
+
+def deliver(work: Path, out: Path) -> ModelCard:
+    """Copy the packaged model from ``work`` to ``out``, after a check of every number in it."""
+    card = verify_folder(work / paths.PACKAGED)
+    with atomic_directory(out) as partial:
+        shutil.copytree(work / paths.PACKAGED, partial, dirs_exist_ok=True)
+    return card
+
+
+def check_target(out: Path, name: str, *, chosen: bool) -> None:
+    """Refuse a target folder that exists and is no model, and a reserved model name.
+
+    Args:
+        chosen: whether the caller chose the folder; then it may have the name of a model that
+            ships.
+
+    Raises:
+        RequestError: if the folder or the name is refused.
+    """
+    if name == OWN:
+        raise RequestError(f"{OWN} is what the model of a project is called; choose another name")
+    if not chosen and (paths.MODELS / name).is_dir():
+        raise RequestError(f"{name} ships with Lexveil; choose another name, or {option('out')}")
+    if out.exists() and not (out / CARD).is_file():
+        raise RequestError(
+            f"{shown(out)}: exists and is no model; name another folder with {option('out')}"
+        )
+
+
+class Recipe(Section):
+    """Recipe of a model: the parameter file by which the model is built."""
+
+    model: dict[str, object] = Field(description="section `model` of params.yaml")
+    parameters: dict[str, object] = Field(
+        {},
+        description="other sections of params.yaml; a key that is not named keeps its value there",
+    )
+
+
+def load_recipe(file: Path | None, name: str, changes: Mapping[str, str | None]) -> Recipe:
+    """Load the recipe in ``file``; without a file, the recipe that ships for ``name``, or the
+    default one.
+
+    Args:
+        changes: values of ``model`` from the command line, which override the file's; None for keys
+            that the command line does not set.
+
+    Raises:
+        ParameterError: if the file is not a recipe, or is that of a model of another name.
+        RequestError: if neither the file nor the command line names the licence.
+    """
+    shipped = paths.MODELS / f"{name}.yaml"
+    source = file or (shipped if shipped.is_file() else DEFAULT)
+    try:
+        raw = yaml.safe_load(source.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ParameterError(f"{source}: there is no such file") from None
+    except (yaml.YAMLError, ValueError):
+        raise ParameterError(f"{source}: not valid YAML in UTF-8") from None
+    recipe = validated(Recipe, raw, str(source))
+    if recipe.model.get("name", name) != name:
+        raise ParameterError(
+            f"{source}: model.name is {recipe.model['name']}, but {name} was requested"
+        )
+    model = (
+        recipe.model
+        | {"name": name}
+        | {key: value for key, value in changes.items() if value is not None}
+    )
+    if "license" not in model:
+        raise RequestError(
+            f"{option('license')} is missing: under which licence may the model be used?"
+        )
+    return Recipe(model=model, parameters=recipe.parameters)
+
+
+def params_of(
+    recipe: Recipe, template: Mapping[str, Any], source: str
+) -> tuple[dict[str, object], Params]:
+    """Return the params.yaml of the work folder, as plain values and validated: the template with
+    the values of the recipe.
+
+    Raises:
+        ParameterError: naming the key.
+    """
+    if moved := moved_keys(recipe.parameters):
+        raise ParameterError(
+            f"{source}: {', '.join(moved)} decides no byte of the model; set it in "
+            f"{paths.CONFIGURATION} of the work folder"
+        )
+    raw = {
+        name: dict(value) if isinstance(value, Mapping) else value
+        for name, value in template.items()
+    }
+    for name, value in recipe.parameters.items():
+        raw[name] = {**raw.get(name, {}), **value} if isinstance(value, Mapping) else value
+    raw["model"] = recipe.model
+    return raw, parse_params(raw, source)

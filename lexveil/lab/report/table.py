@@ -1,0 +1,165 @@
+"""Tables of the report: rows of raw values, and a format for each column. The page, its sorting and
+the CSV come from the same table.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from typing import Any
+from urllib.parse import quote
+
+from lexveil.base.levels import MISSING, NoiseSetting, Run
+from lexveil.lab.report import formatting
+from lexveil.lab.report.formatting import MeanSd
+
+Row = Mapping[str, Any]  # raw values by the key of their column
+CsvFile = tuple[Sequence[str], Iterable[Sequence[Any]]]  # header and rows
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table.
+
+    Attributes:
+        key: key of the values in the rows, and name of the column in CSV.
+        head: heading on the page, with the unit if there is one.
+        show: formats a value for the page. The default shows text as it is, aligned to the left.
+        group: heading over neighbouring columns of the same group.
+    """
+
+    key: str
+    head: str
+    show: Callable[[Any], str] = str
+    group: str = ""
+
+    @property
+    def numeric(self) -> bool:
+        """Whether the values of the column are numbers."""
+        return self.show is not str
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell: the text that the page shows, and the raw value that sorting compares."""
+
+    text: str
+    raw: str
+    numeric: bool
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table; the first column names the row. Columns without any value are left out.
+
+    Attributes:
+        name: a word for ids and file names, unique on the page.
+        every: all columns that the table may have.
+        rows: values by column key; a missing key or None is an unknown value.
+        n_quiet: number of last rows that are set apart, because the other rows are compared with
+            them.
+    """
+
+    name: str
+    every: Sequence[Column]
+    rows: Sequence[Row]
+    n_quiet: int = 0
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        """Columns that have a value in some row; all columns if the table has no rows."""
+        return [
+            one
+            for one in self.every
+            if not self.rows or any(row.get(one.key) is not None for row in self.rows)
+        ]
+
+    @property
+    def groups(self) -> list[tuple[str, int]]:
+        """Group headings with the number of columns that each spans; empty if no column has a
+        group.
+        """
+        groups = [
+            (name, len(list(members)))
+            for name, members in groupby(column.group for column in self.columns)
+        ]
+        return groups if any(name for name, _ in groups) else []
+
+    @property
+    def cells(self) -> list[list[Cell]]:
+        """Cells of all rows, formatted for the page."""
+        return [
+            [_cell(column, row.get(column.key)) for column in self.columns] for row in self.rows
+        ]
+
+    @property
+    def csv(self) -> str:
+        """Raw values as CSV with one header line; a mean and its deviation are two columns, and a
+        missing value is an empty field.
+        """
+        fields: dict[str, list[Any]] = {}
+        for column in self.columns:
+            values = fields[column.key] = [row.get(column.key) for row in self.rows]
+            deviations = [value.sd if isinstance(value, MeanSd) else None for value in values]
+            if any(sd is not None for sd in deviations):
+                fields[f"{column.key}_sd"] = deviations
+        return to_csv(list(fields), zip(*fields.values(), strict=True))
+
+    @property
+    def csv_uri(self) -> str:
+        """CSV as a data URI, so that the page stays one file."""
+        return "data:text/csv;charset=utf-8," + quote(self.csv)
+
+
+def _cell(column: Column, value: Any) -> Cell:
+    if value is None:
+        return Cell(MISSING, "", column.numeric)
+    return Cell(column.show(value), str(value), column.numeric)
+
+
+RUN = (
+    Column("mechanism", "Mechanism"),
+    Column("strategy", "Strategy"),
+    Column("epsilon", "Base ε", formatting.noise),
+)
+
+
+def of_run(key: Run) -> dict[str, object]:
+    """Return the values of the columns ``RUN`` for a run."""
+    return dict(zip(("mechanism", "strategy", "epsilon"), key, strict=True))
+
+
+def epsilon_columns(
+    settings: Iterable[NoiseSetting],
+    show: Callable[[Any], str],
+    group: str = "Base ε",
+    prefix: str = "epsilon",
+) -> list[Column]:
+    """Return a column for each base epsilon and for each level of recovery; see ``epsilon_key``."""
+    return [
+        Column(
+            epsilon_key(noise, prefix),
+            noise.short,
+            show,
+            group if noise.share is None else "Level of recovery",
+        )
+        for noise in settings
+    ]
+
+
+def epsilon_key(noise: NoiseSetting, prefix: str = "epsilon") -> str:
+    """Return the row key of a value at a base epsilon, or at a level."""
+    return f"{prefix if noise.share is None else 'level'}_{noise.number:g}"
+
+
+def to_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Write CSV with line feeds; None becomes an empty field."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return out.getvalue()

@@ -1,0 +1,263 @@
+"""Unigram adversaries: exact Bayes over a channel and the public frequencies of words, one output
+at a time.
+
+From the output y of a token with budget ε, the adversary's posterior of each word w is proportional
+to π(w)·Pr[M(w)=y], and it guesses the most probable word: no guess from a single output is right
+more often (Bayes). The first word of the vocabulary wins ties.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from lexveil.base.errors import ParameterError
+from lexveil.base.types import Floats, Ids, Rows, Vectors
+from lexveil.readers.seen_tokens import Symbols
+
+OUTPUTS = 128  # outputs whose distances to all words are held at a time
+BETWEEN = 1e-12  # relative distance within which an epsilon counts as equal to a rung
+
+
+class Candidates(NamedTuple):
+    """The most probable words behind each of n outputs, most probable first.
+
+    Attributes:
+        ids: (n, k); -1 in empty places.
+        log_joint: (n, k) ln π(w)·Pr[M(w)=y], up to a constant of each output; -inf in empty places.
+    """
+
+    ids: Ids
+    log_joint: Floats
+
+    @classmethod
+    def unknown(cls, n: int, k: int) -> Candidates:
+        """Return an empty result buffer, to be filled by a kernel."""
+        return cls(np.full((n, k), -1, dtype=np.int64), np.full((n, k), -np.inf))
+
+
+class Block(NamedTuple):
+    """Distinct outputs (m,), the first token of each (m + 1,), and the tokens of all outputs (n,),
+    grouped by output.
+    """
+
+    outputs: Ids
+    starts: Rows
+    tokens: Rows
+
+
+class Interpolation(NamedTuple):
+    """Interpolation between rungs for n tokens: budgets (n,), first rung (n,), and weights of the
+    rungs from there on (n, width).
+    """
+
+    epsilon: Floats
+    first: Rows
+    weights: Floats
+
+
+class TemChannel(NamedTuple):
+    """Data of the scores of TEM: bias - min(ε·d/2, limit).
+
+    Attributes:
+        vectors: (V, p).
+        squares, slack: (V,) squared lengths, and the largest error of a squared distance to each
+            word.
+        limit: ε·γ/2.
+        bias, screen: (L, V) ln π - ln Z at each rung, in float64 and in float32.
+    """
+
+    vectors: Vectors
+    squares: Vectors
+    slack: Vectors
+    limit: float
+    bias: Floats
+    screen: Vectors
+
+
+class EstimatedChannel(NamedTuple):
+    """Estimates of ``estimate`` at the rungs.
+
+    Attributes:
+        squares: (V,) squared lengths.
+        others: (L, V) score of each word w where it is not the output, without the part that
+            depends on its distance.
+        own: (L, V) score of each word where it is the output, less the common part of all other
+            words.
+        near: (2, V) distances of each word to its nearest other ones, see ``estimate.near_of``.
+        slopes: (L, F) slopes of the features of a pair.
+        closest, farthest: range of the distances in the simulation.
+    """
+
+    squares: Vectors
+    others: Vectors
+    own: Floats
+    near: Vectors
+    slopes: Floats
+    closest: float
+    farthest: float
+
+
+class Adversary(ABC):
+    """Adversary that decodes outputs of one mechanism over one vocabulary."""
+
+    @abstractmethod
+    def candidates(
+        self, outputs: Ids, epsilon: Floats, k: int, before: Ids | None = None
+    ) -> Candidates:
+        """Return the k most probable words behind each of n outputs.
+
+        Args:
+            outputs: (n,) the outputs.
+            epsilon: (n,) the budget of each token.
+            k: number of candidates.
+            before: (n,) the token written before each, as a row of the embedding, or -1; few
+                mechanisms use it.
+        """
+
+    @abstractmethod
+    def log_likelihood(
+        self, words: Ids, outputs: Ids, epsilon: Floats, before: Ids | None = None
+    ) -> Floats:
+        """Return log-likelihoods ln Pr[M(w) = y] of n words and outputs, up to a constant of each
+        output; shape (n,).
+
+        Args:
+            words: (n,) the words w.
+            outputs: (n,) the outputs y.
+            epsilon: (n,) the budget of each token.
+            before: (n,) the token written before each, as in ``candidates``.
+        """
+
+    def in_texts(self, tokens: Symbols, k: int) -> Candidates:
+        """Return the k most probable words behind each of the replaced words of whole texts."""
+        drawn = tokens.outputs >= 0
+        return self.candidates(
+            tokens.outputs[drawn], tokens.epsilon[drawn], k, tokens.before[drawn]
+        )
+
+    def guess(self, outputs: Ids, epsilon: Floats, before: Ids | None = None) -> Ids:
+        """Return the most probable word behind each of n outputs, (n,)."""
+        return self.candidates(outputs, epsilon, 1, before).ids[:, 0]
+
+
+def by_output(outputs: Ids) -> Iterator[Block]:
+    """Yield blocks of ``OUTPUTS`` outputs. All tokens of an output are decoded at once, since they
+    share its distances.
+    """
+    tokens = np.argsort(outputs, kind="stable").astype(np.int64)
+    distinct, starts = np.unique(outputs[tokens], return_index=True)
+    starts = np.append(starts, len(outputs)).astype(np.int64)
+    for start in range(0, len(distinct), OUTPUTS):
+        block = distinct[start : start + OUTPUTS]
+        yield Block(block, starts[start : start + len(block) + 1], tokens)
+
+
+class Ladder:
+    """Grid of epsilons at which values are computed, at most a fixed ratio apart; other epsilons
+    are interpolated in ln ε.
+
+    Attributes:
+        rungs: (L,) ascending.
+        width: number of rungs in an interpolation.
+    """
+
+    def __init__(self, epsilon_range: tuple[float, float], ratio: float, width: int = 4) -> None:
+        low, high = epsilon_range
+        if not 0 < low <= high < math.inf:
+            raise ParameterError(
+                f"epsilons of an adversary run from {low:g} to {high:g}; give 0 < lowest <= highest"
+            )
+        steps = math.ceil(math.log(high / low) / math.log(ratio) - BETWEEN)
+        self.rungs: Floats = np.geomspace(low, high, steps + 1) if steps else np.array([low])
+        self.width = min(width, len(self.rungs))
+
+    def weights(self, epsilon: Floats) -> Interpolation:
+        """Return the interpolation weights for the budgets of n tokens; a budget on a rung takes
+        its value exactly.
+
+        The weights are those of Lagrange's polynomial in ln ε through the nearest rungs on either
+        side.
+
+        Raises:
+            ParameterError: if an epsilon lies outside of the ladder.
+        """
+        low = self.rungs[0] * (1 - BETWEEN)
+        high = self.rungs[-1] * (1 + BETWEEN)
+        if not ((epsilon >= low) & (epsilon <= high)).all():
+            raise ParameterError(
+                f"the adversary is built for an epsilon from {low:.6g} to {high:.6g} per "
+                "token, and is asked about "
+                f"{epsilon.min():.6g} to {epsilon.max():.6g}; build it for these"
+            )
+        nodes = np.log(self.rungs)
+        log_epsilon = np.log(epsilon)
+        below = np.searchsorted(nodes, log_epsilon, side="right") - 1
+        first = np.clip(
+            below - (self.width // 2 - 1 if self.width > 1 else 0), 0, len(nodes) - self.width
+        )
+        weights = np.ones((len(epsilon), self.width))
+        for i in range(self.width):
+            for j in range(self.width):
+                if i != j:
+                    weights[:, i] *= (log_epsilon - nodes[first + j]) / (
+                        nodes[first + i] - nodes[first + j]
+                    )
+        nearest = np.abs(nodes[first[:, None] + np.arange(self.width)] - log_epsilon[:, None])
+        on_rung = nearest.min(axis=1, initial=np.inf) <= BETWEEN
+        weights[on_rung] = nearest[on_rung] == nearest[on_rung].min(axis=1, keepdims=True)
+        return Interpolation(epsilon, first.astype(np.int64), weights)
+
+    @staticmethod
+    def at(values: Floats | Vectors, words: Ids, interpolation: Interpolation) -> Floats:
+        """Interpolate values of words at the rungs, (L, V), for n tokens; returns (n,)."""
+        total = np.zeros(len(words))
+        for step in range(interpolation.weights.shape[1]):
+            weight = interpolation.weights[:, step]
+            total += weight * values[interpolation.first + step, words]
+        return total
+
+
+class LadderAdversary(Adversary):
+    """Adversary that combines the distances of all words to an output with values that are known on
+    a grid of ε, the ladder.
+
+    Attributes:
+        vectors: (V, p) vectors of the words.
+        ladder: the epsilons of the values.
+    """
+
+    vectors: Vectors
+    ladder: Ladder
+
+    def candidates(
+        self,
+        outputs: Ids,
+        epsilon: Floats,
+        k: int,
+        before: Ids | None = None,  # noqa: ARG002
+    ) -> Candidates:
+        """Return the k most probable words behind each of n outputs, as in ``Adversary``.
+
+        Raises:
+            ParameterError: if an epsilon lies outside of the ladder.
+        """
+        candidates = Candidates.unknown(len(outputs), min(k, len(self.vectors)))
+        interpolation = self.ladder.weights(epsilon)
+        for block in by_output(outputs):
+            self._decode(
+                self.vectors[block.outputs] @ self.vectors.T, block, interpolation, candidates
+            )
+        return candidates
+
+    @abstractmethod
+    def _decode(
+        self, products: Vectors, block: Block, interpolation: Interpolation, candidates: Candidates
+    ) -> None:
+        """Write the candidates of the tokens of a block to ``candidates``, given the inner products
+        (m, V) of its outputs with all words.
+        """

@@ -1,0 +1,197 @@
+"""Words that may be perturbed, with their frequencies by public counts, and public texts around
+them; and the recovery by a reader who sees no output, below which no ε of any mechanism comes.
+
+Nothing here needs vectors, so that this limit is known before an embedding is trained.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from lexveil.base.types import Bytes, Flags, Floats, Ids, ModelRows, WordNumbers
+from lexveil.core.accounting.budgets import Policy
+from lexveil.core.accounting.vocabulary import Vocabulary
+from lexveil.core.embeddings.bigrams import Bigrams
+from lexveil.core.embeddings.word_space import WordSpace
+from lexveil.core.mechanisms.noise.streams import stream
+from lexveil.core.text.languages import language_of
+from lexveil.readers.adversary import Adversary, Candidates
+from lexveil.readers.bands import ALL, BANDS_OF, bands_of, function_words, prior_of
+from lexveil.readers.context import ContextualAdversary
+from lexveil.readers.public_texts import REACH, TokenBigrams
+from lexveil.readers.seen_tokens import SeenTokens
+from lexveil.readers.shares import Expected, WordSample
+
+PUBLIC_SEED = 20261  # public seed, so that everybody computes the same figures
+UNSEEN = 1_000  # words of each band that a reader names without an output
+NEVER = 1e-300  # prior of an impossible word, because an adversary takes logarithms
+
+
+class PublicTexts(NamedTuple):
+    """Texts of t tokens around n words, (n, t) each.
+
+    Attributes:
+        rows: the tokens, as rows of the embedding.
+        ids: the tokens, as numbers of the vocabulary; -1 for tokens that are not in it.
+        is_perturbed: whether the policy perturbs the token.
+    """
+
+    rows: Ids
+    ids: Ids
+    is_perturbed: Flags
+
+
+@dataclass(frozen=True)
+class CountedWords:
+    """The W words that a strategy and policy perturb, with frequencies by public counts.
+
+    Attributes:
+        vocabulary: the words as rows of an embedding.
+        prior: (W,) probability of each word at a perturbed token, adding up to 1; 0 for stop words
+            where they are not perturbed: that a token was perturbed is not hidden, so an adversary
+            can rule them out.
+        bands: (W,) the frequency band of each word, as a number in ``recovery.bands.BANDS``.
+        texts: bigram model of texts around the words; None if there are no bigram counts.
+    """
+
+    vocabulary: Vocabulary
+    prior: Floats
+    bands: Bytes
+    texts: TokenBigrams | None
+
+    @classmethod
+    def of(
+        cls,
+        space: WordSpace,
+        vocabulary: Vocabulary,
+        bigrams: Bigrams | None,
+        policy: Policy,
+        language: str,
+    ) -> CountedWords:
+        """Return the words of an embedding; of ``space`` only tokens and counts are read."""
+        rows = vocabulary.rows
+        tokens = [space.tokens[row] for row in rows.tolist()]
+        counts = space.counts[rows]
+        prior = prior_of(counts)
+        stop_words = language_of(language).function_words
+        if policy.stopwords != "perturb":
+            # Only single words: a collocation of stop words is a token like any other.
+            prior[[token in stop_words for token in tokens]] = 0.0
+            prior /= prior.sum() or 1.0
+        bands = bands_of(counts, function_words(tokens, stop_words))
+        texts = None if bigrams is None else TokenBigrams(space.tokens, space.counts, bigrams)
+        return cls(vocabulary, prior, bands, texts)
+
+    def sample(self, name: str, n_words: int) -> WordSample:
+        """Draw ``n_words`` words of each band from a public seed; another ``name`` gives another
+        sample.
+        """
+        return WordSample.draw(self.prior, self.bands, stream(PUBLIC_SEED, "words", name), n_words)
+
+    def around(self, sample: WordSample, name: str) -> PublicTexts:
+        """Draw a text around each word of a sample from a public seed."""
+        texts = self.texts
+        assert texts is not None
+        rows = texts.around(self.vocabulary.rows[sample.ids], stream(PUBLIC_SEED, "texts", name))
+        ids = self.vocabulary.number[rows]
+        return PublicTexts(rows, ids, (ids >= 0) & (self.prior[ids] > 0))
+
+    def guesses(
+        self, clean: PublicTexts, outputs: Ids, before: Ids, epsilon: float, by_word: Adversary
+    ) -> list[Ids]:
+        """Return the guesses of the middle words by the word and in context, (n,) each.
+
+        The adversary knows all unperturbed tokens, even those that the policy drops.
+
+        Args:
+            clean: the texts.
+            outputs: the output at each perturbed token, -1 elsewhere, in the shape of the texts.
+            before: the token written before each, as in ``SeenTokens``.
+            epsilon: the budget of each token.
+            by_word: the unigram adversary.
+        """
+        texts = self.texts
+        assert texts is not None
+        certain = [
+            None if row < 0 else texts.tokens[row]
+            for row in np.where(clean.is_perturbed, -1, clean.rows).ravel().tolist()
+        ]
+        text_of = np.repeat(np.arange(len(clean.rows)), clean.rows.shape[1])
+        budgets = np.full(clean.rows.size, epsilon)
+        seen = SeenTokens(
+            text_of=text_of,
+            outputs=WordNumbers(outputs.ravel()),
+            epsilon=budgets,
+            certain=certain,
+            before=ModelRows(before.ravel()),
+        )
+        prior = np.maximum(self.prior, NEVER)
+        symbols = [[texts.tokens[row]] for row in self.vocabulary.rows.tolist()]
+        adversary = ContextualAdversary(by_word, prior, texts, symbols, with_output_only=True)
+        guesses = adversary.guess(seen)
+        perturbed = clean.is_perturbed
+        middle = perturbed.ravel().cumsum().reshape(perturbed.shape)[:, REACH] - 1
+        return [guesses.by_word[middle], guesses.by_context[middle]]
+
+    def least(self) -> dict[str, float]:
+        """Return the share of the perturbed words that a reader who sees no output names, by band.
+
+        The reader knows the counts and the tokens that are not perturbed. Whoever sees an output
+        knows more, whatever the mechanism and ε.
+        """
+        sample = self.sample("calibration", UNSEEN)
+        clean = self.around(sample, "calibration")
+        unseen = np.where(clean.is_perturbed, 0, -1)
+        nothing = np.full(unseen.shape, -1)
+        guesses = self.guesses(clean, unseen, nothing, 1.0, Unseeing(self.prior))
+        expected = Expected.of(0.0, sample, unseen[:, REACH], guesses, {})
+        return {band: expected.overall(expected.recovered, band) for band in BANDS_OF}
+
+
+def below_least(nearest: float, band: str) -> str:
+    """Return the reason why no run can have a level of recovery: the level is below the share of
+    words that a reader names without any output.
+
+    Args:
+        nearest: the share of the words that this reader names.
+        band: the words.
+    """
+    words = "all words" if band == ALL else f"the {band} words"
+    return (
+        f"out of reach: whoever sees no output is already expected to name {nearest:.1%} of "
+        f"{words}, by public counts of words and by the words that stay beside them, so that no "
+        "epsilon leaves less; ask for more, or do not let stop words stay "
+        "(policy.stopwords: perturb, or S3)"
+    )
+
+
+class Unseeing(Adversary):
+    """Adversary without any output, who knows only the frequencies of W words."""
+
+    def __init__(self, prior: Floats) -> None:
+        self.log_prior: Floats = np.log(np.maximum(prior, NEVER))
+        self.frequent = np.argsort(-prior, kind="stable")
+
+    def candidates(
+        self,
+        outputs: Ids,
+        epsilon: Floats,  # noqa: ARG002
+        k: int,
+        before: Ids | None = None,  # noqa: ARG002
+    ) -> Candidates:
+        """Return the k most frequent words behind each of n outputs."""
+        ids = np.tile(self.frequent[:k], (len(outputs), 1))
+        return Candidates(ids, self.log_prior[ids])
+
+    def log_likelihood(
+        self,
+        words: Ids,
+        outputs: Ids,  # noqa: ARG002
+        epsilon: Floats,  # noqa: ARG002
+        before: Ids | None = None,  # noqa: ARG002
+    ) -> Floats:
+        """Return 0 for all n words: every word is as likely to have led to an output."""
+        return np.zeros(len(words))

@@ -1,0 +1,92 @@
+"""Texts as an adversary sees them: kept words, outputs, and budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from lexveil.base.types import Flags, Floats, Ids, ModelRows, WordNumbers
+
+NOT_CERTAIN = -1  # in place of the symbol of a position without a certain word
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SeenTokens:
+    """The n positions of some texts, as an adversary sees them.
+
+    Attributes:
+        text_of: (n,) the text of each position, ascending.
+        outputs: (n,) number of the output word where a word was replaced, else -1.
+        epsilon: (n,) the budget of each position.
+        certain: n kept words, None where nothing is known or a word was replaced.
+        before: (n,) the token written before each, as a row of the embedding, or -1; None if no
+            adversary needs it.
+        source: (n,) number of the source word, known only in measurements; for the adversary who
+            knows the rest.
+        written: (n,) the token written for each, as a row of the embedding, or -1; None if no
+            adversary needs it.
+    """
+
+    text_of: Ids
+    outputs: WordNumbers
+    epsilon: Floats
+    certain: Sequence[str | None]
+    before: ModelRows | None = None
+    source: WordNumbers | None = None
+    written: ModelRows | None = None
+
+    @property
+    def is_certain(self) -> Flags:
+        """(n,) whether the word was kept."""
+        return np.fromiter((word is not None for word in self.certain), np.bool_, len(self.certain))
+
+
+class Symbols(NamedTuple):
+    """SeenTokens with the symbols of the n-gram model where they are certain, else NOT_CERTAIN,
+    (n,) each.
+
+    ``first`` and ``last`` differ at the end of a sentence: the next word follows the symbol that
+    begins a sentence.
+    """
+
+    text_of: Ids
+    outputs: WordNumbers
+    epsilon: Floats
+    first: Ids
+    last: Ids
+    before: ModelRows
+    source: WordNumbers
+    written: ModelRows
+    certain: Sequence[str | None]
+
+    def part(self, start: int, stop: int) -> Symbols:
+        """Return the tokens from ``start`` to before ``stop``."""
+        return Symbols._make(each[start:stop] for each in self)
+
+
+def written_before(text_of: Ids, rows: ModelRows, is_dropped: Flags) -> ModelRows:
+    """Return the row of the token written before each of n tokens of texts: the last earlier token
+    that was not dropped.
+
+    Args:
+        text_of: (n,) the text of each token, ascending.
+        rows: (n,) the row of the token written for each, -1 where it has none.
+        is_dropped: (n,) whether the token was dropped.
+
+    Returns:
+        (n,); -1 at the beginning of a text and after a token without a row.
+    """
+    last = np.maximum.accumulate(np.where(is_dropped, -1, np.arange(len(rows))))
+    previous = np.append(-1, last)[: len(rows)]
+    known = (previous >= 0) & (text_of[previous] == text_of)
+    return ModelRows(np.where(known, rows[previous], -1))
+
+
+def is_new(values: Ids) -> Flags:
+    """Return whether each of n values differs from the one before; the first counts as new."""
+    new = np.ones(len(values), dtype=np.bool_)
+    np.not_equal(values[1:], values[:-1], out=new[1:])
+    return new

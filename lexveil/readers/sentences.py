@@ -1,0 +1,87 @@
+"""Readers of texts that were written as sentences of a bank.
+
+The channel is known exactly: Pr[M(x) = y] = exp(-ε·min(d, γ)/2) / Z(x) for each draw, and the
+draws of a text are independent given the text. Candidates are texts of which the reader thinks that
+one may be the source, each as likely as another.
+
+What the readers find follows from source texts: for evaluation data, and public texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from lexveil.base.types import Floats, Ids, Vectors
+from lexveil.core.mechanisms.base import product_distances
+from lexveil.core.mechanisms.sentence_draws import SentenceDraws
+
+QUERIES_AT_A_TIME = 64  # queries whose distances to all sentences are held at a time
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Channel:
+    """The probabilities of some sentences of a bank, for some queries.
+
+    Attributes:
+        log_p: (q, m) ln Pr[M(query) = sentence].
+        place: number of each of the m sentences, by its row in the bank.
+    """
+
+    log_p: Floats
+    place: dict[int, int]
+
+    @classmethod
+    def of(cls, mechanism: SentenceDraws, queries: Vectors, rows: Ids, epsilon: float) -> Self:
+        """Return the channel for sentences that came out; distances are right to about 1e-3.
+
+        Args:
+            rows: the rows of the bank.
+        """
+        drawn = np.unique(rows)
+        gamma = float(mechanism.gamma(np.array([epsilon]))[0])
+        parts = []
+        for start in range(0, len(queries), QUERIES_AT_A_TIME):
+            block = queries[start : start + QUERIES_AT_A_TIME]
+            distances = product_distances(block, mechanism.vectors)
+            log_weight = -epsilon / 2 * np.minimum(distances, gamma)
+            total = np.logaddexp.reduce(log_weight, axis=1, keepdims=True)
+            parts.append(log_weight[:, drawn] - total)
+        place = {row: number for number, row in enumerate(drawn.tolist())}
+        return cls(np.concatenate(parts), place)
+
+    def log_likelihood(self, outputs: Ids) -> Floats:
+        """(q,) Σ ln Pr[M(query) = y] over the sentences of an output."""
+        places = [self.place[row] for row in outputs.tolist()]
+        likelihood: Floats = self.log_p[:, places].sum(axis=1)
+        return likelihood
+
+
+def posterior(log_likelihood: Floats) -> Floats:
+    """Return the chances of equally likely candidates."""
+    weights = np.exp(log_likelihood - log_likelihood.max())
+    chances: Floats = weights / weights.sum()
+    return chances
+
+
+def named_words(
+    chances: Floats, words: Sequence[Set[str]], n_words: int, own: Set[str] = frozenset()
+) -> set[str]:
+    """Return the words that a reader names: the words with the highest probability of being in the
+    source.
+
+    Args:
+        chances: the chances of the candidates.
+        words: the words of each candidate.
+        n_words: how many it names.
+        own: words of the output, which come first of those that are equally likely.
+    """
+    mass: dict[str, float] = {}
+    for chance, of_candidate in zip(chances.tolist(), words, strict=True):
+        for word in of_candidate:
+            mass[word] = mass.get(word, 0.0) + chance
+    ranked = sorted(mass, key=lambda word: (-mass[word], word not in own, word))
+    return {*ranked[:n_words]}

@@ -1,0 +1,108 @@
+"""Parts: the files in which a table that was rewritten on a cluster is published.
+
+An engine cuts its input by the bytes of the source, and reads larger files first. Parts of an
+output that were cut and ordered likewise would show how long source texts are. So every written row
+gets a random number: the numbers alone say in which part a row stands and at which place of it, and
+how many parts there are follows from the rows and the bytes of text that are written
+(docs/proofs/distributed.md).
+"""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lexveil.base.errors import LexveilError
+from lexveil.base.runtime.tables import PARQUET
+from lexveil.base.types import Int64
+from lexveil.io.formats.bare_tables import bare_column, bare_field
+from lexveil.release.distributed.rewriter import RunTotals
+
+PART_ROWS = 500_000  # of a part, on average
+PART_BYTES = 2**27  # of rewritten text in a part, on average
+GROUP_ROWS = 8_192  # of a file that waits to be divided: what is read for a part at least
+LIMIT = 2**63  # above all numbers of rows
+NOT_COPIED = (
+    "the rewritten table could not be divided into its parts: rows were lost or doubled on the "
+    "way, so nothing is published"
+)
+
+
+def part_count(totals: RunTotals) -> int:
+    """Return the number of parts of an output table, which depends on the rewritten rows alone; at
+    least one.
+    """
+    by_rows = -(-(totals.rows - totals.withheld) // PART_ROWS)
+    by_bytes = -(-totals.bytes_written // PART_BYTES)
+    return max(by_rows, by_bytes, 1)
+
+
+def order_column() -> str:
+    """Return the name of the column of random numbers, which no table has."""
+    return f"order_{secrets.token_hex(8)}"
+
+
+def random_numbers(batch: pa.RecordBatch) -> Int64:
+    """(n_rows,) whole numbers from 0 to ``LIMIT``, drawn from the operating system. The numbers do
+    not depend on the rows.
+    """
+    drawn = np.frombuffer(secrets.token_bytes(8 * batch.num_rows), np.uint64)
+    return (drawn >> np.uint64(1)).astype(np.int64)
+
+
+def with_order(batch: pa.RecordBatch, order: str) -> pa.RecordBatch:
+    """Return rewritten rows with a further column, ``order``, of random numbers."""
+    numbers = pa.array(random_numbers(batch), pa.int64())
+    return batch.append_column(order, numbers)
+
+
+def require_all(n_rows: int, totals: RunTotals) -> None:
+    """Check that all rows that were written are in the parts, each row once.
+
+    Raises:
+        LexveilError: if there are more or fewer.
+    """
+    if n_rows != totals.rows - totals.withheld:
+        raise LexveilError(NOT_COPIED)
+
+
+def ranges(n_parts: int) -> list[tuple[int, int]]:
+    """Return the numbers of the rows of each part: the first, and that after the last."""
+    bounds = [part * LIMIT // n_parts for part in range(n_parts + 1)]
+    return list(itertools.pairwise(bounds))
+
+
+def write_undivided(batch: pa.RecordBatch, order: str, file: Path) -> None:
+    """Write rows with their random numbers into a file that waits to be divided."""
+    numbered = pa.Table.from_batches([with_order(batch, order)])
+    pq.write_table(_bare(numbered.sort_by(order)), file, row_group_size=GROUP_ROWS, **PARQUET)
+
+
+def write_part(files: Sequence[Path], order: str, numbers: tuple[int, int], out: Path) -> int:
+    """Write one part of the output: the rows whose numbers lie in a range, sorted by number, from
+    all files of workers. Return the number of rows in the part.
+    """
+    first, stop = numbers
+    chosen = (pc.field(order) >= first) & (pc.field(order) <= stop - 1)
+    tables = [pq.read_table(file, filters=chosen) for file in files]
+    table = pa.concat_tables(tables).sort_by(order).drop_columns([order])
+    pq.write_table(_bare(table), out, **PARQUET)
+    return int(table.num_rows)
+
+
+def _bare(table: pa.Table) -> pa.Table:
+    """Return a table in memory of its own, without metadata; a dictionary has the order of its
+    rows.
+    """
+    schema = pa.schema([bare_field(field) for field in table.schema])
+    columns = [
+        bare_column(column, field.type) for column, field in zip(table.columns, schema, strict=True)
+    ]
+    return pa.table(columns, schema)

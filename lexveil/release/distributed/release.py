@@ -1,0 +1,198 @@
+"""The driver of a release on a cluster: count, reserve, rewrite, publish, commit.
+
+The ledger is charged here, before any worker draws noise. An engine brings what a ``Cluster`` does;
+what it must promise is in docs/proofs/distributed.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+import pyarrow as pa
+
+from lexveil.base.errors import LexveilError
+from lexveil.base.runtime.crash import short_report
+from lexveil.core.accounting.operator_report import OperatorReport
+from lexveil.core.accounting.record import PrivacyRecord
+from lexveil.io.request import OnExhausted
+from lexveil.release.charge import LedgerCharge, ledger_of, open_charge
+from lexveil.release.distributed.rewriter import Rewriter, RunTotals, told
+from lexveil.release.engine.worker import Processes
+from lexveil.release.ledger.transaction import Transaction
+from lexveil.release.outputs import Outputs
+from lexveil.release.preconditions import Checked
+from lexveil.release.record import release_record
+from lexveil.release.run import RowSource, Run
+
+WITHHELD = (
+    "that rows are withheld is not hidden: all rows of a subject are, if together they cost "
+    "more than the ledger has "
+    "left for it"
+)
+CHANGED = (
+    "the table was not the same when it was read again, so nothing is published. Give one "
+    "that stays as it is: write "
+    "it, or call checkpoint(), before you release it"
+)
+
+HIDDEN = ".lexveil-"  # and the transaction: the folder beside the output of what is not published
+
+
+class Cluster(Protocol):
+    """The work that an engine such as Spark or Ray does for a release. An engine raises the errors
+    of its workers in its own way.
+    """
+
+    def hide(self, folder: str, is_left: Callable[[str], bool]) -> None:
+        """Choose the name of a hidden folder for the unpublished output, and remove hidden folders
+        of drivers that were killed.
+        """
+        ...
+
+    def count(self, rewriter: Rewriter) -> Iterator[pa.RecordBatch]:
+        """Apply ``Rewriter.count`` to all rows, and add up the results by subject in the engine.
+        The engine may evaluate the count several times.
+        """
+        ...
+
+    def rewrite(self, rewriter: Rewriter) -> RunTotals:
+        """Apply ``Rewriter.rewrite`` to all rows, once, and write the result to an output that is
+        still hidden.
+
+        Of several attempts of a task the output of one is taken, and the totals of one attempt of
+        each task.
+        """
+        ...
+
+    def cut(self, totals: RunTotals) -> None:
+        """Divide the hidden output into the files that are published, by
+        ``lexveil.release.distributed.parts``: the files must not show how the source was divided.
+        """
+        ...
+
+    def publish(self, record: PrivacyRecord) -> None:
+        """Publish the divided output: its record appears first, then its parts."""
+        ...
+
+    def discard(self) -> None:
+        """Remove the unpublished output. The driver calls this method at the end, whether or not
+        the release succeeded.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedTable:
+    """The results of a published release that the driver knows.
+
+    Attributes:
+        record: the privacy record, which stands beside the table.
+        operator: the report that only the operator may see; it is written nowhere.
+    """
+
+    record: PrivacyRecord
+    operator: OperatorReport
+
+
+def release_table(
+    checked: Checked, rewriter: Rewriter, cluster: Cluster, on_exhausted: OnExhausted | None = None
+) -> ReleasedTable:
+    """Release a table: one transaction of the ledger, and one output of the engine.
+
+    Raises:
+        RequestError: if a row or a worker is not as it must be, or the ledger refuses; nothing is
+            spent then.
+        LexveilError: if the job fails after the noise: nothing is published, and what it cost stays
+            spent.
+    """
+    engine = checked.engine
+    # The passes are those of the cluster; of the driver's own input there are no rows.
+    run = Run(
+        engine, RowSource(lambda **_: iter(()), rewriter.columns, rewriter.others), Processes(1)
+    )
+    nothing = Outputs(None)
+    ledger = ledger_of(engine.model.project, on_exhausted)
+    has_subjects = rewriter.subject_column is not None
+    with (
+        open_charge(ledger, "release", has_subjects, run.about(), nothing, ()) as charge,
+        explained(),
+    ):
+        assert isinstance(charge, LedgerCharge)
+        cluster.hide(HIDDEN + charge.release.id, partial(_is_left, charge.release))
+        try:
+            counted = RunTotals()
+            withheld = charge.reserve_in_bulk(
+                _read(cluster.count(rewriter), rewriter, counted), run.budget
+            )
+            second = rewriter.without(withheld, counted.tokens)
+            charge.spend()
+            totals = cluster.rewrite(second)
+            if totals.check != counted.check:
+                raise LexveilError(CHANGED)
+            cluster.cut(totals)
+            outcome = run.outcome
+            outcome.tally = totals.tally
+            outcome.spent = totals.spent
+            outcome.n_rows = totals.rows
+            measured = engine.measurement(run.budget, len(rewriter.columns))
+            if charge.cap is not None:
+                measured = measured.adding(WITHHELD)
+            record = release_record(checked, outcome, measured, charge)
+            report = run.operator_report(checked, charge)
+            rows = {
+                "requested": totals.rows,
+                "charged": totals.rows - totals.withheld,
+                "withheld": totals.withheld,
+            }
+            costs = charge.costs().model_copy(
+                update={f"documents_{what}": n for what, n in rows.items()}
+            )
+            cluster.publish(record)
+            charge.publish(nothing)
+            return ReleasedTable(record, report.model_copy(update={"ledger": costs}))
+        finally:
+            cluster.discard()
+
+
+def _is_left(release: Transaction, name: str) -> bool:
+    """Whether a folder has the name of a hidden folder whose release has ended according to this
+    ledger.
+    """
+    return name.startswith(HIDDEN) and release.knows_ended(name.removeprefix(HIDDEN))
+
+
+def _read(
+    batches: Iterable[pa.RecordBatch], rewriter: Rewriter, counted: RunTotals
+) -> Iterator[pa.RecordBatch]:
+    """Yield the costs that the first pass found, in the columns that the ledger takes; add their
+    totals to ``counted``.
+    """
+    for batch in batches:
+        counted.check += rewriter.check(
+            batch.column("subject").to_pylist(), batch.column("nano").to_numpy()
+        )
+        counted.tokens += sum(batch.column("tokens").to_pylist())
+        yield batch.select(["subject", "nano"])
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Describe an engine's error in one line, without the engine's own message, because that
+    message may quote values.
+
+    Raises:
+        LexveilError: in place of any other error.
+    """
+    try:
+        yield
+    except LexveilError:
+        raise
+    except Exception as error:
+        where = f"{type(error).__name__} in {short_report(error)}"
+        raise told(error) or LexveilError(
+            f"the cluster's job failed ({where}); the engine's log says why"
+        ) from None

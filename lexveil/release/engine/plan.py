@@ -1,0 +1,324 @@
+"""Plans of actions and budget shares for tokens, made before any noise is drawn."""
+
+from __future__ import annotations
+
+import string
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from lexveil.base.types import Ids, WordNumbers
+from lexveil.core.accounting.budgets import Action, Codes, Policy
+from lexveil.core.accounting.shares import WHOLE, ShareClasses
+from lexveil.core.detectors.detection import Detection
+from lexveil.core.text.encode import Encoded, Lexicon, TokenClass, encode
+
+TEXTS_AT_A_TIME = 5_000  # texts tokenized at a time
+
+
+@dataclass(frozen=True, slots=True)
+class TokenPlan:
+    """Actions and budget shares of the n tokens of a batch of texts.
+
+    Attributes:
+        known: (n,) number of each token among the words of the mechanism; -1 if it is not one.
+        action: (n,) ``Action`` of each token.
+        leader: (n,) the token whose replacement each token takes; None if each has its own.
+        share: (n,) number in ``shares.CLASSES`` of the class that decides each token's share of the
+            budget; None if all tokens have the same share.
+        parts: (n,) parts of the budget that each token gets if it pays; None if all get one.
+    """
+
+    known: WordNumbers
+    action: npt.NDArray[np.int8]
+    leader: Ids | None
+    share: Codes | None = None
+    parts: Ids | None = None
+
+    @property
+    def pays(self) -> npt.NDArray[np.bool_]:
+        """(n,) whether epsilon is spent on each token: the token is perturbed, and its draw is not
+        copied from an earlier equal token.
+        """
+        perturbed: npt.NDArray[np.bool_] = self.action == Action.PERTURBED.value
+        return (
+            perturbed
+            if self.leader is None
+            else perturbed & (self.leader == np.arange(len(self.action)))
+        )
+
+
+def plan_tokens(
+    encoded: Encoded,
+    number: WordNumbers,
+    policy: Policy,
+    document_of: Ids | None = None,
+    shares: ShareClasses | None = None,
+) -> TokenPlan:
+    """Decide the action for each token.
+
+    Args:
+        encoded: the tokens of a batch.
+        number: (V,) number of each row of the embedding among the words of the mechanism, -1 if it
+            is not one.
+        policy: the action for each class of token.
+        document_of: (n_texts,) the document of each text, if equal tokens of a document are to get
+            the same replacement; else None.
+        shares: the class of each row of the embedding that decides its share; None if all have the
+            same.
+    """
+    numbers = np.where(encoded.rows >= 0, number[encoded.rows], -1) if len(number) else encoded.rows
+    known = WordNumbers(numbers)
+    action = policy.actions(encoded.kind, known >= 0)
+    leader = None if document_of is None else _leaders(encoded, known, action, document_of)
+    if shares is None:
+        return TokenPlan(known, action, leader)
+    share = shares.of(encoded.rows)
+    return TokenPlan(known, action, leader, share, shares.parts[share])
+
+
+def _leaders(encoded: Encoded, known: WordNumbers, action: Codes, document_of: Ids) -> Ids:
+    """Return for each token the first equal word or collocation of its document; the token itself
+    if it is not replaced.
+    """
+    leader = np.arange(len(known))
+    replaced = np.flatnonzero((action == Action.PERTURBED.value) | (action == Action.SAMPLED.value))
+    token = encoded.rows[replaced].copy()
+    # A token without a row in the embedding is identified by its form; it is always a single word.
+    forms: dict[str, int] = {}
+    for i in np.flatnonzero(token < 0).tolist():
+        form = encoded.words[int(encoded.first_word[replaced[i]])]
+        token[i] = -1 - forms.setdefault(form, len(forms))
+    document = document_of[encoded.text_of[replaced]]
+    order = np.lexsort((replaced, token, document))
+    same = (np.diff(token[order]) == 0) & (np.diff(document[order]) == 0)
+    starts = np.flatnonzero(np.concatenate([[True], ~same]))[: len(order)]
+    leader[replaced[order]] = np.repeat(
+        replaced[order][starts], np.diff(np.append(starts, len(order)))
+    )
+    return leader
+
+
+def count_planned(encoded: Encoded, plan: TokenPlan, owner: Ids, n: int) -> Ids:
+    """Return counts per document: words, tokens, parts that are paid for, parts of words. Shape (4,
+    n).
+
+    A part is a token that epsilon is spent on; a token whose class has a share of its own counts as
+    several parts. Parts of words are the units by which S1 and S2 divide a budget, see
+    ``_word_parts``.
+
+    Args:
+        encoded: the tokens of a batch.
+        plan: the actions and shares of these tokens.
+        owner: (n_texts,) the document of each text.
+        n: number of documents.
+    """
+    pays = plan.pays
+    document = owner[encoded.text_of]
+    weights = [
+        encoded.n_words * (encoded.kind != TokenClass.PUNCTUATION.value),
+        np.ones(len(pays)),
+        pays if plan.parts is None else pays * plan.parts,
+        _word_parts(encoded, plan),
+    ]
+    return np.stack(
+        [np.bincount(document, weights=weight, minlength=n) for weight in weights]
+    ).astype(np.int64)
+
+
+def _word_parts(encoded: Encoded, plan: TokenPlan) -> Ids:
+    """Return the (n,) parts by which each token counts if a budget is divided by words.
+
+    A perturbed token counts by its words and the share of its class, also if it copies a leader.
+    Any other word counts as a word of no class, so that its class does not show in the ε of others.
+    A detected piece that is one token counts as one word, so that its length does not show.
+    Punctuation counts if it is perturbed.
+    """
+    perturbed = plan.action == Action.PERTURBED.value
+    others: Ids = encoded.n_words.astype(np.int64)
+    others[encoded.kind == TokenClass.FOUND.value] = 1
+    others[encoded.kind == TokenClass.PUNCTUATION.value] = 0
+    if plan.parts is None:
+        return np.where(perturbed, encoded.n_words, others)
+    return np.where(perturbed, encoded.n_words * plan.parts, others * WHOLE)
+
+
+def count_tokens(texts: Sequence[str], lexicon: Lexicon, policy: Policy) -> Ids:
+    """Return counts per text: words, tokens, tokens to be perturbed, and words by which S1 and S2
+    divide. Shape (4, n).
+    """
+    number = WordNumbers(np.arange(len(lexicon.tokens)))
+    parts = []
+    for start in range(0, len(texts), TEXTS_AT_A_TIME):
+        batch = texts[start : start + TEXTS_AT_A_TIME]
+        encoded = encode(batch, lexicon)
+        parts.append(
+            count_planned(
+                encoded, plan_tokens(encoded, number, policy), np.arange(len(batch)), len(batch)
+            )
+        )
+    return np.concatenate(parts, axis=1) if parts else np.zeros((4, 0), dtype=np.int64)
+
+
+FoundCounts = Counter[tuple[str, str]]  # tokens by type and action
+Written = Mapping[int, str]  # replacement text by number of the token
+
+# characters of a form that are drawn anew
+DIGIT = "9"
+UPPER = "A"
+LOWER = "a"
+_ALPHABETS = {DIGIT: string.digits, UPPER: string.ascii_uppercase, LOWER: string.ascii_lowercase}
+# actions on detected tokens that --consistent makes equal
+_ALIKE = (Action.SAMPLED.value, Action.DIGITS.value)
+
+
+def plan_found(
+    encoded: Encoded, plan: TokenPlan, detection: Detection, document_of: Ids, *, consistent: bool
+) -> TokenPlan:
+    """Return a plan with the actions for the tokens that a detector found.
+
+    Args:
+        encoded: the tokens of a batch, with the detected tokens.
+        plan: the plan of these tokens without the detector.
+        detection: the action for each type that the detector reports.
+        document_of: (n_texts,) the document of each text.
+        consistent: whether equal tokens of a document get the same replacement; tokens that get
+            pseudonyms always do.
+    """
+    found = encoded.found
+    whole = np.flatnonzero(encoded.kind == TokenClass.FOUND.value)
+    if found is None or not len(whole):
+        return plan
+    action: Codes = plan.action.copy()
+    action[whole] = detection.codes(found.types)[found.type[whole]]
+    alike = action[whole] == Action.PSEUDONYM.value
+    if consistent:
+        alike |= np.isin(action[whole], _ALIKE)
+    leader = plan.leader
+    if alike.any():
+        leader = np.arange(len(action)) if leader is None else leader.copy()
+        first: dict[tuple[int, int, tuple[str, ...]], int] = {}
+        for token in whole[alike].tolist():
+            key = (
+                int(document_of[encoded.text_of[token]]),
+                int(found.type[token]),
+                _forms(encoded, token),
+            )
+            leader[token] = first.setdefault(key, token)
+    return replace(plan, action=action, leader=leader)
+
+
+def _forms(encoded: Encoded, token: int) -> tuple[str, ...]:
+    """Return the normal forms of a token's words, without a final 's, so that a name equals its
+    genitive.
+    """
+    first = int(encoded.first_word[token])
+    numbers = encoded.word[first : first + int(encoded.n_words[token])].tolist()
+    return tuple(encoded.forms[number].removesuffix("'s") for number in numbers)
+
+
+def form_of(text: str) -> str:
+    """Return the form of a number, which ``redrawn`` copies: 9, A or a for each digit and letter,
+    one space for any white space.
+    """
+    return "".join(map(_form_of_character, " ".join(text.split())))
+
+
+def _form_of_character(character: str) -> str:
+    if character.isdigit():
+        return DIGIT
+    if character.isupper():
+        return UPPER
+    return character if character in string.punctuation or character == " " else LOWER
+
+
+def redrawn(form: str, rng: np.random.Generator) -> str:
+    """Draw a text of a form: each digit and letter is drawn uniformly."""
+    drawn = (_ALPHABETS.get(character, character) for character in form)
+    return "".join(
+        choices if len(choices) == 1 else choices[int(rng.integers(len(choices)))]
+        for choices in drawn
+    )
+
+
+def source_of(encoded: Encoded, texts: Sequence[str], token: int) -> str:
+    """Return a token as it is written in its text."""
+    first = int(encoded.first_word[token])
+    last = first + int(encoded.n_words[token]) - 1
+    return texts[int(encoded.text_of[token])][
+        int(encoded.spans[first, 0]) : int(encoded.spans[last, 1])
+    ]
+
+
+def write_found(
+    encoded: Encoded,
+    plan: TokenPlan,
+    texts: Sequence[str],
+    detection: Detection,
+    document_of: Ids,
+    generator: np.random.Generator | Callable[[int], np.random.Generator],
+) -> Written:
+    """Return the replacement of each detected token, by the number of the token.
+
+    Args:
+        encoded: the tokens of a batch, with the detected tokens.
+        plan: the actions for these tokens.
+        texts: the texts of the batch.
+        detection: the names that pseudonyms are drawn from.
+        document_of: (n_texts,) the document of each text.
+        generator: in release mode the generator of all texts; else a function that returns the
+            generator of one text, used for these replacements only.
+    """
+    found = encoded.found
+    written = dict[int, str]()
+    if found is None:
+        return written
+    generators: dict[int, np.random.Generator] = {}
+    # names not drawn yet, in random order, by document and type
+    names = dict[tuple[int, int], list[str]]()
+    for token in np.flatnonzero(plan.action >= Action.PLACEHOLDER.value).tolist():
+        leader = token if plan.leader is None else int(plan.leader[token])
+        if leader != token:
+            written[token] = written[leader]
+            continue
+        action = int(plan.action[token])
+        kind = int(found.type[token])
+        text = int(encoded.text_of[token])
+        if action == Action.PLACEHOLDER.value:
+            written[token] = f"[{found.types[kind]}]"
+            continue
+        if text not in generators:
+            generators[text] = (
+                generator if isinstance(generator, np.random.Generator) else generator(text)
+            )
+        if action == Action.DIGITS.value:
+            written[token] = redrawn(form_of(source_of(encoded, texts, token)), generators[text])
+            continue
+        left = names.setdefault((int(document_of[text]), kind), [])
+        if not left:  # no name left: first use, or all have been drawn
+            listed = detection.names_for(found.types[kind])
+            left += [
+                listed[number] for number in generators[text].permutation(len(listed)).tolist()
+            ]
+        written[token] = left.pop()
+    return written
+
+
+def count_found(encoded: Encoded, action: Codes) -> FoundCounts:
+    """Count the detected tokens by type and action."""
+    found = encoded.found
+    if found is None or not found.types:
+        return Counter()
+    tokens = np.flatnonzero(found.is_found)
+    codes = found.type[tokens].astype(np.int64) * len(Action) + action[tokens]
+    counted = np.bincount(codes, minlength=len(found.types) * len(Action)).reshape(-1, len(Action))
+    labels = Action.labels(with_found=True)
+    return Counter(
+        {
+            (found.types[kind], labels[code]): int(counted[kind, code])
+            for kind, code in zip(*(axis.tolist() for axis in counted.nonzero()), strict=True)
+        }
+    )

@@ -1,0 +1,418 @@
+"""Texts as sentences of a public bank: how they are cut into units, what is drawn for them, and
+what is proven of it.
+
+The engine is that of words but for the cut and the look-up: a unit (a text, or each sentence of it)
+has a vector of its own, and what is drawn for it is a sentence of the bank. Batches, budgets,
+counts, token logs and records are those of any run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lexveil.base.errors import RequestError, option
+from lexveil.base.types import Floats, Ids, Int32, Int64, ModelRows, Noise, WordNumbers
+from lexveil.core.accounting import measurements
+from lexveil.core.accounting.budgets import Action, DocumentBudget
+from lexveil.core.accounting.changes import Fate, TextChanges
+from lexveil.core.accounting.measurements import Measurement, SentenceMeasurement
+from lexveil.core.accounting.record import SentencesRecord
+from lexveil.core.accounting.vocabulary import Vocabulary
+from lexveil.core.embeddings.sentences import SentenceSpace, Units
+from lexveil.core.mechanisms.noise.streams import stream
+from lexveil.core.mechanisms.over_sentences import SentenceMechanism, sentence_mechanism
+from lexveil.core.mechanisms.sentence_draws import SentenceDraws
+from lexveil.core.text.encode import Encoded, Lexicon, TokenClass, encode
+from lexveil.core.text.strings import Strings
+from lexveil.io.artifacts.default_bank import open_wanted
+from lexveil.io.artifacts.levels import CARD, CARD_IN_RECORDS
+from lexveil.io.artifacts.mechanisms import Prepared
+from lexveil.io.artifacts.model import Model
+from lexveil.io.artifacts.screened_words import listed_words
+from lexveil.io.artifacts.sentence_banks import SentenceBank
+from lexveil.readers.linkage import DisclosedTexts
+from lexveil.release.engine.batch import Batch, Rewritten, token_log_schema
+from lexveil.release.engine.engine import Engine, WordEngine, column_keys
+from lexveil.release.engine.plan import TokenPlan, count_planned
+from lexveil.release.engine.worker import BatchWorker, allocate
+from lexveil.release.settings import Sentences, Settings, document_budget
+
+BETA = "beta"  # the only parameter of tem over sentences
+TRIED_DRAWS = 2_000  # that say what is likely, where no closed form does
+WORDS_OF_A_SENTENCE = (
+    60  # words of a sentence of a text; a longer one is cut, as where nobody wrote full stops
+)
+
+
+class SentenceEngine(Engine):
+    """Rewrites batches as sentences of a bank.
+
+    Raises:
+        RequestError: if the bank cannot be used with the model, or in a release is not said to be
+            public.
+    """
+
+    def __init__(self, settings: Settings, model: Model) -> None:
+        assert settings.sentences is not None
+        self.settings = settings
+        self.model = model
+        self.wanted: Sentences = settings.sentences
+        self.lexicon = model.lexicon(settings.of_words)
+        self.bank = open_wanted(self.wanted.bank, model)
+        if settings.mode == "release" and not self.bank.card.public:
+            raise RequestError(
+                f"nothing is released: the bank {self.bank.folder} is not said to be public, and "
+                "what follows from private texts must not shape what comes out; build it of "
+                "public ones by `lexveil sentences build --public`, or with params.yaml: "
+                f"sentences.public: true, or say {option('mode')} experiment"
+            )
+        _require_screened(self.bank, settings.screen)
+        self.prepared = model.once(
+            ("draws", self.wanted.bank, settings.mechanism), self._prepare
+        ).fresh()
+
+    def _prepare(self) -> Prepared:
+        name = self.settings.mechanism
+        params = self.model.params.mechanisms
+        space = self.bank.space
+        given = params.model_dump()[name]
+        shown = getattr(params, name).model_dump(by_alias=True)
+        if name == SentenceDraws.name:  # sentences have no lengths in words
+            given = {BETA: params.tem.beta}
+            shown = given
+        return Prepared(
+            mechanism=sentence_mechanism(name, self.bank.vectors, space.radius, given),
+            vocabulary=_no_words(self.lexicon, space),
+            parameters=shown,
+            files={CARD_IN_RECORDS: self.bank.folder / CARD},
+        )
+
+    @property
+    def mechanism(self) -> SentenceMechanism:
+        """The mechanism that draws sentences for vectors."""
+        mechanism = self.prepared.mechanism
+        assert isinstance(mechanism, SentenceMechanism)
+        return mechanism
+
+    def _measured(self, budget: DocumentBudget, n_columns: int = 1) -> SentenceMeasurement:
+        return measurements.of_sentences(
+            measurements.of_token(self.mechanism),
+            self.wanted.per_text,
+            n_columns,
+            diameter=self.bank.space.diameter * self.mechanism.stretch,
+            budget=budget,
+            longest=WORDS_OF_A_SENTENCE,
+        )
+
+    def _proven(
+        self, settings: Settings, budget: DocumentBudget | None, n_columns: int | None
+    ) -> Measurement:
+        assert n_columns is not None  # a column that finds several texts is refused
+        budget = budget or document_budget(settings, self.model, n_columns=n_columns)
+        text: Measurement = self._measured(budget, n_columns)
+        if settings.empties_scripts:
+            text = measurements.with_scripts_emptied(text)
+        text = measurements.over_columns(text, n_columns)
+        return text if settings.seed is None else measurements.with_known_seed(text)
+
+    def described(self) -> dict[str, object]:
+        """Return the fields of a record that say which sentences are written."""
+        measured = self._measured(document_budget(self.settings, self.model))
+        wanted = self.wanted
+        screen = self.bank.card.screen
+        screened = {"screen": screen} if screen.parts else {}
+        return screened | {
+            "sentences": SentencesRecord(
+                unit=wanted.unit,
+                per_text=wanted.per_text,
+                longest=WORDS_OF_A_SENTENCE if wanted.per_text is None else None,
+                bank=self.bank.sha256,
+                bank_sentences=len(self.bank),
+                diameter=measured.diameter,
+                local_epsilon=measured.local_epsilon,
+            )
+        }
+
+    def disclosed(self, texts: Sequence[str]) -> DisclosedTexts:
+        """Return the structure that outputs of some texts would disclose: the number of their
+        sentences, where each is replaced; else nothing.
+        """
+        _, text_of, _ = cut(encode(texts, self.lexicon), self.wanted.per_text)
+        drawn = np.bincount(text_of, minlength=len(texts))
+        starts = np.concatenate([[0], np.cumsum(drawn)])
+        return DisclosedTexts(
+            starts, [b"%d" % n for n in drawn], WordNumbers(np.full(len(text_of), -1))
+        )
+
+    def likeliest(self, text: str, number: int, epsilon: float, n: int) -> list[tuple[str, float]]:
+        """Return the n likeliest sentences in the place of a unit of a text, with their chances; of
+        a mechanism without a closed form with their shares of ``TRIED_DRAWS``.
+
+        Args:
+            number: of the unit, from 0.
+        """
+        units, _, _ = cut(encode([text], self.lexicon), self.wanted.per_text)
+        query = self.bank.space.embed(units)[number : number + 1]
+        mechanism = self.mechanism
+        if isinstance(mechanism, SentenceDraws):
+            chances = np.exp(mechanism.log_pmf_of(query, np.array([epsilon]))[0])
+        else:
+            spent = np.full(TRIED_DRAWS, epsilon)
+            noise = mechanism.noise(spent, stream(0, "likeliest"))
+            of = np.zeros(TRIED_DRAWS, dtype=np.int64)
+            drawn = mechanism.replace_queries(query, of, spent, noise)
+            chances = np.bincount(drawn, minlength=mechanism.size) / TRIED_DRAWS
+        rows = np.argsort(-chances, kind="stable")[:n].tolist()
+        return [(self.bank.texts[row], float(chances[row])) for row in rows]
+
+    def worker(self, columns: Sequence[str] = ("text",)) -> BatchWorker:
+        """Return the worker that counts and rewrites documents with these text columns."""
+        return SentenceWorker(
+            settings=self.settings,
+            components=None,
+            columns=tuple(columns),
+            column_keys=column_keys(columns),
+            log=tuple(token_log_schema(len(columns), self.settings).names),
+            sentences=SentenceComponents.of(self.lexicon, self.bank, self.mechanism),
+        )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SentenceComponents:
+    """The components with which sentences are drawn. They hold no generator, so no two processes
+    can share one.
+
+    Attributes:
+        lexicon: cuts and looks up texts.
+        space: gives vectors to units.
+        texts, n_words: the texts and the numbers of words of the sentences of the bank.
+    """
+
+    lexicon: Lexicon
+    space: SentenceSpace
+    mechanism: SentenceMechanism
+    texts: Strings
+    n_words: Ids
+
+    @classmethod
+    def of(
+        cls, lexicon: Lexicon, bank: SentenceBank, mechanism: SentenceMechanism
+    ) -> SentenceComponents:
+        """Return the components of a bank."""
+        return cls(lexicon, bank.space, mechanism, bank.texts, bank.n_words)
+
+
+@dataclass(frozen=True)
+class SentenceWorker(BatchWorker):
+    """Counts batches and rewrites them as sentences, in any process; a draw is a token."""
+
+    sentences: SentenceComponents | None = None
+
+    def plan(self, batch: Batch) -> tuple[Encoded, TokenPlan]:
+        """Return the draws for a batch, as tokens of its texts that are all perturbed."""
+        _, _, encoded, plan = self._planned(batch)
+        return encoded, plan
+
+    def _planned(self, batch: Batch) -> tuple[Encoded, Units, Encoded, TokenPlan]:
+        """Return the words of a batch, their units, and the draws for these as tokens with their
+        plan.
+        """
+        assert self.sentences is not None
+        assert self.settings.sentences is not None
+        source = encode(batch.texts, self.sentences.lexicon)
+        units, text_of, draws = cut(source, self.settings.sentences.per_text)
+        n = len(text_of)
+        words = source.n_words * (source.kind != TokenClass.PUNCTUATION.value)
+        per_unit = _totals(words, units.starts)
+        # the words of a unit are those of its first draw
+        is_first = np.append(True, np.diff(draws) > 0)[:n]
+        encoded = replace(
+            source,
+            text_of=text_of.astype(np.int32),
+            rows=ModelRows(np.full(n, -1, dtype=np.int64)),
+            kind=np.full(n, TokenClass.SENTENCE.value, dtype=np.int8),
+            n_words=np.where(is_first, per_unit[draws], 0).astype(np.int32),
+            first_word=np.zeros(n, dtype=np.int64),
+        )
+        action = np.full(n, Action.PERTURBED.value, dtype=np.int8)
+        return (
+            source,
+            units,
+            encoded,
+            TokenPlan(known=WordNumbers(draws), action=action, leader=None),
+        )
+
+    def draw(self, batch: Batch, budget: DocumentBudget | None = None) -> Rewritten:
+        """Rewrite the texts of a batch, without accounting."""
+        assert self.sentences is not None
+        assert budget is not None
+        source, units, encoded, plan = self._planned(batch)
+        counts = count_planned(encoded, plan, batch.document, len(batch))
+        epsilon = allocate(self.settings.strategy, budget, counts)[batch.document][encoded.text_of]
+        mechanism = self.sentences.mechanism
+        queries = self.sentences.space.embed(units)
+        noise = self._noise(batch, budget, encoded, epsilon)
+        rows = mechanism.replace_queries(queries, plan.known, epsilon, noise)
+        drawn = Strings(self.sentences.texts.array.take(pa.array(rows)))
+        return RewrittenSentences(
+            encoded=encoded,
+            plan=plan,
+            texts=_joined(drawn, encoded),
+            token_epsilon=epsilon,
+            rows=ModelRows(rows),
+            out_words=self.sentences.n_words[rows].astype(np.int8),
+            source=source,
+            units=units,
+            drawn=drawn,
+            n_in_bank=count_in_bank(source, batch.texts, self.sentences.texts),
+        )
+
+    def _noise(
+        self, batch: Batch, budget: DocumentBudget, encoded: Encoded, epsilon: Floats
+    ) -> Noise:
+        """Return the noise of all draws; in an experiment each text has its own generator."""
+        assert self.sentences is not None
+        mechanism = self.sentences.mechanism
+        generator = self._generator(batch, self.budget_name or repr(budget.total))
+        if isinstance(generator, np.random.Generator):
+            return mechanism.noise(epsilon, generator)
+        keys = [
+            mechanism.noise(epsilon[start:stop], generator(text))
+            for text, (start, stop) in enumerate(pairwise(encoded.offsets().tolist()))
+        ]
+        return np.concatenate([mechanism.noise(epsilon[:0], np.random.default_rng(0)), *keys])
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class RewrittenSentences(Rewritten):
+    """A batch whose tokens are sentences that were drawn.
+
+    Attributes:
+        source: the words of the texts.
+        units: the units that are replaced.
+        drawn: (n,) the sentence of each draw.
+    """
+
+    source: Encoded
+    units: Units
+    drawn: Strings
+
+    def changes(self, texts: Sequence[str], lexicon: Lexicon) -> list[TextChanges]:
+        """Return the changes of each text: each unit is replaced by its sentences."""
+        del lexicon
+        drawn = self.plan.known
+        is_first = np.append(True, np.diff(drawn) > 0)[: len(drawn)]
+        source_spans = np.where(is_first[:, None], self._unit_spans()[drawn], np.int32(-1))
+        lengths = np.array([len(sentence) for sentence in self.drawn], dtype=np.int32)
+        found = list[TextChanges]()
+        for text, (start, stop) in enumerate(pairwise(self.encoded.offsets().tolist())):
+            ends = np.cumsum(lengths[start:stop] + 1, dtype=np.int32) - 1  # a space between two
+            spans = np.stack([ends - lengths[start:stop], ends], axis=1)
+            fates = [Fate.REPLACED] * (stop - start)
+            source = source_spans[start:stop]
+            found.append(TextChanges(texts[text], self.texts[text], fates, source, spans))
+        return found
+
+    def _unit_spans(self) -> Int32:
+        """(n_units, 2) the characters of each unit in its text, from its first word to its last;
+        (0, 0) of a text without words.
+        """
+        source = self.source
+        starts = self.units.starts
+        spans = np.zeros((len(self.units), 2), dtype=np.int32)
+        has_words = np.diff(starts) > 0
+        last = starts[1:][has_words] - 1
+        last_word = source.first_word[last] + source.n_words[last] - 1
+        spans[has_words, 0] = source.spans[source.first_word[starts[:-1][has_words]], 0]
+        spans[has_words, 1] = source.spans[last_word, 1]
+        return spans
+
+
+def cut(source: Encoded, per_text: int | None) -> tuple[Units, Ids, Ids]:
+    """Return the units of texts, and for each draw its text and its unit.
+
+    Args:
+        per_text: draws for a text, which is a unit then; None takes each sentence for a unit, or
+            each part of ``WORDS_OF_A_SENTENCE`` words of a longer one, and draws once for it.
+    """
+    if per_text is not None:
+        units = Units(source.rows, source.offsets())
+        draws = np.repeat(np.arange(source.n_texts), per_text)
+        return units, draws, draws
+    sentence = source.sentence_of
+    part = (source.first_word - source.sentence_offsets[sentence]) // WORDS_OF_A_SENTENCE
+    is_first = np.append(True, (np.diff(sentence) > 0) | (np.diff(part) > 0))[: len(sentence)]
+    starts = np.append(np.flatnonzero(is_first), len(sentence)).astype(np.int64)
+    units = Units(source.rows, starts)
+    return units, source.text_of[starts[:-1]].astype(np.int64), np.arange(len(units))
+
+
+def count_in_bank(source: Encoded, texts: Sequence[str], bank: Strings) -> int:
+    """Return the number of sentences of texts that stand in a bank as they are."""
+    sentence = source.sentence_of
+    starts = np.flatnonzero(np.diff(sentence, prepend=-1))
+    ends = np.append(starts[1:], len(sentence))[: len(starts)] - 1
+    last_word = source.first_word[ends] + source.n_words[ends] - 1
+    first = source.spans[source.first_word[starts], 0].tolist()
+    after = source.spans[last_word, 1].tolist()
+    whole = list(texts)
+    places = zip(source.text_of[starts].tolist(), first, after, strict=True)
+    found = [whole[text][begin:end] for text, begin, end in places]
+    is_there = pc.is_in(pa.array(found, bank.array.type), value_set=bank.array)
+    return int(pc.sum(is_there).as_py() or 0)
+
+
+def _totals(values: Ids, starts: Int64) -> Int64:
+    """Return the sum of the values of each unit."""
+    before = np.concatenate([[0], np.cumsum(values, dtype=np.int64)])
+    totals: Int64 = np.diff(before[starts])
+    return totals
+
+
+def _joined(drawn: Strings, encoded: Encoded) -> Strings:
+    """Return the texts of drawn sentences, one after the other with spaces between."""
+    sentences = drawn.array.to_pylist()
+    bounds = pairwise(encoded.offsets().tolist())
+    texts = [" ".join(sentences[start:stop]) for start, stop in bounds]
+    return Strings(pa.array(texts, pa.large_string()))
+
+
+def _require_screened(bank: SentenceBank, parts: Sequence[str]) -> None:
+    """Check that a bank was built without the words of parts of the list as it is now.
+
+    Raises:
+        RequestError: if some of its sentences may have such words.
+    """
+    card = bank.card
+    left = [part for part in parts if part not in card.screen.parts]
+    if parts and card.screen.sha256 != listed_words().sha256:
+        left = [*parts]
+    if left:
+        said = ",".join(dict.fromkeys([*card.screen.parts, *left]))
+        raise RequestError(
+            f"{option('screen')} {','.join(parts)}: the bank {bank.folder} may have sentences with "
+            f"words of {', '.join(left)}; build it anew by `lexveil sentences build --screen "
+            f"{said}`, or leave {option('screen')} out"
+        )
+
+
+def _no_words(lexicon: Lexicon, space: SentenceSpace) -> Vocabulary:
+    """No word comes out of itself."""
+    none = np.zeros(0, dtype=np.int64)
+    number = np.full(len(lexicon.tokens), -1, dtype=np.int64)
+    return Vocabulary(
+        ModelRows(none), WordNumbers(number), np.zeros((0, space.dimensions), dtype=np.float32)
+    )
+
+
+def engine_of(settings: Settings, model: Model) -> Engine:
+    """Return the engine of words or of sentences that rewrites texts by these settings."""
+    if settings.sentences is not None:
+        return SentenceEngine(settings, model)
+    return WordEngine(settings, model)

@@ -1,0 +1,182 @@
+"""The anchor of a ledger: a file outside the ledger's folder that records the end of the chain, so
+that no ledger can be restarted unnoticed.
+
+The anchor holds the number of entries, the hash of the last entry and the fingerprint of the salt.
+Every change of the ledger checks the anchor first, in constant time, and updates it afterwards. A
+ledger with more entries than its anchor has met a crash between the two. A ledger with fewer or
+other entries has forgotten spending.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, Field, ValidationError
+
+from lexveil.base.errors import RequestError
+from lexveil.base.logs import logger
+from lexveil.release.ledger import chain
+from lexveil.release.ledger.locks import sync, take
+
+LOG = logger(__name__)
+
+if TYPE_CHECKING:
+    from lexveil.release.ledger.connection import Connection
+
+LOCK = "anchor"  # name of its lock, in the folder of the ledger's locks
+ACCEPT = (
+    "to go on with the ledger as it is all the same, run `lexveil ledger accept "
+    "--because TEXT`, which is recorded"
+)
+RESTORE = f"bring the ledger's last copy back, or, {ACCEPT}"
+
+
+class Mark(BaseModel):
+    """Content of an anchor: number of entries in the chain, hash of the last entry, and fingerprint
+    of the ledger's salt.
+    """
+
+    entries: int = Field(gt=0, lt=2**63)
+    head: str
+    salt: str
+
+
+@dataclass(slots=True)
+class Anchor:
+    """The anchor of one ledger.
+
+    Attributes:
+        path: file of the anchor.
+        folder: folder of the ledger.
+        salt: fingerprint of the ledger's salt.
+        is_behind: whether the file could not be written since the chain's last entry.
+    """
+
+    path: Path
+    folder: Path
+    salt: str
+    is_behind: bool = False
+
+    def mark(self) -> Mark | None:
+        """Return the mark that the anchor's file holds now; see ``read``."""
+        return read(self.path)
+
+    def check(self, con: Connection, mark: Mark | None) -> None:
+        """Check that the ledger is the ledger that wrote the anchor, in the anchor's state or a
+        later one. The check reads at most four rows.
+
+        Args:
+            mark: the content of the anchor, read before the state of the ledger was read, or while
+                no other process could change the ledger.
+
+        Raises:
+            RequestError: if the ledger does not match, or there is no anchor although something was
+                released.
+        """
+        if self.is_behind:
+            raise RequestError(
+                f"{self.path}: the ledger's anchor cannot be written; nothing is spent without it"
+            )
+        last, before = [*chain.entries(con, "order by seq desc limit 2"), None, None][:2]
+        if (
+            last is None
+            or last.right_hash() != last.hash
+            or (before is not None and last.previous != before.hash)
+        ):
+            raise RequestError(
+                f"{self.folder}: the end of the ledger's chain was changed; {RESTORE}"
+            )
+        if mark is None:
+            if last.seq == 1:
+                return  # nothing was ever released
+            raise RequestError(
+                f"{self.path}: the anchor of the ledger {self.folder} (lexveil.toml: "
+                "ledger.anchor) is missing; bring "
+                f"it back from git or your copy, or, {ACCEPT}"
+            )
+        if mark.salt != self.salt:
+            raise RequestError(
+                f"{self.path}: is the anchor of another ledger than {self.folder}; {RESTORE}"
+            )
+        anchored = con.execute("select hash from entries where seq = ?", (mark.entries,)).fetchone()
+        if last.seq < mark.entries or anchored is None or anchored[0] != mark.head:
+            raise RequestError(
+                f"{self.folder}: the ledger has {last.seq:,} entries, and its anchor "
+                f"{self.path} names another entry "
+                f"{mark.entries:,}: it is an older copy, or was cut or replaced, and forgets "
+                f"spending; {RESTORE}"
+            )
+
+    def write(self, entries: int, head: str, is_accepted: bool = False) -> None:
+        """Record the end of the chain durably. An anchor with more entries, which another process
+        wrote, stays unless ``is_accepted`` is set.
+        """
+        lock = take(self.folder / "locks" / LOCK, wait=True)
+        assert lock is not None
+        # Keep a link to another disk, and replace the file behind it.
+        path = Path(os.path.realpath(self.path))
+        partial = path.with_name(f"{path.name}.partial")
+        try:
+            mark = None if is_accepted else read(self.path)
+            if mark is not None and mark.entries >= entries:
+                return
+            content = Mark(entries=entries, head=head, salt=self.salt).model_dump_json(indent=2)
+            partial.unlink(missing_ok=True)
+            # readable as its folder: the anchor of a project is to be committed
+            mode = 0o600 | (0o644 & path.parent.stat().st_mode)
+            descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(f"{content}\n")
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(partial, path)
+            sync(path.parent)
+            self.is_behind = False
+        except OSError as error:
+            # The change is in the chain already; the next change is refused.
+            self.is_behind = True
+            LOG.warning(f"{self.path}: the ledger's anchor cannot be written ({error.strerror})")
+        finally:
+            lock.release(remove=False)
+
+
+def read(path: Path) -> Mark | None:
+    """Read an anchor; None if there is no file.
+
+    Raises:
+        RequestError: if the file is not an anchor, or is a link to nothing, for example because its
+            disk is not mounted.
+    """
+    try:
+        return Mark.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        if path.is_symlink():
+            raise RequestError(
+                f"{path}: the ledger's anchor is a link that leads nowhere; mount its disk, "
+                f"or, {ACCEPT}"
+            ) from None
+        return None
+    except OSError as error:
+        raise RequestError(
+            f"{path}: the ledger's anchor cannot be read ({error.strerror})"
+        ) from None
+    except ValidationError:
+        raise RequestError(
+            f"{path}: is not the anchor of a ledger; bring it back from git or your copy"
+        ) from None
+
+
+def check_absent(path: Path, ledger: str) -> None:
+    """Check that no anchor exists for a ledger that does not exist.
+
+    Raises:
+        RequestError: if there is an anchor.
+    """
+    if (mark := read(path)) is not None:
+        raise RequestError(
+            f"{ledger}: the ledger is missing, although {path} names its entry {mark.entries:,}; "
+            f"{RESTORE}"
+        )

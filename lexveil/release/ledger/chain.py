@@ -1,0 +1,88 @@
+"""The chain of entries. Each entry holds the hash of the entry before it, so that no entry can be
+changed or removed unnoticed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lexveil.base.errors import ParameterError
+
+if TYPE_CHECKING:
+    from lexveil.release.ledger.connection import Connection
+
+START = "0" * 64  # previous hash of the first entry
+
+
+class Entry(NamedTuple):
+    """One entry of the chain.
+
+    Attributes:
+        seq: number of the entry: 1, 2, 3 and so on.
+        time: UTC, from the clock of the machine.
+        release: id of the release; None for an entry about the ledger itself.
+        kind: created, cap, accepted; opened, reserved, spent, written, committed, aborted, failed.
+        payload: canonical JSON.
+        previous: hash of the entry before.
+        hash: stored hash of all fields above.
+    """
+
+    seq: int
+    time: str
+    release: str | None
+    kind: str
+    payload: str
+    previous: str
+    hash: str
+
+    def right_hash(self) -> str:
+        """Return the sha256 of the previous hash, as bytes, and this entry as canonical JSON."""
+        content = {
+            name: getattr(self, name) for name in ("seq", "time", "release", "kind", "payload")
+        }
+        return hashlib.sha256(f"{self.previous}{canonical(content)}".encode()).hexdigest()
+
+
+def canonical(value: Any) -> str:
+    """Return JSON with sorted keys, no white space and ASCII only, so that the same value has the
+    same bytes.
+
+    Raises:
+        ParameterError: if the value cannot be written as JSON.
+    """
+    try:
+        return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(
+            f"what is said about a release must be JSON: {type(error).__name__}"
+        ) from None
+
+
+def entries(con: Connection, clause: str = "order by seq") -> Iterator[Entry]:
+    """Return the entries that an SQL clause selects, in its order."""
+    columns = ", ".join(Entry._fields)
+    return map(Entry._make, con.execute(f"select {columns} from entries {clause}"))
+
+
+def newest(con: Connection, *kinds: str) -> Entry | None:
+    """Return the newest entry, or the newest entry of some kinds; None if there is none."""
+    listed = ", ".join(f"'{kind}'" for kind in kinds)
+    return next(
+        entries(con, f"{f'where kind in ({listed})' if kinds else ''} order by seq desc limit 1"),
+        None,
+    )
+
+
+def append(con: Connection, release: str | None, kind: str, payload: Mapping[str, Any]) -> Entry:
+    """Append an entry to the chain, in the transaction of the change that it describes."""
+    last = newest(con)
+    seq, previous = (last.seq, last.hash) if last else (0, START)
+    time = datetime.now(UTC).isoformat(timespec="milliseconds")
+    entry = Entry(seq + 1, time, release, kind, canonical(payload), previous, "")
+    entry = entry._replace(hash=entry.right_hash())
+    con.execute("insert into entries values (?, ?, ?, ?, ?, ?, ?)", entry)
+    return entry

@@ -1,0 +1,60 @@
+"""What subjects have spent, read from a ledger without a change: no ledger is made, and no release
+is recovered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+
+from lexveil.base.errors import RequestError
+from lexveil.release.ledger.connection import Connection
+from lexveil.release.ledger.ledger import SALT
+from lexveil.release.ledger.output_files import absolute
+from lexveil.release.ledger.stores import store_of
+from lexveil.release.ledger.subjects import Hasher, fingerprint
+
+PATIENCE = 5.0  # seconds to wait for others: whoever only looks does not wait for a release
+TOGETHER = 500  # subjects that are asked for in one query
+
+
+def spent_in(folder: Path | str, address: str | None, keys: Iterable[str]) -> dict[str, int]:
+    """Return what subjects have spent by the ledger of a folder, in nano-epsilon, by key; of those
+    that have spent anything. Nothing where there is no ledger yet.
+
+    Args:
+        address: address of a PostgreSQL database with the tables; None for a file in the folder.
+        keys: the keys of the subjects.
+
+    Raises:
+        RequestError: if the ledger cannot be read, or lacks its salt.
+    """
+    folder = absolute(folder)
+    salt = folder / SALT
+    store = store_of(folder, address)
+    if not salt.exists() or not store.exists():
+        return {}
+    try:
+        content = salt.read_bytes()
+    except OSError as error:
+        raise RequestError(f"{salt}: cannot be read ({error.strerror})") from None
+    with closing(store.open(PATIENCE, read_only=True)) as opened, opened.snapshot() as con:
+        meta = dict(con.execute("select name, value from meta").fetchall())
+        if meta.get("salt") != fingerprint(content):
+            raise RequestError(
+                f"{salt}: is not the salt of this ledger; restore the salt from your copy"
+            )
+        return dict(_spent(con, Hasher(content), keys))
+
+
+def _spent(con: Connection, hasher: Hasher, keys: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """Yield the subjects that have a balance, with it."""
+    left = iter(keys)
+    while some := list(islice(left, TOGETHER)):
+        key_of = {hasher.one(key): key for key in some}
+        marks = ", ".join("?" * len(key_of))
+        query = f"select subject, nano from balances where subject in ({marks})"
+        for subject, nano in con.execute(query, [*key_of]).fetchall():
+            yield key_of[subject], nano

@@ -1,0 +1,208 @@
+"""Charges of a release to subjects, and withheld documents, computed by the database for releases
+of any size.
+
+The requested documents wait in a temporary table beside the balances. SQLite keeps this table in
+memory, or in a file without a name that ends with its process.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+
+from lexveil.base.errors import RequestError
+from lexveil.base.types import Flags
+from lexveil.release.ledger.amounts import MOST, NANO
+from lexveil.release.ledger.balances import CHARGES, edited, seal, write_sealed
+from lexveil.release.ledger.connection import Connection
+from lexveil.release.ledger.database import text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lexveil.release.ledger.spool import Spool
+
+
+class ExhaustedError(RequestError):
+    """Error if the cap of a subject withholds a document of a release that allows no withheld
+    documents.
+    """
+
+    @classmethod
+    def of(cls, limit: int, documents: tuple[int, int], subjects: tuple[int, int]) -> Self:
+        """Return the error with its message.
+
+        Args:
+            limit: nano-epsilon of one subject over all releases.
+            documents, subjects: number beyond the cap, and total number.
+        """
+        return cls(
+            f"the cap of {limit / NANO:g} epsilon per subject leaves nothing for "
+            f"{documents[0]:,} of {documents[1]:,} "
+            f"documents, of {subjects[0]:,} of {subjects[1]:,} subjects; nothing was "
+            "reserved. Leave them out, ask for "
+            "a smaller budget, or withhold them (lexveil.toml: ledger.on_exhausted)"
+        )
+
+
+@dataclass(slots=True)
+class Reservation:
+    """The reservation of a release.
+
+    Attributes:
+        n_documents: number of requested documents.
+        n_withheld: number of these documents whose subjects had too little left.
+        n_subjects: number of subjects of all requested documents.
+        n_exhausted: number of these subjects with withheld documents.
+        n_charged: number of these subjects that pay.
+        total: nano-epsilon that this release spends, over all subjects.
+        largest_balance: largest balance among the subjects in nano-epsilon, with this release.
+        cap: nano-epsilon of one subject over all releases; None for no limit.
+        digest: the chain's digest of the payments.
+        n_new: number of paying subjects that have paid nothing before.
+        marks: (n_documents,) whether each document is withheld.
+        head: hash of the ledger's chain after the reservation.
+        is_new_cap: whether this release fixed the ledger's own cap.
+        keys: keys of the rows of ``reserve_in_bulk``; None otherwise.
+    """
+
+    n_documents: int
+    n_withheld: int
+    n_subjects: int
+    n_exhausted: int
+    n_charged: int
+    total: int
+    largest_balance: int
+    cap: int | None
+    digest: str
+    n_new: int
+    marks: Flags = field(repr=False)
+    head: str = ""
+    is_new_cap: bool = False
+    keys: Spool | None = field(default=None, repr=False)
+
+    def withheld(self, start: int, stop: int) -> Flags:
+        """Return whether documents [start, stop), counted from 0 in the order of requests, are
+        withheld.
+        """
+        return self.marks[start:stop]
+
+    def withheld_subjects(self) -> Iterator[pa.RecordBatch]:
+        """Yield the withheld rows of ``reserve_in_bulk`` in their order, with their column
+        `subject`.
+        """
+        start = 0
+        for batch in self.keys or ():
+            marks = self.withheld(start, start := start + batch.num_rows)
+            if marks.any():
+                yield batch.filter(marks)
+
+    def payload(self) -> dict[str, Any]:
+        """Return the facts of the reservation for the chain."""
+        return {
+            "cap": self.cap,
+            "documents": self.n_documents,
+            "withheld": self.n_withheld,
+            "subjects": self.n_subjects,
+            "exhausted": self.n_exhausted,
+            "total": self.total,
+            "spends": self.n_charged,
+            "spends_sha256": self.digest,
+        }
+
+
+class Asked(NamedTuple):
+    """The next documents that a release requests, as columns of the table `asked`; keys in clear
+    are null in a ledger of hashed keys.
+    """
+
+    release: Sequence[int]
+    document: Sequence[int]
+    subject: Sequence[bytes]
+    nano: Sequence[int]
+    key: Sequence[str | None]
+
+
+def ask(con: Connection, parts: Iterable[Asked]) -> None:
+    """Store the next requested documents of a release, in order."""
+    con.execute(text("ledger/asked"))
+    # a transaction of the temporary table only: it blocks no process and syncs nothing
+    con.execute("begin")
+    try:
+        con.fill("asked", ", ".join(Asked._fields), parts)
+        con.execute("commit")
+    except BaseException:
+        if con.in_transaction:
+            con.execute("rollback")
+        raise
+
+
+def forget(con: Connection, release: int) -> None:
+    """Delete the requested documents of a release."""
+    con.execute(text("ledger/asked"))
+    con.execute("delete from asked where release = ?", (release,))
+
+
+def charge(
+    con: Connection, release: int, n_documents: int, most: int | None, cap: int | None
+) -> Reservation:
+    """Charge the subjects of a release as far as the cap allows. No other code increases a balance.
+
+    Args:
+        release: number of the release.
+        n_documents: number of requested documents.
+        most: largest cost of a document in nano-epsilon; None charges all documents of a subject
+            together or none.
+        cap: nano-epsilon of one subject over all releases; None for no cap.
+
+    Raises:
+        RequestError: if a balance was edited, or a subject would spend more than the ledger can
+            hold.
+    """
+    con.execute(text("ledger/asked"))
+    con.analyze("asked")
+    con.scratch("charges", CHARGES)
+    terms = {
+        "release": release,
+        "limit": MOST if cap is None else cap,
+        **({} if most is None else {"most": most}),
+    }
+    query = (
+        text("ledger/charges")
+        if most is not None
+        else text("ledger/charges_in_bulk") + con.in_order
+    )
+    try:
+        con.execute(f"insert into charges {query}", terms)
+    except sqlite3.OperationalError as error:
+        if "integer overflow" not in str(error):
+            raise
+        raise _too_much() from None
+    con.analyze("charges")
+    if con.execute("select 1 from spends where release = ? limit 1", (release,)).fetchone():
+        raise edited(1)
+    n_edited, digest = seal(con, text("ledger/spent"), release)
+    if n_edited:
+        raise edited(n_edited)
+    row = con.execute(text("ledger/reserved")).fetchone()
+    n_withheld, n_subjects, n_exhausted, n_charged, n_new, epsilons, nano, largest = row
+    if cap is None and n_withheld:
+        raise _too_much()
+    write_sealed(con)
+    con.execute(text("ledger/names"), {"release": release})
+    marks = np.zeros(n_documents, dtype=bool)
+    if n_withheld:
+        for (document,) in con.stream(text("ledger/withheld"), {"release": release}):
+            marks[document] = True
+    counts = (n_documents, n_withheld, n_subjects, n_exhausted, n_charged)
+    return Reservation(*counts, epsilons * NANO + nano, largest, cap, digest, n_new, marks)
+
+
+def _too_much() -> RequestError:
+    return RequestError(
+        f"a subject would spend more than {MOST / NANO:g} epsilon, which the ledger cannot hold"
+    )

@@ -1,0 +1,75 @@
+"""Subjects by salted hash. Without the salt nobody can read a key or test a guess of one."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Sequence
+
+from lexveil.base.errors import RequestError
+
+SALT_BYTES = 32
+# bytes of HMAC-SHA256: the chance of a collision among 10 million subjects is below 1e-24
+HASH_BYTES = 16
+BYTES_OF_A_BLOCK = 64  # bytes of a block of SHA-256
+
+
+class Hasher:
+    """HMAC-SHA256 (RFC 2104) of subjects' keys, truncated to the first 128 bits (RFC 2104, section
+    5).
+    """
+
+    def __init__(self, salt: bytes) -> None:
+        # Hash both pads once: each key then takes a third of the time of hmac.digest.
+        block = salt.ljust(BYTES_OF_A_BLOCK, b"\0")
+        self._inner = hashlib.sha256(bytes(byte ^ 0x36 for byte in block))
+        self._outer = hashlib.sha256(bytes(byte ^ 0x5C for byte in block))
+        self._balances = hashlib.blake2b(
+            digest_size=8, key=hmac.digest(salt, b"\0balances", "sha256")
+        )
+
+    def one(self, key: str) -> bytes:
+        """Return the hash of one key, ``HASH_BYTES`` long."""
+        inner = self._inner.copy()
+        outer = self._outer.copy()
+        inner.update(key.encode("utf-8", "surrogatepass"))
+        outer.update(inner.digest())
+        return outer.digest()[:HASH_BYTES]
+
+    def mac(self, subject: object, nano: object) -> bytes | None:
+        """Return the keyed hash of a balance, 8 bytes (BLAKE2, RFC 7693). Without the salt nobody
+        can write another amount.
+
+        The result is None, which no balance has, if subject or amount does not have the ledger's
+        form.
+        """
+        if not (isinstance(subject, bytes) and isinstance(nano, int)):
+            return None
+        keyed = self._balances.copy()
+        keyed.update(subject + nano.to_bytes(8, "big", signed=True))
+        return keyed.digest()
+
+    def all(self, keys: Sequence[str], first: int) -> list[bytes]:
+        """Return the hash of each key.
+
+        Args:
+            first: number of the first key's document, for messages.
+
+        Raises:
+            RequestError: if a key is not a text, or empty.
+        """
+        for number, key in enumerate(keys, first + 1):
+            if type(key) is not str or not key:
+                raise RequestError(
+                    f"document {number} has no subject: "
+                    f"{'an empty text' if key == '' else 'not a text'}; "
+                    "every document needs the key of whom it is about"
+                )
+        return list(map(self.one, keys))
+
+
+def fingerprint(salt: bytes) -> str:
+    """Return the fingerprint of the salt that the database stores, which is enough to notice
+    another salt.
+    """
+    return hmac.digest(salt, b"\0fingerprint of the salt", "sha256").hex()

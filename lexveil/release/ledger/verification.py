@@ -1,0 +1,161 @@
+"""Verification of a ledger, which recomputes everything: chain, digests, balances, states, caps,
+and records of releases.
+
+It changes nothing and recovers nothing, and needs the salt only for keys in clear and keyed hashes.
+An auditor can run it on a copy.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from lexveil.base.errors import MissingArtifactError, RequestError
+from lexveil.base.runtime.hashes import sha256
+from lexveil.release.ledger import anchor
+from lexveil.release.ledger.checks import Fault, checks
+from lexveil.release.ledger.ledger import PATIENCE
+from lexveil.release.ledger.output_files import absolute
+from lexveil.release.ledger.stores import store_of
+
+SHOWN = 20  # largest number of problems listed per check; the others are counted
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """Result of the verification of a ledger.
+
+    Attributes:
+        problems: the faults.
+        records: number of privacy records that were compared.
+        since: the entry of the anchor up to which the chain was trusted and not verified; None if
+            all of it was verified.
+        entries, head: number of entries and hash of the last one; like the following attributes,
+            None if damage ended the verification early.
+        subjects: number of subjects with a balance; after an anchor, those that pay for the
+            releases below.
+        releases: number of releases by state; after an anchor, those that a later entry is about.
+    """
+
+    problems: list[Fault]
+    records: int
+    since: int | None = None
+    entries: int | None = None
+    head: str | None = None
+    subjects: int | None = None
+    releases: dict[str, int] | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether there is no problem."""
+        return not self.problems
+
+    def as_json(self) -> dict[str, object]:
+        """Return the result as JSON values, without unknown ones."""
+        values = {"holds": self.holds} | asdict(self)
+        return {key: value for key, value in values.items() if value is not None}
+
+
+def verify(
+    folder: Path | str,
+    records: Sequence[Path] = (),
+    patience: float = PATIENCE,
+    address: str | None = None,
+    since: Path | None = None,
+) -> Verification:
+    """Verify a ledger by recomputing it.
+
+    Args:
+        folder, address: see ``Ledger.open``.
+        records: privacy records whose release must be in the ledger's chain.
+        patience: seconds to wait while other processes use the ledger.
+        since: an anchor of this ledger up to which it was verified before. Only later entries,
+            their releases, and the balances of the paying subjects are then recomputed.
+
+    Raises:
+        MissingArtifactError: if there is no ledger.
+        RequestError: if the storage is not a database, a record cannot be read, or the anchor
+            belongs to another ledger.
+    """
+    folder = absolute(folder)
+    store = store_of(folder, address)
+    if not store.exists():
+        raise MissingArtifactError(f"{store.name}: there is no ledger")
+    claims = [(path, _release_of(path), sha256(path)) for path in records]
+    mark = None if since is None else anchor.read(since)
+    if since is not None and mark is None:
+        raise RequestError(
+            f"{since}: there is no such anchor; give a copy of the ledger's anchor from when "
+            "all held"
+        )
+    database = store.open(patience, read_only=True)
+    place = store.name.rpartition("/")[2]
+    problems: list[Fault] = []
+    counted: dict[str, Any] = {}
+    try:
+        with database.snapshot():
+            try:
+                if mark is not None and [(mark.salt,)] != database.rows(
+                    "select value from meta where name = 'salt'"
+                ):
+                    raise RequestError(
+                        f"{since}: is the anchor of another ledger than {store.name}"
+                    )
+                for check in checks(database, folder, claims, counted, mark):
+                    problems += islice(check, SHOWN)
+                    if n_more := sum(1 for _ in check):
+                        problems.append(
+                            Fault(problems[-1].where, f"{n_more:,} more like this are not listed")
+                        )
+            except database.failure as error:
+                problems.append(Fault(place, database.reason(error)))
+            except (TypeError, ValueError, AttributeError, OverflowError):
+                # An attacker who can write the file can write anything, also values that Lexveil
+                # never writes.
+                problems.append(Fault(place, "holds what Lexveil does not write"))
+    finally:
+        database.close()
+    return Verification(problems, len(claims), None if mark is None else mark.entries, **counted)
+
+
+def as_text(checked: Verification) -> list[str]:
+    """Return the result as lines of text."""
+    lines = [f"{problem.where}: {problem.what}" for problem in checked.problems]
+    trusted = []
+    if checked.since is not None:
+        trusted = [
+            f"trusted, not verified: the {checked.since:,} entries up to the anchor, and who "
+            "paid nothing since"
+        ]
+    if not checked.holds:
+        return [*lines, "the ledger does not hold", *trusted]
+    states = (
+        ", ".join(f"{n:,} {state}" for state, n in sorted((checked.releases or {}).items()))
+        or "no releases"
+    )
+    records = "1 record is" if checked.records == 1 else f"{checked.records:,} records are"
+    n_new = (checked.entries or 0) - (checked.since or 0)
+    return [
+        f"{n_new:,} entries, {states}, {checked.subjects:,} subjects: everything holds",
+        *trusted,
+        *([f"{records} in its chain"] if checked.records else []),
+        f"head: {checked.head}",
+    ]
+
+
+def _release_of(path: Path) -> str:
+    """Return the id of the release that a privacy record names."""
+    try:
+        name = str(json.loads(path.read_text(encoding="utf-8"))["release"]["id"])
+        name.encode()  # the database would reject invalid Unicode as damage of the ledger
+        return name
+    except OSError as error:
+        raise RequestError(f"{path}: cannot be read ({error.strerror})") from None
+    except (ValueError, RecursionError, KeyError, TypeError):
+        raise RequestError(
+            f"{path}: is not the record of a release with a ledger (release.id)"
+        ) from None

@@ -1,0 +1,64 @@
+"""Measured linkage for given settings: how often rewritten texts are linked to their sources, by
+the figures that ship.
+"""
+
+from __future__ import annotations
+
+from lexveil.core.accounting.linkage import LinkageFigures
+from lexveil.io.artifacts.default_bank import measured_of_written, open_wanted, takes_written_bank
+from lexveil.io.artifacts.levels import PER_TEXT, measured_linkage
+from lexveil.io.artifacts.model import Model
+from lexveil.release.settings import Sentences, Settings, has_usual_tem, is_usual
+
+
+def linkage_of(settings: Settings, model: Model) -> LinkageFigures:
+    """Return the measured linkage of a level of protection; for any other epsilon, the linkage by
+    structure alone.
+
+    Figures hold for the model, policy and parameters they were measured with. The disclosed
+    structure depends on strategy and policy only, so that figures by structure hold for every
+    mechanism and epsilon.
+    """
+    if settings.sentences is not None:
+        return _of_sentences(settings, settings.sentences, model)
+    if not is_usual(settings, model):
+        return LinkageFigures.of([], at_level=False)
+    assert model.sha256 is not None
+    figures = [
+        figure for figure in measured_linkage(model.sha256) if figure.strategy == settings.strategy
+    ]
+    if settings.protection is not None:
+        name = settings.protection.level
+        own = [
+            figure
+            for figure in figures
+            if figure.mechanism == settings.mechanism and figure.level == name
+        ]
+        return LinkageFigures.of(own, at_level=True)
+    first = [
+        figure for figure in figures if figure[:3] == figures[0][:3]
+    ]  # any mechanism and level
+    return LinkageFigures.of(first, at_level=False)
+
+
+def _of_sentences(settings: Settings, wanted: Sentences, model: Model) -> LinkageFigures:
+    """Return the linkage of sentences of a bank: the linkage of the level, or else the linkage that
+    was measured for this bank with the same number of sentences, epsilon and purposes.
+    """
+    level = settings.protection
+    if level is not None:
+        return LinkageFigures.of_sentences(level.linkage)
+    is_measured = settings.mechanism == "tem" and has_usual_tem(model)
+    if wanted.per_text is None or not is_measured:
+        return LinkageFigures.of_sentences(None)
+    epsilon = settings.base_epsilon
+    if takes_written_bank(wanted.bank, model):
+        for one in measured_of_written(model):
+            if (one.per_text, one.epsilon) == (wanted.per_text, epsilon):
+                return LinkageFigures.of_sentences(one.found, one.high)
+        return LinkageFigures.of_sentences(None)
+    if model.purposes or wanted.per_text != PER_TEXT:
+        return LinkageFigures.of_sentences(None)
+    levels = open_wanted(wanted.bank, model).card.levels
+    found = [one.linkage for one in levels if one.epsilon == epsilon]
+    return LinkageFigures.of_sentences(found[0] if found else None)

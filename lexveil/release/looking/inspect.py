@@ -1,0 +1,502 @@
+"""Preview what rewriting a file would do, for `lexveil inspect`. Nothing is written or charged."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter as Frequencies
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from lexveil.base.errors import RequestError
+from lexveil.core.accounting.budgets import Action, DocumentBudget, divisors, epsilon_per_part
+from lexveil.core.accounting.expected_recovery import Meaning
+from lexveil.core.accounting.linkage import LinkageFigures
+from lexveil.core.accounting.operator_report import (
+    SECRECY,
+    ClassCounts,
+    DocumentShares,
+    LanguageFinding,
+)
+from lexveil.core.accounting.record import Guarantee, Protection
+from lexveil.core.accounting.results import Number, Result
+from lexveil.core.accounting.shares import WHOLE, ShareClasses
+from lexveil.core.accounting.statement import lines_of
+from lexveil.core.accounting.subject_keys import subject_key
+from lexveil.core.text.encode import TokenClass
+from lexveil.io.artifacts.model import Model
+from lexveil.io.execution.checkpoints import size
+from lexveil.io.formats.chunks import Chunk
+from lexveil.io.formats.messages import NoColumnError, names
+from lexveil.io.formats.readers import Reader
+from lexveil.io.request import FileRequest
+from lexveil.readers.linkage import n_unique
+from lexveil.release.adapters.inputs import find_readers, tell_columns, workers_for
+from lexveil.release.adapters.memory import Texts, whole_chunks
+from lexveil.release.charge import cap_now, ledger_of
+from lexveil.release.engine.batch import batch_of, selected_texts
+from lexveil.release.engine.counts import (
+    BatchCounts,
+    Tally,
+    class_counts,
+    coverage,
+    found_counts,
+    unprotected_share,
+)
+from lexveil.release.engine.engine import Engine, WordEngine
+from lexveil.release.engine.sentences import engine_of
+from lexveil.release.engine.worker import Processes
+from lexveil.release.ledger.caps import TIMES, Cap
+from lexveil.release.linkage import linkage_of
+from lexveil.release.looking.spending import MOST_SUBJECTS, Costs, SubjectSpending, spending_of
+from lexveil.release.preconditions import settings_for, tell_unmatched
+from lexveil.release.run import RowSource, Run
+from lexveil.release.screen_check import cautions
+from lexveil.release.settings import beyond_light, document_budget
+
+TRIED = 50_000  # tokens that are rewritten, and forgotten, to say what would come out
+OTHER_LENGTH = 2.0  # texts that are so many times longer or shorter than is assumed get a caution
+EXAMPLES = 15  # words of each class, if they are asked for
+
+
+class EpsilonSpread(Result):
+    """Epsilon of the tokens that pay; null if none does."""
+
+    least: float | None
+    mean: float | None
+    most: float | None
+
+
+class BudgetPreview(Result):
+    """Preview of the budget: the epsilon that would be spent, and the unit in which it is spent.
+
+    Attributes:
+        protection: Null where epsilon, a budget or a share of words is asked for.
+        cap: Lifetime epsilon of a subject, as lexveil.toml has it, or else the ledger; null:
+            neither has one yet.
+        default_cap: The cap that the first release would fix then; null where there is one.
+        usual_text: The text that ten of these releases would spend it for.
+        beyond_light: A caution where a token gets more than at the level light.
+        max_token_epsilon: The largest that a token may get; null: no limit.
+        capped_documents: The number of documents whose tokens reach the limit of a token, so that a
+            part of the budget is left.
+        capped_tokens: Tokens of these, each with the largest epsilon.
+        median_words: Words of the middle document; null of none.
+        average_words: Words that a document is taken to have, by which its budget follows from
+            epsilon; null if it was given itself.
+    """
+
+    mechanism: str
+    strategy: str
+    mode: str
+    metric: str
+    no_guarantee: str | None
+    protection: Protection | None
+    document_budget: Number
+    cap: Number | Literal["unlimited"] | None
+    default_cap: Number | None
+    usual_text: str
+    beyond_light: str | None
+    max_token_epsilon: Number | None
+    capped_documents: int
+    capped_tokens: int
+    median_words: int | None
+    average_words: float | None
+    epsilon_per_token: EpsilonSpread
+
+
+class Trial(Result):
+    """The result of rewriting the first texts; the rewritten texts were discarded.
+
+    Attributes:
+        documents: The shares of the content words of documents that stayed unchanged.
+        texts: The number of texts; null for repeated draws of one text.
+        unique_structures: Texts among them whose structure no other has; null as ``texts``.
+        screened: Share of their replaced words that are of each chosen part of the screen, none of
+            which comes out; null as ``texts``, and of sentences.
+    """
+
+    tokens: int
+    perturbed: int
+    share_changed: float | None
+    documents: DocumentShares | None
+    texts: int | None = None
+    unique_structures: int | None = None
+    screened: dict[str, float] | None = None
+
+
+class TextsInspection(Result):
+    """The effects that rewriting texts would have. A row with any text is a document; each of
+    several texts in memory is a row.
+
+    Attributes:
+        coverage: Share of the words that the vocabulary knows.
+        unprotected_share: Share of the tokens that would stay unprotected.
+        by_class: The number of tokens of each class, by action.
+        guarantee: The guarantee that the record would state.
+        linkage: How often an adversary who holds candidates for a source identifies the source,
+            measured on public texts.
+        tried: The result of rewriting a sample of the texts.
+    """
+
+    secrecy: str = SECRECY
+    rows: int
+    texts: int
+    tokens: int
+    coverage: float | None
+    unprotected_share: float | None
+    by_class: ClassCounts
+    budget: BudgetPreview
+    guarantee: Guarantee
+    linkage: LinkageFigures
+    tried: Trial
+
+
+class Inspection(TextsInspection):
+    """The effects that `lexveil privatize` would have on an input.
+
+    Attributes:
+        subjects: The number of subjects of the rows, counted up to a million; null without a column
+            that names subjects.
+        spending: The cost of a release for the subjects, and the rest of their cap; null for an
+            experiment, without texts, and with more than a million subjects.
+        language: Null where nothing speaks against the model's language.
+        emptied: Texts that come out empty, because they are in a script without spaces between
+            words; null where such an input is refused.
+        found: Tokens that detectors find, by type and action; they are in no class. Null without a
+            detector.
+        meaning: The meaning of the epsilons of tokens.
+        examples: Frequent words that would stay unprotected or are unknown; they are source text.
+    """
+
+    files: int
+    bytes: int
+    documents: int
+    subjects: int | None = None
+    spending: SubjectSpending | None = None
+    language: LanguageFinding | None
+    emptied: int | None = None
+    found: dict[str, dict[str, int]] | None = None
+    meaning: Meaning | None
+    examples: dict[str, list[tuple[str, int]]] | None
+
+    def __str__(self) -> str:
+        """Return the inspection as `lexveil inspect` prints it."""
+        return "\n".join(as_text(self))
+
+
+def inspect(
+    source: Path | str,
+    request: FileRequest,
+    *,
+    show_examples: bool = False,
+    project: Path | Model | None = None,
+    model: str | None = None,
+) -> Inspection:
+    """Read a file or folder, and describe the result of `lexveil privatize` for it.
+
+    Args:
+        source, request, project, model: as of ``privatize_file``.
+        show_examples: name the most frequent words that would stay unprotected or are unknown. They
+            are source text.
+
+    Raises:
+        RequestError: as ``privatize_file``.
+    """
+    using = Model.load(project, model)
+    if request.mechanism == "none":
+        raise RequestError("mechanism 'none' keeps texts unchanged; there is nothing to inspect")
+    spool = using.path(using.configuration.machine.temp_directory)
+    try:
+        with find_readers(source, request, spool) as readers:
+            for reader in readers:
+                reader.check()
+            # which may work figures out, so not for a wrong column
+            engine = engine_of(settings_for(request, using), using)
+            tell_columns(readers, request)
+            n_bytes = sum(reader.size for reader in readers)
+            rows = RowSource(partial(_chunks_of, readers), tuple(readers[0].text_columns))
+            with Processes(workers_for(request, n_bytes, using)) as processes:
+                run = Run(engine, rows, processes)
+                survey = _survey(run, Costs() if run.settings.mode == "release" else None)
+                tell_unmatched(request, run.survey.found)
+                preview = _preview(run, survey)
+    except NoColumnError as error:
+        raise (
+            RequestError(f"{error.message}: {names(error.columns)}") if show_examples else error
+        ) from None
+    language = run.language
+    per_token = preview.budget.epsilon_per_token
+    has_subjects = request.subject_column is not None
+    n_subjects = {"subjects": min(len(survey.subjects), MOST_SUBJECTS)} if has_subjects else {}
+    has_detector = engine.settings.detection is not None
+    spending = None
+    if survey.costs is not None:
+        cap = preview.budget.cap or preview.budget.default_cap
+        spending = spending_of(survey.costs, run.budget, cap, ledger_of(using.project))
+    return Inspection(
+        **dict(preview),  # what is not set is not in the JSON form
+        files=len(readers),
+        bytes=n_bytes,
+        documents=run.survey.documents,
+        **n_subjects,
+        **({} if spending is None else {"spending": spending}),
+        language=language.finding(),
+        **({} if language.n_emptied is None else {"emptied": language.n_emptied}),
+        **({"found": found_counts(run.survey.found)} if has_detector else {}),
+        meaning=engine.meaning(per_token.least or 0.0, per_token.most or 0.0),
+        examples=_examples(run, survey) if show_examples else None,
+    )
+
+
+def _chunks_of(readers: Sequence[Reader], for_writing: bool) -> Iterator[Chunk]:
+    for reader in readers:
+        yield from reader.chunks(for_writing)
+
+
+def inspect_texts(texts: Sequence[str | None], engine: Engine) -> TextsInspection:
+    """Describe the result of rewriting texts in memory. Draws are discarded, and nothing is written
+    or charged.
+
+    Raises:
+        RequestError: as ``privatize_texts``.
+    """
+    rows = RowSource(lambda **_: whole_chunks(Texts(texts)), ("text",))
+    run = Run(engine, rows, Processes(1))
+    survey = _survey(run)
+    run.language.tell()
+    return _preview(run, survey)
+
+
+def draws_in_words(
+    engine: Engine, counted: BatchCounts, drawn: Tally, *, one_epsilon: bool
+) -> list[str]:
+    """Return the sentences by which `lexveil inspect` describes each text, for one text that was
+    drawn several times.
+
+    Args:
+        counted: the text.
+        drawn: the results of the draws; each draw is a document.
+        one_epsilon: every token gets the same, whatever the length of the text.
+    """
+    survey = _Survey()
+    survey.add(counted, engine.settings.strategy)
+    budget = document_budget(engine.settings, engine.model)
+    return texts_in_words(
+        _budget(engine, survey, budget, None, one_epsilon=one_epsilon), _trial(drawn), "draw"
+    )
+
+
+def texts_in_words(budget: BudgetPreview, tried: Trial, unit: str = "text") -> list[str]:
+    """Return lines that describe in words the result of rewriting each text."""
+    shown = {
+        "budget": budget,
+        "tried": tried,
+        "unit": unit,
+        "other_length": OTHER_LENGTH,
+        "screened": cautions(tried.screened or {}),
+    }
+    return lines_of("release.looking", "texts.txt.j2", **shown)
+
+
+def _preview(run: Run, survey: _Survey) -> TextsInspection:
+    """Return the inspection that follows from the counts and from a trial."""
+    engine = run.engine
+    settings = engine.settings
+    totals = run.survey
+    n_columns = run.outcome.n_columns
+    cap = cap_now(ledger_of(engine.model.project))
+    withholds = settings.mode == "release" and cap != "unlimited"
+    measurement = engine.measurement(run.budget, n_columns, withholds=withholds)
+    refusals = "; ".join(measurement.refusals) or None
+    return TextsInspection(
+        secrecy=SECRECY,
+        rows=totals.rows,
+        texts=totals.texts,
+        tokens=int(totals.by_class.sum()),
+        coverage=coverage(totals.by_class),
+        unprotected_share=unprotected_share(totals.by_class),
+        by_class=class_counts(totals.by_class),
+        budget=_budget(
+            engine,
+            survey,
+            run.budget,
+            refusals,
+            one_epsilon=settings.protection is not None,
+            cap=cap,
+        ),
+        guarantee=engine.guarantee(measurement, n_columns),
+        linkage=linkage_of(settings, engine.model),
+        tried=_try(run, survey.first),
+    )
+
+
+def _budget(
+    engine: Engine,
+    survey: _Survey,
+    budget: DocumentBudget,
+    refusals: str | None,
+    *,
+    one_epsilon: bool,
+    cap: Cap = None,
+) -> BudgetPreview:
+    settings = engine.settings
+    per_token, capped_documents, capped_tokens = survey.epsilon_per_token(budget, engine.shares)
+    return BudgetPreview(
+        mechanism=settings.mechanism,
+        strategy=settings.strategy,
+        mode=settings.mode,
+        metric=engine.prepared.mechanism.metric,
+        no_guarantee=refusals,
+        protection=settings.protection,
+        document_budget=budget.total,
+        cap=cap,
+        default_cap=TIMES * budget.usual if cap is None else None,
+        usual_text=budget.usual_text,
+        beyond_light=beyond_light(settings, engine.model, per_token.most or 0.0),
+        max_token_epsilon=budget.cap if math.isfinite(budget.cap) else None,
+        capped_documents=0 if one_epsilon else capped_documents,
+        capped_tokens=0 if one_epsilon else capped_tokens,
+        median_words=survey.median_words(),
+        average_words=None if settings.names_average_words else budget.average_words,
+        epsilon_per_token=per_token,
+    )
+
+
+@dataclass(slots=True)
+class _Survey:
+    """The counts of an input that only an inspection takes.
+
+    Attributes:
+        first: the first chunks of the input, counted.
+        parts: how many documents pay for how many parts of their budget, of how many.
+        words: how many documents have how many words.
+        subjects: the keys of those whom rows are about.
+        costs: what a release would cost each subject; None where nothing would be charged.
+    """
+
+    first: list[tuple[Chunk, BatchCounts]] = field(default_factory=list)
+    parts: Frequencies[tuple[int, int]] = field(default_factory=Frequencies)
+    words: Frequencies[int] = field(default_factory=Frequencies)
+    subjects: set[str] = field(default_factory=set)
+    costs: Costs | None = None
+
+    def add(self, counted: BatchCounts, strategy: str) -> None:
+        """Add a batch, and the parts of the budget of each document that spends anything."""
+        paid = counted.counts[2]
+        divisor = divisors(strategy, counted.counts[2], counted.counts[3])
+        self.parts.update(zip(paid[paid > 0].tolist(), divisor[paid > 0].tolist(), strict=True))
+        words = counted.counts[0]
+        self.words.update(words[words > 0].tolist())
+
+    def median_words(self) -> int | None:
+        """Return the median number of words of the documents that have words."""
+        lengths = sorted(self.words)
+        reached = np.cumsum([self.words[length] for length in lengths])
+        return lengths[int(np.searchsorted(reached, reached[-1] / 2))] if lengths else None
+
+    def epsilon_per_token(
+        self, budget: DocumentBudget, shares: ShareClasses | None
+    ) -> tuple[EpsilonSpread, int, int]:
+        """Return the epsilon that a token of no class gets of a document budget, and how many
+        documents and tokens meet the limit of a token.
+        """
+        if not self.parts:
+            return EpsilonSpread(least=None, mean=None, most=None), 0, 0
+        paid, divisor = np.array(list(self.parts), dtype=np.int64).T
+        documents = np.array(list(self.parts.values()), dtype=np.int64)
+        whole, most = (1, 1) if shares is None else (WHOLE, shares.most)
+        # Divided already, so that it does not matter by which strategy.
+        epsilon = epsilon_per_part("S1", budget, paid, divisor, most) * whole
+        mean = float((epsilon * paid * documents).sum() / (paid * documents).sum())
+        spread = EpsilonSpread(least=float(epsilon.min()), mean=mean, most=float(epsilon.max()))
+        is_capped = budget.cap * divisor < budget.total * most
+        return (
+            spread,
+            int(documents[is_capped].sum()),
+            int((documents * paid)[is_capped].sum()) // whole,
+        )
+
+
+def _survey(run: Run, costs: Costs | None = None) -> _Survey:
+    """Run the first pass over the input, and keep its first chunks for a trial.
+
+    Args:
+        costs: totals to which the costs of the rows are added, if a release would be charged.
+    """
+    survey = _Survey(costs=costs)
+    n_first = 0
+    for chunk, counted in run.counting("inspect"):
+        if len(survey.subjects) < MOST_SUBJECTS:
+            survey.subjects.update(map(subject_key, chunk.subjects or ()))
+        if costs is not None:
+            costs.add(chunk, counted, run.engine, run.budget)
+        if n_first < TRIED:
+            survey.first.append((chunk, counted))
+            n_first += int(counted.counts[1].sum())
+        survey.add(counted, run.settings.strategy)
+    return survey
+
+
+def _try(run: Run, chunks: Sequence[tuple[Chunk, BatchCounts]]) -> Trial:
+    """Rewrite the first rows into a sink that keeps nothing: how much would change."""
+    tally = Tally()
+    n_before = 0
+    some = list[Chunk]()
+    for chunk, counted in chunks:
+        n_tokens = counted.counts[1]
+        some.append(replace(chunk, selection=n_before + np.cumsum(n_tokens) - n_tokens < TRIED))
+        n_before += int(n_tokens.sum())
+    # Rows behind the first tokens are not tried, but they come back with the others.
+    for _, rewritten in run.drawing(some, "try", sum(map(len, some))):
+        tally.merge(rewritten.tally)
+    rows = (row for chunk in some for row in selected_texts(chunk))
+    texts = [text for row in rows for text in row if text]
+    n_unique_structures = n_unique(run.engine.disclosed(texts))
+    shares = {"screened": run.screened.shares()} if isinstance(run.engine, WordEngine) else {}
+    return _trial(tally).model_copy(
+        update={"texts": len(texts), "unique_structures": n_unique_structures} | shares
+    )
+
+
+def _trial(tally: Tally) -> Trial:
+    counts = tally.counts()
+    return Trial(
+        tokens=counts.n_tokens_in,
+        perturbed=counts.n_perturbed,
+        share_changed=None if counts.share_unchanged is None else 1 - counts.share_unchanged,
+        documents=tally.document_shares(),
+    )
+
+
+def _examples(run: Run, survey: _Survey) -> dict[str, list[tuple[str, int]]]:
+    """Return the most frequent words of the first rows that would stay unprotected, and the most
+    frequent unknown words.
+    """
+    examples: dict[str, Frequencies[str]] = {"unprotected": Frequencies(), "unknown": Frequencies()}
+    for chunk, _ in survey.first:
+        encoded, plan = run.worker.plan(batch_of(chunk))
+        is_kept = plan.action == Action.KEPT.value
+        is_unknown = (plan.known < 0) & (encoded.kind == TokenClass.OOV.value)
+        for name, chosen in (("unprotected", is_kept), ("unknown", is_unknown)):
+            examples[name].update(
+                encoded.words[word] for word in encoded.first_word[np.flatnonzero(chosen)].tolist()
+            )
+    return {name: words.most_common(EXAMPLES) for name, words in examples.items()}
+
+
+def as_text(result: Inspection) -> list[str]:
+    """Return the result as lines for people."""
+    more = {
+        "size": size(result.bytes),
+        "times": TIMES,
+        "tried": result.tried,
+        "other_length": OTHER_LENGTH,
+        "screened": cautions(result.tried.screened or {}),
+    }
+    more |= {"most_subjects": MOST_SUBJECTS}
+    return lines_of("release.looking", "inspection.txt.j2", result=result, unit="text", **more)

@@ -1,0 +1,121 @@
+"""What a release of a file would cost each of its subjects, beside what the ledger has left for
+them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lexveil.base.errors import RequestError
+from lexveil.base.logs import logger
+from lexveil.core.accounting.budgets import DocumentBudget
+from lexveil.core.accounting.results import Number, Result
+from lexveil.io.config import LedgerParams
+from lexveil.io.formats.chunks import Chunk
+from lexveil.release.charge import subjects_of
+from lexveil.release.engine.counts import BatchCounts
+from lexveil.release.engine.engine import Engine
+from lexveil.release.ledger.amounts import NANO, cap_nano, costs
+from lexveil.release.ledger.caps import Cap
+from lexveil.release.ledger.glance import spent_in
+
+LOG = logger(__name__)
+
+MOST_SUBJECTS = 1_000_000  # that are counted: each takes memory
+
+
+class SubjectSpending(Result):
+    """Epsilon that a release would cost the subjects of its texts, and what is left for them.
+
+    Attributes:
+        subjects: Subjects of the texts; texts are their own, where no column names any.
+        median: Cost of the middle subject.
+        largest: Cost of the subject that pays most.
+        longest_row: Perturbed tokens that a row may have, so that it costs no more than the cap;
+            null where what a row costs does not grow with its length.
+        charged_before: Subjects that earlier releases have charged.
+        left: The least that is left of the cap for one of the subjects, before this release; null
+            without a cap.
+        short: Subjects for whom less is left than the release costs.
+        releases: How many such releases the cap allows before a row is withheld.
+    """
+
+    subjects: int
+    median: Number
+    largest: Number
+    longest_row: int | None
+    charged_before: int
+    left: Number | None
+    short: int
+    releases: int | None
+
+
+@dataclass(slots=True)
+class Costs:
+    """The cost of each subject in nano-epsilon, by its key.
+
+    Attributes:
+        has_more: whether there are more subjects than are counted.
+    """
+
+    by_key: dict[str, int] = field(default_factory=dict)
+    has_more: bool = False
+
+    def add(
+        self, chunk: Chunk, counted: BatchCounts, engine: Engine, budget: DocumentBudget
+    ) -> None:
+        """Add the rows of a chunk."""
+        if self.has_more:
+            return
+        is_own = chunk.subjects is None and counted.keys is not None
+        keys = counted.keys if is_own else subjects_of(chunk)
+        assert keys is not None
+        spent = costs(engine.spends(counted, budget), budget.total or 1.0)
+        for key, nano in zip(keys, spent.tolist(), strict=True):
+            self.by_key[key] = self.by_key.get(key, 0) + nano
+        self.has_more = len(self.by_key) > MOST_SUBJECTS
+
+
+def spending_of(
+    found: Costs, budget: DocumentBudget, cap: Cap, ledger: LedgerParams
+) -> SubjectSpending | None:
+    """Return what a release would cost; None without subjects, and where there are more than are
+    counted.
+
+    Args:
+        cap: that a release would meet.
+    """
+    if found.has_more or not found.by_key:
+        return None
+    spent = _spent(ledger, found)
+    cost = np.array(list(found.by_key.values()), dtype=np.int64)
+    before = np.array([spent.get(key, 0) for key in found.by_key], dtype=np.int64)
+    limit: dict[str, Any] = {"left": None, "short": 0, "releases": None, "longest_row": None}
+    if isinstance(cap, float) and cap:
+        left = np.maximum(cap_nano(cap) - before, 0)
+        times = left[cost > 0] // cost[cost > 0]
+        limit = {
+            "left": float(left.min()) / NANO,
+            "short": int((left < cost).sum()),
+            "releases": int(times.min()) if len(times) else None,
+            "longest_row": budget.longest(cap),
+        }
+    return SubjectSpending(
+        subjects=len(cost),
+        median=float(np.median(cost)) / NANO,
+        largest=float(cost.max()) / NANO,
+        charged_before=int((before > 0).sum()),
+        **limit,
+    )
+
+
+def _spent(ledger: LedgerParams, found: Costs) -> dict[str, int]:
+    """Return what the subjects have spent; a ledger that cannot be read is told of."""
+    try:
+        return spent_in(ledger.folder, ledger.database, found.by_key)
+    except RequestError as error:
+        LOG.warning(f"what subjects have spent is not known: {error}")
+        return {}

@@ -1,0 +1,341 @@
+"""One run over an input: source, plan, charge, draw, sink.
+
+    source ──▶ count ──▶ charge.reserve ──▶ charge.spend ──▶ draw ──▶ sink
+    rows       epsilon of each document                      noise    texts and token log
+
+Files, databases and tables in memory are sources and sinks of a run (``adapters``). `lexveil
+inspect` and previews are runs whose sink keeps nothing (``looking``). On a cluster each worker
+counts and draws its own partition, and the driver charges (``lexveil.release.distributed``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from lexveil.base.errors import LexveilError, RequestError, option
+from lexveil.base.types import Floats
+from lexveil.core.accounting.budgets import DocumentBudget
+from lexveil.core.accounting.measurements import Measurement
+from lexveil.core.accounting.operator_report import LedgerCosts, OperatorReport
+from lexveil.core.accounting.record import PrivacyRecord
+from lexveil.core.accounting.shares import WHOLE
+from lexveil.core.text.strings import letters_of
+from lexveil.io.execution.stage import Progress, Watch
+from lexveil.io.formats.chunks import Chunk
+from lexveil.release.charge import Charge
+from lexveil.release.engine.batch import arrow_rows, batch_of
+from lexveil.release.engine.counts import (
+    BatchCounts,
+    ExactSum,
+    InputTotals,
+    RewrittenChunk,
+    SpendHistogram,
+)
+from lexveil.release.engine.engine import Engine
+from lexveil.release.engine.worker import Processes, count_batches, rewrite_batches
+from lexveil.release.outputs import Outputs
+from lexveil.release.preconditions import Checked, LanguageCheck
+from lexveil.release.record import Outcome, operator_report, release_record
+from lexveil.release.screen_check import ScreenCheck
+from lexveil.release.settings import document_budget
+
+
+class ReadRows(Protocol):
+    """A function that goes through an input from its first row, each time it is called."""
+
+    def __call__(self, *, for_writing: bool) -> Iterator[Chunk]:
+        """Yield the chunks of the input.
+
+        Args:
+            for_writing: whether the rows are to be written again.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class RowSource:
+    """Source of rows that can be read twice.
+
+    Attributes:
+        chunks: reads the rows.
+        columns: the names of the text columns.
+        others: the columns that go out as they are; None where texts come without a table.
+    """
+
+    chunks: ReadRows
+    columns: tuple[str, ...]
+    others: tuple[str, ...] | None = None
+
+
+class RowSink(Protocol):
+    """The place where rewritten rows go."""
+
+    def write(self, chunk: Chunk, rewritten: RewrittenChunk) -> None:
+        """Write the rows of a chunk that are selected; the others are withheld."""
+
+
+class Judge:
+    """Judge of a run at the three moments of its charge, who refuses the run by raising an error;
+    this base class accepts every run.
+
+    Before the noise is drawn a judge may look at anything, and a refusal spends nothing. After the
+    noise is drawn a judge may look only at what an observer could compute: choosing among outputs
+    by anything private is another mechanism, and the epsilon of the outputs is spent.
+    """
+
+    def counted(self, totals: InputTotals) -> None:
+        """Judge the source by its counts, before anything is reserved."""
+
+    def reserved(self, costs: LedgerCosts | None) -> None:
+        """Judge the ledger's reservation, before any noise is drawn."""
+
+    def written(
+        self, outputs: Outputs, record: PrivacyRecord, operator: OperatorReport
+    ) -> tuple[PrivacyRecord, OperatorReport]:
+        """Judge the hidden outputs; return the record and the operator's report that are to be
+        written.
+        """
+        del outputs
+        return record, operator
+
+
+class Run:
+    """One run of an engine over a source.
+
+    Args:
+        processes: they change no result.
+        watch: is told how many rows are counted, then how many of them are rewritten.
+    """
+
+    def __init__(
+        self, engine: Engine, source: RowSource, processes: Processes, watch: Watch | None = None
+    ) -> None:
+        self.engine = engine
+        self.settings = engine.settings
+        self.source = source
+        self.processes = processes
+        self.watch = watch
+        self.worker = engine.worker(source.columns)
+        n_columns = len(source.columns)
+        budget = DocumentBudget(0.0, 0.0)  # until the texts say what follows from them
+        if self.settings.has_public_budget:
+            budget = document_budget(self.settings, engine.model, n_columns=n_columns)
+        self.outcome = Outcome(budget, source.columns, source.others, n_columns)
+        self.language = LanguageCheck(
+            engine.model, engine.lexicon, source.columns, empties=self.settings.empties_scripts
+        )
+        self.screened = ScreenCheck(engine)
+        self.survey = InputTotals()
+        self.cost = ExactSum()  # of all rows, before any cap
+        self._fingerprint = _Fingerprint()
+        self._charged = list[
+            Floats
+        ]()  # epsilon of the rows of each chunk, if detectors find tokens
+
+    @property
+    def budget(self) -> DocumentBudget:
+        """The budget of each document."""
+        return self.outcome.budget
+
+    def about(self) -> dict[str, str]:
+        """Return the facts about the run that the ledger's chain states."""
+        prepared = self.engine.prepared
+        settings = self.settings
+        said = {
+            "mechanism": settings.mechanism,
+            "strategy": settings.strategy,
+            "metric": prepared.mechanism.metric,
+        }
+        return said | prepared.base_measure()
+
+    def count(self, charge: Charge, judge: Judge | None = None) -> None:
+        """Make the first pass: count the tokens, and reserve the cost of the rows for their
+        subjects.
+        """
+        settings = self.settings
+        for chunk, counted in self.counting("count"):
+            # Where the budget is not known yet, this is an experiment, for which nothing is
+            # charged.
+            epsilon = self.engine.spends(counted, self.budget)
+            charge.request(chunk, epsilon, counted.keys)
+            self.cost.add(epsilon)
+            if settings.detection is not None and settings.has_public_budget:
+                self._charged.append(epsilon)
+        self.language.tell()
+        self.screened.tell()
+        if judge is not None:
+            judge.counted(self.survey)
+        charge.reserve(self.budget)
+        if judge is not None:
+            judge.reserved(charge.costs())
+
+    def counting(self, label: str) -> Iterator[tuple[Chunk, BatchCounts]]:
+        """Yield the chunks of the source with their counts; at the end the budget is known.
+
+        Args:
+            label: the name of the progress in messages.
+        """
+        settings = self.settings
+        progress = Progress(label, 0, "rows", watch=self.watch)
+        batches = (
+            (chunk, batch_of(chunk, for_ledger=settings.mode == "release"))
+            for chunk in self.language.supported(self.source.chunks(for_writing=False))
+        )
+        for chunk, counted in count_batches(self.worker, batches, self.processes, progress):
+            self._check_columns(chunk)
+            self.language.add(chunk, counted)
+            self.screened.add(chunk, counted, self.worker)
+            self.survey.add(counted)
+            self._fingerprint.add(chunk)
+            yield chunk, counted
+        outcome = self.outcome
+        outcome.budget = document_budget(
+            settings, self.engine.model, self.survey.average_words, len(self.source.columns)
+        )
+        outcome.spent = SpendHistogram(outcome.budget.total)
+        outcome.n_rows = self.survey.rows
+
+    def _check_columns(self, chunk: Chunk) -> None:
+        if chunk.widths is None:
+            return
+        self.outcome.n_columns = None
+        if self.settings.sentences is not None:
+            raise RequestError(
+                f"{option('text_column')}: strategy {self.settings.strategy} writes sentences for "
+                "one text of each column; name columns that hold a text, without []"
+            )
+
+    def drawing(
+        self, chunks: Iterable[Chunk], label: str, n_rows: int
+    ) -> Iterator[tuple[Chunk, RewrittenChunk]]:
+        """Draw noise for chunks, and yield each chunk with the result for its selected rows."""
+        batches = ((chunk, batch_of(chunk)) for chunk in chunks)
+        progress = Progress(label, n_rows, "rows", watch=self.watch)
+        yield from rewrite_batches(self.worker, batches, self.budget, self.processes, progress)
+
+    def rewrite(self, charge: Charge, sink: RowSink) -> None:
+        """Make the second pass: spend the reservation, then rewrite the rows that were charged.
+
+        Raises:
+            LexveilError: if the input is not what was counted; chunks before the change were
+                written already.
+        """
+        charge.spend()
+        self._keep_lists()
+        again = _Fingerprint()
+        charged = iter(self._charged)
+        selected = self._charged_rows(charge, again)
+        for chunk, rewritten in self.drawing(selected, "privatize", self.survey.rows):
+            # A detector that does not find the same twice, for whatever reason, would spend what
+            # nobody has paid for.
+            expected = next(charged, rewritten.spent)
+            is_selected = chunk.is_selected
+            if not np.array_equal(rewritten.spent[is_selected], expected[is_selected]):
+                raise LexveilError(
+                    "a detector found something else when texts were read again; nothing was "
+                    "released. Use one that "
+                    "finds the same in the same text"
+                )
+            spent = rewritten.spent[is_selected]
+            self.outcome.spent.add(spent, rewritten.per_token[is_selected])
+            self.outcome.tally.merge(rewritten.tally)
+            sink.write(chunk, rewritten)
+        self.processes.close()
+        if again.chunks != self._fingerprint.chunks:
+            raise _changed()
+
+    def _keep_lists(self) -> None:
+        """Compute the lists of near words that pay off. A worker that has more lists than before
+        needs new processes.
+        """
+        if self.engine.model.cache_only:
+            return
+        prepared = self.engine.prepared
+        lists = prepared.lists
+        n_paid = int(self.survey.totals[2]) // (1 if self.engine.shares is None else WHOLE)
+        prepared.keep_lists(self.budget.total * self.survey.documents / max(n_paid, 1), n_paid)
+        if prepared.lists is not lists:
+            self.worker = self.engine.worker(self.source.columns)
+
+    def _charged_rows(self, charge: Charge, again: _Fingerprint) -> Iterator[Chunk]:
+        """Read the source again, and select the rows that are paid for."""
+        done = 0
+        for chunk in self.language.supported(self.source.chunks(for_writing=True)):
+            again.add(chunk)
+            if not again.follows(self._fingerprint):
+                raise _changed()  # before any noise is drawn for what nobody has paid for
+            stop = done + len(chunk)
+            yield replace(chunk, selection=~charge.withheld(done, stop))
+            done = stop
+
+    def measurement(self, charge: Charge) -> Measurement:
+        """Return the measurement of the run: the mechanism that ran, and the bound that is proven
+        for it.
+        """
+        entry = charge.entry()
+        withholds = entry is not None and entry.cap is not None
+        return self.engine.measurement(self.budget, self.outcome.n_columns, withholds=withholds)
+
+    def record(self, checked: Checked, charge: Charge, **formulas: int | None) -> PrivacyRecord:
+        """Return the privacy record of the rewritten input; arguments as of ``release_record``."""
+        measurement = self.measurement(charge)
+        return release_record(checked, self.outcome, measurement, charge, **formulas)
+
+    def operator_report(self, checked: Checked, charge: Charge) -> OperatorReport:
+        """Return the report on the rewritten texts that only the operator may see."""
+        report = operator_report(checked, self.outcome, self.language, charge)
+        shares = self.screened.shares()
+        return report.model_copy(update={"screened": shares}) if shares else report
+
+
+def _changed() -> LexveilError:
+    return LexveilError(
+        "the input changed while it was read; no file was released, and nothing from the "
+        "change on. Give a file that "
+        "stays as it is"
+    )
+
+
+class _Fingerprint:
+    """Fingerprint of the chunks that a pass reads, to detect whether two passes read equal chunks.
+
+    Keyed with a random key, so that it identifies no text elsewhere. The number of texts and the
+    length of each go before them: no text can pose as two.
+    """
+
+    KEY = secrets.token_bytes(32)
+
+    def __init__(self) -> None:
+        self.hash = hashlib.blake2b(key=self.KEY, digest_size=16)
+        self.chunks: list[bytes] = []  # after each
+
+    def add(self, chunk: Chunk) -> None:
+        for text in (chunk.file.encode("utf-8", "surrogateescape"), repr(chunk.spans).encode()):
+            self._number(len(text))
+            self.hash.update(text)
+        self._add(arrow_rows(chunk.texts).columns)
+        self._add([] if chunk.subjects is None else [pa.array(chunk.subjects, pa.large_string())])
+        self.chunks.append(self.hash.digest())
+
+    def _add(self, columns: Sequence[pa.LargeStringArray]) -> None:
+        self._number(len(columns))
+        for column in columns:
+            letters, offsets = letters_of(column)
+            sizes = np.where(column.is_valid().to_numpy(zero_copy_only=False), np.diff(offsets), -1)
+            self._number(len(sizes))
+            self.hash.update(sizes.tobytes())
+            self.hash.update(letters[offsets[0] : offsets[-1]].data)
+
+    def _number(self, number: int) -> None:
+        self.hash.update(number.to_bytes(8, "little"))
+
+    def follows(self, first: _Fingerprint) -> bool:
+        """Whether the chunks so far equal the first chunks of ``first``."""
+        n = len(self.chunks)
+        return n <= len(first.chunks) and self.chunks[-1:] == first.chunks[n - 1 : n]

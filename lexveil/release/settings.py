@@ -1,0 +1,642 @@
+"""The settings by which texts are rewritten: a request, completed with the defaults of a project
+and by a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from lexveil.base.errors import RequestError, option
+from lexveil.base.logs import logger
+from lexveil.base.runtime.hashes import sha256
+from lexveil.core.accounting.budgets import (
+    DEFAULT_FOUND,
+    MOST_TOKENS,
+    SEGMENTATION_OF,
+    BudgetSource,
+    DocumentBudget,
+    PerDocument,
+    PerToken,
+    Policy,
+    Spending,
+)
+from lexveil.core.accounting.expected_recovery import WORDS_ALONE
+from lexveil.core.accounting.record import Protection
+from lexveil.core.accounting.shares import CLASSES, WHOLE, BudgetShares, parts_of
+from lexveil.core.detectors.detection import Detection
+from lexveil.core.detectors.given import type_name
+from lexveil.core.detectors.presidio import Presidio
+from lexveil.core.mechanisms.over_sentences import OF_VECTORS
+from lexveil.core.mechanisms.registry import MECHANISMS
+from lexveil.core.mechanisms.tem import TemParameters
+from lexveil.core.protection import LEVELS, LevelName, MeasuredLevel
+from lexveil.core.screen_parts import NONE, chosen_parts
+from lexveil.io.artifacts.default_bank import open_wanted, takes_written_bank
+from lexveil.io.artifacts.levels import PER_TEXT, level_of, measured_levels
+from lexveil.io.artifacts.model import Model
+from lexveil.io.artifacts.project import Project
+from lexveil.io.artifacts.screened_words import LANGUAGE
+from lexveil.io.artifacts.user_lists import load_phrases, load_pseudonyms, load_words
+from lexveil.io.config import DetectionParams, PolicyParams, ShareParams
+from lexveil.io.config.operation import PresidioParams
+from lexveil.io.config.privacy import every_mechanism
+from lexveil.io.request import SENTENCES, Request
+from lexveil.readers.bank_levels import level_of_bank
+from lexveil.readers.calibration import recovered
+from lexveil.readers.stored_curve import StoredCurve
+
+LOG = logger(__name__)
+
+# of a level's shares, where the model counts no bigrams: with context a reader names up to 1 / this
+BY_WORD = 0.35
+# the strategy whose words, collocations and vectors sentences have
+WORDS_OF_SENTENCES = "S3"
+EPSILON = 5.0  # of a sentence of the packaged bank, unless a request says it
+# no word of a text stays
+NOTHING_KEPT = Policy("perturb", "perturb", "perturb")
+NEARLY = 1.5  # times what a reader names who sees no output: less is no target
+
+
+@dataclass(frozen=True, slots=True)
+class Sentences:
+    """The settings of sentences of a bank that take the place of texts.
+
+    Attributes:
+        bank: the folder of the bank, or the name of the packaged one; None is that of the project's
+            run, or the packaged one.
+        unit: the unit that has a vector: a text, or each sentence of it.
+        per_text: how many are written for a text; None where there is one for each sentence.
+    """
+
+    bank: str | None
+    unit: Literal["text", "sentence"]
+    per_text: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings by which texts are rewritten. The texts of a document share one budget.
+
+    Attributes:
+        spending: how much epsilon is spent, on each token or on each document; None of what leaves
+            texts as they are.
+        seed: None in release mode.
+        consistent: replace equal tokens of a document alike, on one payment.
+        without_guarantee: as of ``Request``.
+        shares: classes of tokens that get another share of the budget than others; None if all get
+            the same.
+        detection: the detection of tokens in texts, and what happens to them; None if there is
+            none.
+        screen: the parts of the public list of words that do not come out; of sentences those that
+            the request names, and the bank says what was left out.
+        empties_scripts: texts in a script without spaces between words come out empty; else the
+            input is refused.
+        protection: the level, which the epsilon is of; None where something else says the epsilon.
+        sentences: the sentences that are written in place of texts; None where words are replaced.
+    """
+
+    mechanism: str
+    strategy: str
+    spending: Spending | None
+    seed: int | None
+    policy: Policy
+    keep_layout: bool
+    consistent: bool = False
+    without_guarantee: bool = False
+    shares: BudgetShares | None = None
+    detection: Detection | None = None
+    protection: Protection | None = None
+    screen: tuple[str, ...] = ()
+    empties_scripts: bool = False
+    sentences: Sentences | None = None
+
+    @property
+    def of_words(self) -> str:
+        """The strategy of words by which texts are cut into tokens and looked up."""
+        return self.strategy if self.sentences is None else WORDS_OF_SENTENCES
+
+    @property
+    def mode(self) -> Literal["none", "release", "experiment"]:
+        """The mode of the run. A run with a known seed is an experiment, because its noise can be
+        replayed.
+        """
+        if self.mechanism == "none":
+            return "none"
+        return "release" if self.seed is None else "experiment"
+
+    @property
+    def budget_source(self) -> BudgetSource:
+        """The source of the number from which every epsilon follows."""
+        return "given" if self.spending is None else self.spending.source
+
+    @property
+    def has_public_budget(self) -> bool:
+        """Whether the budget is known before any text is read; if not, the budget follows from the
+        data set.
+        """
+        return self.budget_source != "data"
+
+    @property
+    def names_average_words(self) -> bool:
+        """Whether the user gave the average number of words, and the number is not that of the
+        corpus.
+        """
+        return isinstance(self.spending, PerDocument) and self.spending.average_words is not None
+
+    @property
+    def base_epsilon(self) -> float | None:
+        """Epsilon per word, or of each token; None if only a budget is given."""
+        return None if self.spending is None else self.spending.base_epsilon
+
+    @property
+    def metric(self) -> str | None:
+        """The distance of the guarantee; None if texts stay unchanged."""
+        if self.sentences is not None:
+            return OF_VECTORS[self.mechanism]
+        known = MECHANISMS.get(self.mechanism)
+        return known.metric if known else None
+
+    @property
+    def _layout(self) -> str:
+        if self.sentences is not None:
+            return "that of the sentences of the bank"
+        if self.keep_layout:
+            return "copied, unprotected"
+        return "ordinary English spacing, lower case"
+
+    def described(self) -> dict[str, object]:
+        """Return the fields of a record that say how texts are rewritten."""
+        detection = self.detection
+        described = {
+            "mechanism": self.mechanism,
+            "metric": self.metric,
+            "strategy": self.strategy,
+            "segmentation": SEGMENTATION_OF.get(self.strategy),
+            "base_epsilon": self.base_epsilon,
+            "policy": asdict(self.policy),
+            "consistent": "document" if self.consistent else None,
+            "layout": self._layout,
+            "mode": self.mode,
+        }
+        further = {
+            "shares": self.shares and self.shares.as_dict(),
+            "detection": detection
+            and {
+                "sources": detection.sources,
+                "types": dict(sorted(detection.actions.items())),
+                "other_types": DEFAULT_FOUND,
+            },
+            "protection": self.protection,
+            "on_unsupported": "withhold" if self.empties_scripts else None,
+        }
+        return described | {name: value for name, value in further.items() if value is not None}
+
+
+UNCHANGED = Settings("none", "none", None, None, Policy("keep", "keep", "keep"), keep_layout=True)
+
+
+def resolve_settings(request: Request, model: Model) -> Settings:
+    """Complete a request. A level of recovery becomes a base epsilon, which is computed from public
+    data alone before any text is read.
+
+    No token gets more than that epsilon unless the request says so: of a short text, too, an
+    adversary is to name no more than was asked for.
+
+    Raises:
+        RequestError: if a list or a detector cannot be used, the words that are asked for not to
+            come out are of another language than the model, or no epsilon gives the recovery.
+    """
+    settings = _screened_in_language(settings_of(request, model.project), request, model)
+    if settings.sentences is not None:
+        return sentences_completed(settings, model, request)
+    if request.level is not None:
+        return at_level(settings, model, request.level)
+    if request.recovery is None:
+        return settings
+    require_uniform_shares(settings, option("recovery"))
+    curve = StoredCurve(
+        model,
+        settings.mechanism,
+        settings.strategy,
+        settings.policy,
+        told=progress_of(model, settings),
+    )
+    epsilon = curve.epsilon_for(request.recovery, request.band).epsilon
+    LOG.info(f"recovery {request.recovery:g} ({request.band}): base epsilon {epsilon:g}")
+    spending = settings.spending
+    assert isinstance(spending, PerDocument)
+    most = spending.max_token_epsilon or epsilon
+    return replace(
+        settings, spending=replace(spending, base_epsilon=epsilon, max_token_epsilon=most)
+    )
+
+
+def _screened_in_language(settings: Settings, request: Request, model: Model) -> Settings:
+    """Return the settings without a screen where the model is of another language than its list."""
+    if model.language == LANGUAGE or not settings.screen:
+        return settings
+    if request.screen is not None:
+        raise RequestError(
+            f"{option('screen')} {request.screen}: the list is of English words, and model "
+            f"{model.name} is of language {model.language}; leave {option('screen')} out"
+        )
+    return replace(settings, screen=())
+
+
+def document_budget(
+    settings: Settings, model: Model, average_of_texts: float = 0.0, n_columns: int = 1
+) -> DocumentBudget:
+    """Return the budget that each document may spend.
+
+    Args:
+        average_of_texts: words per document of the data set, where the budget follows from that.
+        n_columns: text columns of a document, each of which gets as many sentences.
+
+    Raises:
+        MissingArtifactError: if the budget follows from the corpus, and no run has counted its
+            words.
+    """
+    spending = settings.spending
+    assert spending is not None
+    if settings.sentences is not None:
+        epsilon = spending.base_epsilon or 0.0
+        per_text = settings.sentences.per_text or MOST_TOKENS
+        return DocumentBudget(epsilon * per_text * n_columns, epsilon)
+    return spending.budget(model.average_words, average_of_texts)
+
+
+def at_level(settings: Settings, model: Model, name: LevelName) -> Settings:
+    """Return the settings at a level of protection: every token gets its epsilon, whatever the
+    length of its text.
+
+    By the strongest reader that was run, where the model ships with its figures; else by the
+    stronger of the two that calibration runs.
+
+    Raises:
+        RequestError: if no epsilon gives the level.
+    """
+    require_uniform_shares(settings, f"{option('protection')} {name}")
+    if (known := measured_level(settings, model, name)) is not None:
+        shares = {"content": known.content, "rare": known.rare}
+        level = Protection(level=name, reader="measured on public texts, in context", **shares)
+        return replace(of_every_token(settings, known.epsilon), protection=level)
+    if any(measured_level(settings, model, other) for other in LEVELS):
+        why = "measured on public texts, in context, a reader names more at every one"
+        raise _without_level(settings, name, why)
+    told = progress_of(model, settings)
+    curve = StoredCurve(model, settings.mechanism, settings.strategy, settings.policy, told=told)
+    try:
+        level, epsilon = _expected_level(curve, settings.mechanism, name)
+    except RequestError as error:
+        raise _without_level(settings, name, error.message) from None
+    return replace(of_every_token(settings, epsilon), protection=level)
+
+
+def sentences_completed(settings: Settings, model: Model, request: Request) -> Settings:
+    """Return the settings of sentences with the epsilon of each.
+
+    The packaged bank has no levels, because no public text ships: where nothing says what to spend
+    it has an epsilon of its own, at which sources are hardly found (docs/reference/sentences.md).
+
+    Raises:
+        RequestError: as ``sentences_at_level``; or if the mechanism has no levels.
+    """
+    if request.level is None:
+        return settings
+    if settings.mechanism != "tem":
+        raise RequestError(
+            f"{option('mechanism')} {settings.mechanism}: levels of protection of sentences are "
+            f"measured with tem; name {option('epsilon')} of each sentence, or take tem"
+        )
+    if takes_written_bank(request.bank, model):
+        if request.protection is None:
+            return replace(settings, spending=PerToken(EPSILON))
+        raise RequestError(
+            f"{option('protection')} {request.protection}: the bank that ships has no levels of "
+            f"protection, because no public text ships to measure them on. Leave "
+            f"{option('protection')} out, which spends epsilon {EPSILON:g} on each sentence; name "
+            f"{option('epsilon')} (docs/reference/sentences.md has what readers find out); or "
+            "build a bank of public texts by `lexveil sentences build`, which has levels"
+        )
+    return sentences_at_level(settings, model, request.level)
+
+
+def sentences_at_level(settings: Settings, model: Model, name: LevelName) -> Settings:
+    """Return the settings of sentences at a level of protection, by the public texts of their bank.
+
+    Raises:
+        RequestError: if the bank cannot be used or has no levels, or no epsilon gives the level.
+    """
+    wanted = settings.sentences
+    assert wanted is not None
+    found = level_of_bank(open_wanted(wanted.bank, model), model, wanted.per_text, name)
+    level = Protection(
+        level=name,
+        reader="measured on public texts, by the exact channel",
+        content=found.content,
+        rare=found.rare,
+        linkage=found.linkage,
+    )
+    return replace(settings, spending=PerToken(found.epsilon), protection=level)
+
+
+def measured_level(settings: Settings, model: Model, name: LevelName) -> MeasuredLevel | None:
+    """Return the measured figures of a level, if they ship with the model; they hold for the usual
+    policy and parameters of mechanisms.
+    """
+    if not is_usual(settings, model):
+        return None
+    assert model.sha256 is not None
+    return level_of(measured_levels(model.sha256), settings.mechanism, settings.strategy, name)
+
+
+def beyond_light(settings: Settings, model: Model, epsilon: float) -> str | None:
+    """Return a caution if a token may get more epsilon than at the level light; None if not, or if
+    the model ships without the figure of that level.
+    """
+    light = measured_level(settings, model, "light")
+    if light is None or epsilon <= light.epsilon:
+        return None
+    return (
+        f"CAUTION: a token may get epsilon {epsilon:.4g}; above {light.epsilon:g} of "
+        f"{settings.mechanism} {settings.strategy} a reader names more than "
+        f"{100 * LEVELS['light'].content:.0f} of 100 content words, which is more than the level "
+        "light allows: choose a level of protection, or less epsilon"
+    )
+
+
+def is_usual(settings: Settings, model: Model) -> bool:
+    """Whether the measured figures that ship with a model hold: the model has a card, and the
+    policy and the parameters of mechanisms are the usual ones.
+    """
+    usual = PolicyParams()
+    policy = Policy.of(settings.strategy, usual.stopwords, usual.punctuation, usual.oov)
+    return (
+        model.sha256 is not None
+        and settings.policy == policy
+        and model.params.mechanisms == every_mechanism()
+    )
+
+
+def has_usual_tem(model: Model) -> bool:
+    """Whether sentences are drawn with the usual parameter of truncation."""
+    return bool(model.params.mechanisms.tem.beta == TemParameters().beta)
+
+
+def of_every_token(settings: Settings, epsilon: float) -> Settings:
+    """Return settings that give every token the same epsilon, or the limit of a token if the limit
+    is smaller.
+    """
+    limit = None if settings.spending is None else settings.spending.max_token_epsilon
+    epsilon = min(epsilon, limit) if isinstance(limit, float) else epsilon
+    return replace(settings, spending=PerToken(epsilon))
+
+
+def _without_level(settings: Settings, name: LevelName, why: str) -> RequestError:
+    """Return the error that no epsilon gives a level."""
+    way_out = "" if settings.mechanism == "tem" else f"; or take {option('mechanism')} tem"
+    return RequestError(
+        f"{option('protection')} {name}: no epsilon of {settings.mechanism} {settings.strategy} is "
+        f"known to keep to this level: {why}{way_out}"
+    )
+
+
+def _expected_level(
+    curve: StoredCurve, mechanism: str, name: LevelName
+) -> tuple[Protection, float]:
+    """Return the level by the strongest reader that calibration runs, and its epsilon."""
+    if not curve.in_context and MECHANISMS[mechanism].has_few_sources:
+        raise RequestError(
+            "context tells the few words apart that an output comes from, and the model has "
+            "no bigrams"
+        )
+    content, rare = (share * (1 if curve.in_context else BY_WORD) for share in LEVELS[name])
+    epsilon = curve.epsilon_for(max(content, NEARLY * curve.blind["content"]), "content").epsilon
+    expected = curve.at(epsilon)
+    if recovered(expected, "rare") > rare:
+        epsilon = curve.epsilon_for(rare, "rare").epsilon
+        expected = curve.at(epsilon)
+    shares = {band: recovered(expected, band) for band in ("content", "rare")}
+    reader = (
+        "expected in context, of texts as the model counts them"
+        if curve.in_context
+        else f"expected {WORDS_ALONE}"
+    )
+    return Protection(level=name, reader=reader, **shares), epsilon
+
+
+def require_uniform_shares(settings: Settings, what: str) -> None:
+    """Check that all tokens have the same share of the budget. If classes of tokens have different
+    shares, an adversary also knows the class of a token.
+
+    Args:
+        what: the thing that needs equal shares, for the message.
+
+    Raises:
+        RequestError: if classes of tokens have shares of their own.
+    """
+    if settings.shares is not None:
+        raise RequestError(
+            f"{what}: expected recovery is not known where classes of tokens have shares of "
+            "the budget; leave "
+            f"{option('shares')} and lexveil.toml: release.shares out, or name "
+            f"{option('epsilon')} or "
+            f"{option('document_budget')} and no limit"
+        )
+
+
+def progress_of(model: Model, settings: Settings) -> Callable[[float], None]:
+    """Return a function that reports which point of a curve of expected recovery is being computed,
+    and reports first why this takes time.
+    """
+    is_said = False
+
+    def tell(epsilon: float) -> None:
+        nonlocal is_said
+        if not is_said:
+            LOG.info(
+                f"computing the expected recovery with the model {model.name} by "
+                f"{settings.mechanism} {settings.strategy}: the result is cached, so that only the "
+                "first call with a model, a purpose or parameters takes up to some minutes"
+            )
+        is_said = True
+        LOG.info(f"computing, once, the expected recovery at epsilon {epsilon:.4g}")
+
+    return tell
+
+
+def settings_of(request: Request, project: Project) -> Settings:
+    """Complete a request by the files of a project alone. For a request with a level of recovery
+    the epsilon is not known yet.
+
+    Raises:
+        RequestError: if a list or a detector cannot be used.
+    """
+    params = project.params
+    release = project.configuration.release
+    without_guarantee = request.without_guarantee or release.without_guarantee
+    if request.mechanism == "none":
+        if request.is_release and not without_guarantee:
+            raise RequestError(
+                f"{option('mechanism')} none keeps texts unchanged, so that no guarantee can be "
+                "given; add "
+                f"{option('mode')} experiment, or {option('without_guarantee')}, which names "
+                "the output so"
+            )
+        return replace(UNCHANGED, without_guarantee=without_guarantee and request.is_release)
+    if request.strategy == SENTENCES:
+        return _of_sentences(request, project, without_guarantee=without_guarantee)
+    MECHANISMS[request.mechanism]  # of another package, which may be broken
+    classes = ("stopwords", "punctuation", "oov")
+    policy = {name: getattr(request, name) or getattr(params.policy, name) for name in classes}
+    return Settings(
+        mechanism=request.mechanism,
+        strategy=request.strategy,
+        spending=PerDocument(
+            base_epsilon=request.epsilon,
+            total=request.document_budget,
+            average_words=request.average_words or release.average_words,
+            max_token_epsilon=request.max_token_epsilon or release.max_token_epsilon,
+        ),
+        seed=None if request.is_release else params.seed if request.seed is None else request.seed,
+        policy=Policy.of(request.strategy, **policy),
+        keep_layout=request.keep_layout,
+        consistent=request.consistent,
+        without_guarantee=without_guarantee,
+        shares=_shares(request, release.shares),
+        detection=detection_of(request, project.configuration.detection),
+        screen=chosen_parts(request.screen or release.screen),
+        empties_scripts=request.on_unsupported == "withhold",
+    )
+
+
+def _of_sentences(request: Request, project: Project, *, without_guarantee: bool) -> Settings:
+    """Return the settings of a request for sentences.
+
+    Raises:
+        RequestError: if lexveil.toml asks for what sentences do not have.
+    """
+    seed = project.params.seed
+    detection = project.configuration.detection
+    found = detection.detector is not None or detection.protect is not None
+    if found and request.detector != "none":
+        raise RequestError(
+            f"lexveil.toml: detection.detector, detection.protect: strategy {SENTENCES} writes no "
+            f"word of a text, so that nothing is looked for in it; add {option('detector')} none"
+        )
+    if _shares(request, project.configuration.release.shares) is not None:
+        raise RequestError(
+            f"lexveil.toml: release.shares: in strategy {SENTENCES} each sentence gets the same "
+            "epsilon; take the shares out"
+        )
+    unit = request.unit or "text"
+    per_text = (request.sentences or PER_TEXT) if unit == "text" else None
+    return Settings(
+        mechanism=request.mechanism,
+        strategy=request.strategy,
+        spending=PerToken(request.epsilon or 0.0),
+        seed=None if request.is_release else seed if request.seed is None else request.seed,
+        policy=NOTHING_KEPT,
+        keep_layout=False,
+        empties_scripts=request.on_unsupported == "withhold",
+        without_guarantee=without_guarantee,
+        screen=chosen_parts(request.screen or NONE),
+        sentences=Sentences(request.bank, unit, per_text),
+    )
+
+
+def _shares(request: Request, defaults: ShareParams) -> BudgetShares | None:
+    """Return the classes of tokens with shares of their own; None if all have the same."""
+    parts = {}
+    for name, share in (
+        {name: getattr(defaults, name) for name in CLASSES[1:]} | (request.shares or {})
+    ).items():
+        try:
+            parts[name] = parts_of(share)
+        except ValueError as error:
+            raise RequestError(f"{option('shares')} {name}={share}: {error}") from None
+    named = request.share_list or defaults.list
+    if parts["listed"] != WHOLE and named is None:
+        raise RequestError(
+            f"the share of listed words needs their list: {option('share_list')}, or "
+            "lexveil.toml: release.shares.list"
+        )
+    words = frozenset[str]()
+    digest = None
+    if named is not None and parts["listed"] != WHOLE:
+        key = (
+            "lexveil.toml: release.shares.list"
+            if request.share_list is None
+            else option("share_list")
+        )
+        words = load_words(named, key)
+        digest = sha256(Path(named.rpartition("@")[0]))
+    shares = BudgetShares(**parts, words=words, list_sha256=digest)
+    return shares if shares.differing else None
+
+
+def detection_of(request: Request, default: DetectionParams) -> Detection | None:
+    """Return the detection of a request, completed by lexveil.toml; None if nothing is looked for.
+
+    Raises:
+        RequestError: if a list cannot be read, or a detector cannot begin.
+    """
+    detector = request.detector or default.detector
+    if request.spacy_model is not None and detector != "presidio":
+        raise RequestError(
+            f"{option('spacy_model')}: no detector would use it; add {option('detector')} presidio"
+        )
+    protect, allow, pseudonyms = (
+        _file(request, default, name) for name in ("protect", "allow", "pseudonyms")
+    )
+    if detector in (None, "none") and protect is None and request.spans_column is None:
+        for name in ("allow", "types", "pseudonyms"):
+            if getattr(request, name):
+                raise RequestError(
+                    f"{option(name)}: no detector is chosen; add {option('detector')}, "
+                    f"{option('protect')} or {option('spans_column')}"
+                )
+        return None
+    actions = dict(default.types) | _actions(request.types or {})
+    detection = Detection(
+        actions,
+        _presidio(request, default.presidio) if detector == "presidio" else None,
+        None if protect is None else load_phrases(*protect),
+        None if allow is None else load_phrases(*allow),
+        request.spans_column is not None,
+        load_pseudonyms(*(pseudonyms or (None, ""))) if "pseudonym" in actions.values() else {},
+    )
+    detection.check()
+    return detection
+
+
+def _presidio(request: Request, look: PresidioParams) -> Presidio:
+    """Return the Presidio detector, and the name of its model for messages."""
+    model = look.spacy_model
+    key = "lexveil.toml: detection.presidio.spacy_model"
+    if request.spacy_model is not None:
+        model = request.spacy_model
+        key = option("spacy_model")
+    return Presidio(
+        look.language, tuple(look.entities), tuple(look.countries), look.threshold, model, key
+    )
+
+
+def _file(request: Request, detection: DetectionParams, name: str) -> tuple[Path, str] | None:
+    """Return a detector that reads a file, and the name of the file for messages."""
+    if (requested := getattr(request, name)) is not None:
+        return Path(requested), option(name)
+    default = getattr(detection, name)
+    return None if default is None else (Path(default), f"lexveil.toml: detection.{name}")
+
+
+def _actions(types: Mapping[str, str]) -> dict[str, str]:
+    actions = {type_name(written): action for written, action in types.items()}
+    if None in actions:
+        raise RequestError(
+            f"{option('types')}: a type is a name, such as PERSON in PERSON=placeholder"
+        )
+    return {str(name): action for name, action in actions.items()}
