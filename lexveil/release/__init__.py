@@ -1,5 +1,6 @@
-"""Privatization of texts, in layers that import downwards only: looking, adapters, release, engine.
+"""A release of texts: ``run`` takes a source to a sink, in floors that import downwards only.
 
-``settings`` completes a request from a project and a model. The docstring of each layer names the
-functions that others call.
+The floors are ``inbox``, ``distributed``, ``looking``, ``adapters``, ``run``, ``record``, ``charge``,
+``engine``, ``ledger``. ``settings`` completes a request from a project and a model. The docstring
+of each floor names the functions that others call.
 """

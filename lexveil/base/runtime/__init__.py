@@ -1,1 +1,1 @@
-"""Runtime support: processes, Dask, DuckDB sessions, atomic files, locks, checkpoints, progress."""
+"""What runs need that have no text: arrays, hashes, atomic files, object storage, run events."""
