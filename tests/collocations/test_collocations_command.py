@@ -168,7 +168,7 @@ def test_hardly_anything(small: Path) -> None:
         ([" \n"], "no words"),
         (["caf\udce9"], "not UTF-8"),
         (["--word", "red wine"], "2 words"),
-        (["--top", "1", "--by", "llr"], "there are count, pmi_bits, npmi "),
+        (["--top", "1", "--by", "llr"], "it has count, pmi_bits, npmi "),
         (["-"], "not UTF-8 at byte 3"),
     ],
 )

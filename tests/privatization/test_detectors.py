@@ -271,7 +271,7 @@ def test_a_detector_that_changes_its_mind_releases_nothing(
         ({"spans": [[]], "types": {"a b": "drop"}}, "a type is a name"),
         ({"spans": [[]], "types": {"PLACE": "pseudonym"}}, "PLACE needs a list of pseudonyms"),
         ({"spans": []}, "spans: 0 for 1 texts"),
-        ({"spans": "found"}, "for tables"),
+        ({"spans": "found"}, "names a column, and texts is a list"),
     ],
 )
 def test_what_cannot_be_served_is_refused(built: Path, how: dict[str, Any], message: str) -> None:

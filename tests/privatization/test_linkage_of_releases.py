@@ -37,7 +37,7 @@ def test_other_fates_of_tokens_were_not_measured() -> None:
 
 
 def test_the_bank_that_ships_has_what_was_measured_of_it() -> None:
-    assert "in fewer than 1 of 100 cases" in linkage(strategy="S5")
+    assert "in 1 of 100 cases" in linkage(strategy="S5")
     assert "in 3 of 100 cases" in linkage("en+sentiment=3", strategy="S5", sentences=8)
 
 

@@ -425,7 +425,10 @@ REFUSED = [
     ({"shares": {"numbers": 0.5}}, "shares"),
     ({"stopwords": "keep"}, "stopwords"),
     ({"mode": "release", "seed": 1}, "a seed makes an experiment"),
-    ({"strategy": "S1", "protection": "strong", "epsilon": None}, "bank is of sentences"),
+    (
+        {"strategy": "S1", "protection": "strong", "epsilon": None},
+        "bank is an option for sentences",
+    ),
 ]
 
 

@@ -123,7 +123,7 @@ def privatize(
         for role, value in named.items():
             if isinstance(value, str):
                 raise RequestError(
-                    f"{role} {value}: names a column, and {TEXTS} is a "
+                    f"{role} names a column, and {TEXTS} is a "
                     f"{type(values).__name__}, which has none; give a table of pandas, Polars or "
                     f"Arrow, or {_instead(role)}"
                 )
