@@ -114,7 +114,9 @@ class LinkageFigures(Result):
             candidates=CANDIDATES,
             at=[at],
             sentence=f"whoever has the original text among {CANDIDATES:,} of its length finds it "
-            f"in {_of_100(found)} of 100 cases (public texts of up to {PIECE} words{interval})",
+            f"in {_of_100(found)} of 100 cases (one output of one text, among public texts of up "
+            f"to {PIECE} words{interval}); outputs of several columns of a row, or of several "
+            "texts of a person, tell more than one",
         )
 
     @property
