@@ -98,6 +98,11 @@ def test_an_inspection_says_what_a_release_costs_each_subject(tickets: Path, cli
     assert not (tickets.parent / "home" / "ledger").exists()
 
 
+def test_an_inspection_says_what_a_purpose_hides_less(tickets: Path, cli: Any) -> None:
+    public, _, _ = inspect(cli, "--purpose", "sentiment").partition("private to the operator")
+    assert "Less hidden, by the purpose sentiment=1: of 100 words 26 are on its scale" in public
+
+
 def test_an_inspection_says_what_the_ledger_has_left(tickets: Path, cli: Any) -> None:
     cli("ledger", "cap", "300", "--because", "a test")
     privatize(cli)
