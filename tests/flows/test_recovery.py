@@ -170,6 +170,7 @@ def test_a_run_takes_right_params_and_prints_plain_lines(built: Project, lexveil
     assert report == "report: artifacts/report/index.html"
 
 
+@pytest.mark.nightly
 def test_an_unreachable_prefect_server_is_said_before_anything_runs(
     project: Project, lexveil: Start
 ) -> None:
@@ -179,6 +180,7 @@ def test_an_unreachable_prefect_server_is_said_before_anything_runs(
     assert project.ran() == []
 
 
+@pytest.mark.nightly
 def test_without_any_server_a_run_keeps_its_own_records_in_the_project(
     built: Project, lexveil: Start
 ) -> None:
@@ -203,6 +205,7 @@ def test_without_any_server_a_run_keeps_its_own_records_in_the_project(
     assert [row["stage"] for row in json.loads(json.loads(table))] == ["check"]
 
 
+@pytest.mark.nightly
 @pytest.mark.nightly
 def test_a_killed_server_costs_the_record_and_not_the_work(built: Project, lexveil: Start) -> None:
     """The server of one run is killed in the middle of a stage; the stage ends well, and so do
