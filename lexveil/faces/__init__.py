@@ -1,1 +1,1 @@
-"""What users meet: the command line and the service."""
+"""The faces of the library: the command line and the service."""

@@ -1,3 +1,3 @@
-"""What is read and written: files of texts, databases, models and other artifacts, parameters, and
-the processes that work on them.
+"""Reading and writing: files of texts, databases, models and other artifacts, parameters, and the
+processes that work on them.
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -32,10 +32,10 @@ from lexveil.io.formats.chunks import Chunk
 from lexveil.io.request import OnExhausted
 from lexveil.release.ledger.amounts import NANO
 from lexveil.release.ledger.caps import TIMES, Cap, cap_of
+from lexveil.release.ledger.glance import look_into
 from lexveil.release.ledger.ledger import PATIENCE, Ledger
 from lexveil.release.ledger.reservation import Reservation
 from lexveil.release.ledger.statement import recovered_as_text
-from lexveil.release.ledger.stores import store_of
 from lexveil.release.ledger.transaction import Transaction
 from lexveil.release.outputs import Outputs
 from lexveil.release.preconditions import require_named_subjects
@@ -69,7 +69,6 @@ class ChargeOptions:
     client: str | None = None
 
 
-LOOK_SECONDS = 5.0  # that a look at the ledger waits for other processes
 STAYS_SPENT = "noise had been drawn, so the epsilon stays spent"
 
 
@@ -317,12 +316,9 @@ def cap_now(params: LedgerParams) -> Cap:
     """
     if params.cap is not None:
         return params.cap
-    store = store_of(params.folder, params.database)
     try:
-        if not store.exists():
-            return None
-        with closing(store.open(LOOK_SECONDS, read_only=True)) as opened, opened.snapshot() as con:
-            return cap_of(None, con)
+        with look_into(params.folder, params.database) as con:
+            return None if con is None else cap_of(None, con)
     except RequestError as error:
         LOG.warning(f"the ledger's cap is not known: {error}")
         return None

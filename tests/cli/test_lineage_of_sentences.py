@@ -1,4 +1,4 @@
-"""What `lexveil lineage` says of a file of sentences of a bank."""
+"""The command `lexveil lineage` of a file of sentences of a bank."""
 
 from pathlib import Path
 from typing import Any

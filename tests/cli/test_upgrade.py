@@ -126,7 +126,7 @@ def test_other_settings_are_not_overwritten(old: Path, cli: Any) -> None:
 
 
 def test_values_join_those_of_a_file_that_does_not_contradict_them(old: Path, cli: Any) -> None:
-    """What the file says otherwise stays, and so do its own lines."""
+    """Other keys of the file stay, and so do its own lines."""
     lines = ["# mine", "[machine]", "threads = 5", "[release.shares]", "stopwords = 0.5  # few"]
     (old / "lexveil.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
     cli("init", "--upgrade", old)
@@ -140,7 +140,7 @@ def test_values_join_those_of_a_file_that_does_not_contradict_them(old: Path, cl
 
 
 def test_values_join_those_of_a_new_project(old: Path, cli: Any) -> None:
-    """Its file has the defaults, and examples of keys that have none."""
+    """The file of a new project has the defaults, and examples of keys that have none."""
     (old / "lexveil.toml").write_bytes((ROOT / "lexveil.toml").read_bytes())
     cli("init", "--upgrade", old)
     merged = (old / "lexveil.toml").read_text(encoding="utf-8")

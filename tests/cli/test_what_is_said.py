@@ -1,4 +1,4 @@
-"""What a command says of what it did: what may be published, what stays secret, whose budget is
+"""The words of a command about its work: what may be published, what stays secret, whose budget is
 left, and what to do where something is refused.
 """
 
@@ -35,7 +35,7 @@ def test_an_experiment_is_not_to_be_published(tickets: Path, cli: Any) -> None:
 
 
 def test_a_heading_stands_above_something(tickets: Path, cli: Any) -> None:
-    """Of sentences in an experiment nothing is told to the operator alone."""
+    """Nothing of sentences in an experiment is told to the operator alone."""
     said = privatize(cli, "--strategy", "S5", "--seed", "1").out
     assert "private to the operator" not in said
 
@@ -90,7 +90,7 @@ def inspect(cli: Any, *options: str) -> str:
 
 
 def test_an_inspection_says_what_a_release_costs_each_subject(tickets: Path, cli: Any) -> None:
-    """Of the long text 24 words are replaced, of the short one 2; each at 4.45."""
+    """24 words of the long text are replaced, and 2 of the short one; each at 4.45."""
     said = inspect(cli)
     assert "a release costs a subject 106.8 epsilon at most, the middle one 57.85" in said
     assert "6262.54 or more of the cap is left for each" in said

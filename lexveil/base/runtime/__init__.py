@@ -1,1 +1,1 @@
-"""What runs need that have no text: arrays, hashes, atomic files, object storage, run events."""
+"""Help for runs, without any text: arrays, hashes, atomic files, object storage, run events."""

@@ -570,7 +570,7 @@ _IN_PLACE = {
 def with_detectors(
     text: Measurement, sources: Sequence[str], actions: Mapping[str, str], other: str
 ) -> Measurement:
-    """Let detectors decide the action on the tokens that they find. Call this method before
+    """State that detectors decide the action on the tokens that they find. Call this method before
     ``under_strategy``, because detectors void the claim of that method.
 
     Detectors may look at the whole text, so that one changed word can change their findings

@@ -250,7 +250,13 @@ class Mechanism:
         """
         raise NotImplementedError
 
-    def replace_after(self, ids: Ids, epsilon: Floats, noise: Noise, before: Ids | None) -> Ids:  # noqa: ARG002
+    def replace_after(
+        self,
+        ids: Ids,
+        epsilon: Floats,
+        noise: Noise,
+        before: Ids | None,  # noqa: ARG002
+    ) -> Ids:
         """Return the replacement of each of n ids, given the token written before each: ``before``,
         (n,) rows of the embedding. Most mechanisms ignore it.
         """

@@ -87,7 +87,13 @@ class Madlib(EuclideanMechanism):
         """Return the word nearest to each noisy vector."""
         return self.replace_queries(self.vectors, ids, epsilon, noise)
 
-    def replace_queries(self, queries: Vectors, of: Ids, epsilon: Floats, noise: Floats) -> Ids:  # noqa: ARG002
+    def replace_queries(
+        self,
+        queries: Vectors,
+        of: Ids,
+        epsilon: Floats,  # noqa: ARG002
+        noise: Floats,
+    ) -> Ids:
         """Return the word nearest to each noisy query.
 
         Args:

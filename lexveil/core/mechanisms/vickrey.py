@@ -98,7 +98,13 @@ class Vickrey(Madlib):
         """Choose among the words nearest to each noisy vector."""
         return self.choose(ids, *self.candidates(ids, noise[:, :-1]), noise[:, -1])
 
-    def replace_queries(self, queries: Vectors, of: Ids, epsilon: Floats, noise: Floats) -> Ids:  # noqa: ARG002
+    def replace_queries(
+        self,
+        queries: Vectors,
+        of: Ids,
+        epsilon: Floats,  # noqa: ARG002
+        noise: Floats,
+    ) -> Ids:
         """Choose among the words nearest to each noisy query."""
         near, distances = self.search.nearest_k(queries[of] + noise[:, :-1], self.k)
         return self.choose(of, near, distances, noise[:, -1])
@@ -120,7 +126,13 @@ class Vickrey(Madlib):
         out[~out.any(axis=1), -1] = True
         return near[~out].reshape(-1, self.k), distances[~out].reshape(-1, self.k)
 
-    def choose(self, ids: Ids, near: Ids, distances: Floats, uniform: Floats) -> Ids:  # noqa: ARG002
+    def choose(
+        self,
+        ids: Ids,  # noqa: ARG002
+        near: Ids,
+        distances: Floats,
+        uniform: Floats,
+    ) -> Ids:
         """Draw one candidate per row by inverse CDF."""
         if len(self.weights) == 1:
             t = float(self.weights[0])

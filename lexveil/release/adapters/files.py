@@ -267,7 +267,7 @@ def _rewrite(work: Work, run: Run, checked: Checked) -> PrivatizedFiles:
 def _write_companions(
     work: Work, record: PrivacyRecord, operator: OperatorReport
 ) -> tuple[PrivacyRecord, OperatorReport]:
-    """Let the judge look at the hidden outputs, and write the record and the operator's report."""
+    """Show the hidden outputs to the judge, and write the record and the operator's report."""
     outputs = work.outputs
     files = {name: outputs.companion(ending) for name, ending in OPERATOR_FILES.items()}
     hashes = {name: outputs.sha256(file) for name, file in files.items() if file in outputs.begun}

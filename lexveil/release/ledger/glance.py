@@ -1,11 +1,9 @@
-"""What subjects have spent, read from a ledger without a change: no ledger is made, and no release
-is recovered.
-"""
+"""A look at a ledger without a change: no ledger is made, and no release is recovered."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from itertools import islice
 from pathlib import Path
 
@@ -20,12 +18,30 @@ PATIENCE = 5.0  # seconds to wait for others: whoever only looks does not wait f
 TOGETHER = 500  # subjects that are asked for in one query
 
 
+@contextmanager
+def look_into(folder: Path | str, address: str | None) -> Iterator[Connection | None]:
+    """Give one state of a ledger to read; None where there is no ledger yet.
+
+    Args:
+        address: address of a PostgreSQL database with the tables; None for a file in the folder.
+
+    Raises:
+        RequestError: if the ledger cannot be read.
+    """
+    store = store_of(folder, address)
+    if not store.exists():
+        yield None
+        return
+    with closing(store.open(PATIENCE, read_only=True)) as opened, opened.snapshot() as con:
+        yield con
+
+
 def spent_in(folder: Path | str, address: str | None, keys: Iterable[str]) -> dict[str, int]:
     """Return what subjects have spent by the ledger of a folder, in nano-epsilon, by key; of those
     that have spent anything. Nothing where there is no ledger yet.
 
     Args:
-        address: address of a PostgreSQL database with the tables; None for a file in the folder.
+        address: as ``look_into``.
         keys: the keys of the subjects.
 
     Raises:
@@ -33,14 +49,15 @@ def spent_in(folder: Path | str, address: str | None, keys: Iterable[str]) -> di
     """
     folder = absolute(folder)
     salt = folder / SALT
-    store = store_of(folder, address)
-    if not salt.exists() or not store.exists():
+    if not salt.exists():
         return {}
-    try:
-        content = salt.read_bytes()
-    except OSError as error:
-        raise RequestError(f"{salt}: cannot be read ({error.strerror})") from None
-    with closing(store.open(PATIENCE, read_only=True)) as opened, opened.snapshot() as con:
+    with look_into(folder, address) as con:
+        if con is None:
+            return {}
+        try:
+            content = salt.read_bytes()
+        except OSError as error:
+            raise RequestError(f"{salt}: cannot be read ({error.strerror})") from None
         meta = dict(con.execute("select name, value from meta").fetchall())
         if meta.get("salt") != fingerprint(content):
             raise RequestError(

@@ -1,6 +1,4 @@
-"""What a release of a file would cost each of its subjects, beside what the ledger has left for
-them.
-"""
+"""The cost of a release for each subject of a file, and what the ledger has left for them."""
 
 from __future__ import annotations
 
@@ -55,14 +53,14 @@ class SubjectSpending(Result):
 
 @dataclass(slots=True)
 class Costs:
-    """The cost of each subject in nano-epsilon, by its key.
-
-    Attributes:
-        has_more: whether there are more subjects than are counted.
-    """
+    """The cost of each subject in nano-epsilon, by its key."""
 
     by_key: dict[str, int] = field(default_factory=dict)
-    has_more: bool = False
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there are more subjects than are counted."""
+        return len(self.by_key) > MOST_SUBJECTS
 
     def add(
         self, chunk: Chunk, counted: BatchCounts, engine: Engine, budget: DocumentBudget
@@ -76,7 +74,6 @@ class Costs:
         spent = costs(engine.spends(counted, budget), budget.total or 1.0)
         for key, nano in zip(keys, spent.tolist(), strict=True):
             self.by_key[key] = self.by_key.get(key, 0) + nano
-        self.has_more = len(self.by_key) > MOST_SUBJECTS
 
 
 def spending_of(

@@ -1,1 +1,1 @@
-"""What readers recover of the runs of a grid."""
+"""Recovery measured: the words that readers name in the runs of a grid, and the texts they find."""
