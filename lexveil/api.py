@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 Project = Path | str | Model | None
 
-# as ``privatize`` has them
+# Names of columns as ``privatize`` has them.
 OF_TEXTS = {"text_column": "column", "subject_column": "subjects", "spans_column": "spans"}
+# Names that a caller may expect, of options with other names.
+OTHER_NAMES = {"level": "protection", "eps": "epsilon", **OF_TEXTS}
 
 
 def takes_options(model: type[Options], leave_out: tuple[str, ...] = ()) -> Callable[[F], F]:
@@ -44,7 +46,8 @@ def takes_options(model: type[Options], leave_out: tuple[str, ...] = ()) -> Call
         def called(*arguments: Any, quiet: bool = False, **options: Any) -> Any:
             known = signatures.signature(called).parameters
             for key in options.keys() - known:
-                raise ParameterError(f"unknown option {key}; did you mean {nearest(key, known)}?")
+                meant = OTHER_NAMES.get(key) or nearest(key, known)
+                raise ParameterError(f"unknown option {key}; did you mean {meant}?")
             if not quiet:
                 return function(*arguments, **options)
             with silence():

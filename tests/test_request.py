@@ -39,6 +39,7 @@ HOW: dict[str, Any] = {"mechanism": "madlib", "strategy": "S1", "epsilon": 2.0}
         ),
         ({"protect": "absent.txt"}, "^protect"),
         ({"text_column": "x"}, "^unknown option text_column; did you mean column"),
+        ({"level": "balanced"}, r"^unknown option level; did you mean protection\?$"),
         ({"project": "nowhere"}, "there is no such file; project must be the folder of a project$"),
         (
             {"model": "own"},

@@ -250,8 +250,10 @@ def _placed(message: str, key: str, places: list[str]) -> str:
     unknown, _, hint = message.partition("; did you mean ")
     proposed = hint.rstrip("?")
     alike = difflib.SequenceMatcher(None, key, proposed.rpartition(".")[2]).ratio()
-    said = f"{unknown}; this key stands in {' and in '.join(places)}"
-    return f"{said}, or did you mean {proposed}?" if alike >= ALIKE else said
+    listed = " and in ".join(places)
+    if alike >= ALIKE:
+        return f"{message} The key {key} stands in {listed}"
+    return f"{unknown}; this key stands in {listed}"
 
 
 def nearest(written: str, names: Iterable[str]) -> str:

@@ -47,7 +47,7 @@ def changed(path: str, value: Any) -> dict[str, Any]:
         (
             "grid.epsilon",
             1.0,
-            r"stands in lexveil\.toml \[inbox\], or did you mean grid\.epsilons\?",
+            r"did you mean grid\.epsilons\? The key epsilon stands in lexveil\.toml \[inbox\]",
         ),
         ("seed", None, "seed is missing"),
         ("embeddings.epochs", 0, "must lie between 1 and 1000"),
@@ -136,7 +136,8 @@ def test_a_model_of_the_evaluation_needs_its_folder() -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"a: [", "line"),
+        (b"a: [", r"yaml, line \d: not valid YAML in UTF-8 \(did not find expected node content"),
+        (b"password: *hunter22", r"YAML in UTF-8 \(found undefined alias( a value)?\)$"),
         (b"\xff", "UTF-8"),
         (b"a: 2026-02-30", "YAML"),
         (b"", "mapping"),

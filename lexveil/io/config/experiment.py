@@ -4,6 +4,7 @@ it.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Self
 
@@ -123,6 +124,8 @@ MAY_BE_ABSENT = ("sentences", "report", "model")
 # The loader of libyaml, if PyYAML was built with it, is ten times as fast, and every command reads
 # the file.
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# A value of the file, in the message of an error; a single character shows no value.
+QUOTED = re.compile(r"'[^']{2,}'")
 
 
 def load_params(path: Path = paths.PARAMS, advice: str = "run from the project's folder") -> Params:
@@ -141,9 +144,7 @@ def load_params(path: Path = paths.PARAMS, advice: str = "run from the project's
     except FileNotFoundError:
         raise ParameterError(f"{path}: there is no such file; {advice}") from None
     except (yaml.YAMLError, ValueError) as error:  # a date as 2026-02-30 is no YAML error
-        where = getattr(error, "problem_mark", None)
-        line = f", line {where.line + 1}" if where else ""
-        raise ParameterError(f"{path}{line}: not valid YAML in UTF-8") from None
+        raise ParameterError(f"{path}{yaml_problem(error)}") from None
     if moved := moved_keys(raw):
         raise ParameterError(
             f"{path}: {', '.join(moved)} moved to {paths.CONFIGURATION}; "
@@ -173,6 +174,17 @@ def parse_yaml(text: str, source: str) -> object:
         return None if node is None else loader.construct_document(node)
     finally:
         loader.dispose()
+
+
+def yaml_problem(error: Exception) -> str:
+    """Return the line and the cause of an error of reading YAML, to follow the name of the file.
+    The cause quotes no value, since a value may be a password.
+    """
+    mark = getattr(error, "problem_mark", None)
+    line = f", line {mark.line + 1}" if mark else ""
+    problem = getattr(error, "problem", None)
+    cause = f" ({QUOTED.sub('a value', problem)})" if problem else ""
+    return f"{line}: not valid YAML in UTF-8{cause}"
 
 
 def _require_once(node: yaml.Node | None, source: str) -> None:

@@ -25,7 +25,7 @@ from lexveil.io.config import (
     parse_configuration,
     parse_params,
 )
-from lexveil.io.config.experiment import parse_yaml
+from lexveil.io.config.experiment import parse_yaml, yaml_problem
 from lexveil.io.config.moved import DETECTION, DETECTION_KEYS, POLICY, SECTIONS, moved_keys, split
 from lexveil.io.config.operation import NONE
 from lexveil.io.config.toml_text import Comments, as_toml, assignment, can_be_lifted, written
@@ -50,8 +50,8 @@ def upgrade(folder: Path) -> list[str]:
         moved = moved_keys(raw)
     except FileNotFoundError:
         raise RequestError(f"{file}: there is no such file; name the folder of a project") from None
-    except (yaml.YAMLError, ValueError):
-        raise ParameterError(f"{file}: not valid YAML in UTF-8") from None
+    except (yaml.YAMLError, ValueError) as error:
+        raise ParameterError(f"{file}{yaml_problem(error)}") from None
     if not moved:
         return []
     assert isinstance(raw, dict)

@@ -24,6 +24,7 @@ from lexveil.base.runtime.tables import atomic_directory, atomic_file, write_jso
 from lexveil.io.artifacts.model_store import OWN
 from lexveil.io.artifacts.packaged_model import CARD, ModelCard
 from lexveil.io.config import Params, parse_params
+from lexveil.io.config.experiment import yaml_problem
 from lexveil.io.config.moved import moved_keys
 from lexveil.io.formats.compression import open_bytes
 from lexveil.io.formats.input_files import find_sources
@@ -176,8 +177,8 @@ def load_recipe(file: Path | None, name: str, changes: Mapping[str, str | None])
         raw = yaml.safe_load(source.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ParameterError(f"{source}: there is no such file") from None
-    except (yaml.YAMLError, ValueError):
-        raise ParameterError(f"{source}: not valid YAML in UTF-8") from None
+    except (yaml.YAMLError, ValueError) as error:
+        raise ParameterError(f"{source}{yaml_problem(error)}") from None
     recipe = validated(Recipe, raw, str(source))
     if recipe.model.get("name", name) != name:
         raise ParameterError(
