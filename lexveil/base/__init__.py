@@ -1,1 +1,3 @@
-"""The ground: errors, types, paths and processes. Nothing here knows what a text is."""
+"""Errors, types, paths and processes: the lowest layer of the library, which does not handle
+texts.
+"""

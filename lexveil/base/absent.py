@@ -19,13 +19,13 @@ class _Absent(MetaPathFinder):
             raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
 
 
-_process: list[str] = []  # says that this process is Lexveil's own
+_process: list[str] = []  # not empty once this process is declared Lexveil's own
 
 
 def take_process() -> None:
     """Declare that this process belongs to Lexveil, as the processes of the command line, of stages
-    and of workers do: modules may be hidden in it, which would change the program of any other
-    owner.
+    and of workers do. Modules may then be hidden in this process; in a process of another program,
+    hiding them would change that program.
     """
     _process.append("lexveil")
 

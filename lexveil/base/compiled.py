@@ -1,4 +1,5 @@
-"""Decorator for functions that numba compiles, and whose cache follows the code of all callees.
+"""Decorator for functions that numba compiles. Their cache is renewed when any code that they use
+changes.
 
 Numba compiles a function again when the file of the function changes. But the compiled code also
 contains functions and constants of other files: if only those change, for example by a `git pull`
@@ -31,8 +32,11 @@ IMPORTED = re.compile(rb"^ *(?:from|import) lexveil\b\.?([\w.]*)", re.MULTILINE)
 
 
 def kernel(**options: Any) -> Callable[[F], F]:
-    """Return a decorator that compiles a function at its first call, with ``options`` of
-    ``numba.njit``, and caches the compiled code on disk.
+    """Return a decorator that compiles a function at its first call and caches the compiled code on
+    disk.
+
+    Args:
+        options: options of ``numba.njit``.
     """
 
     def compiled(function: F) -> F:

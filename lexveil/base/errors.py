@@ -1,8 +1,8 @@
 """Errors that users see: each says what is wrong, where, and what to do.
 
-``RequestError`` means that the request cannot be served as it stands (exit code 2);
-``CheckFailedError`` means that a run was made and did not hold (exit code 1). No message quotes a
-document: logs reach further than the data does.
+``RequestError`` means that the request is wrong and nothing ran (exit code 2); ``CheckFailedError``
+means that a run took place and a check failed (exit code 1). No message quotes a document, because
+more people can read logs than the data.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import os
 import re
 from collections.abc import Callable
 
-# Advice by error number of the system. Errors of Python, DuckDB and DVC contain the same system
+# Advice by system error number. Errors of Python, DuckDB and DVC contain the same system
 # messages about disks.
 ADVICE = {
     errno.ENOSPC: "free some space on that disk",
     errno.EDQUOT: "free some space within that quota",
     errno.EROFS: "make it writable",
-    errno.EACCES: "see whose it is and who may write to it",
-    errno.EIO: "see whether that disk is broken",
+    errno.EACCES: "see who owns the file and who may write to it",
+    errno.EIO: "check that disk for errors",
 }
 
 
@@ -27,7 +27,7 @@ def advised(message: str) -> str:
     """Add advice to a message about a disk error; return any other message unchanged."""
     for number, advice in ADVICE.items():
         if os.strerror(number) in message:
-            return f"{message}; {advice}, and run again: what is done stays done"
+            return f"{message}; {advice}, and run again: the run continues after the finished parts"
     return message
 
 
@@ -37,17 +37,17 @@ _CLOSE = "\ue001"
 
 
 def option(name: str) -> str:
-    """Mark a field of a request in a message, so that each interface can use its own name for the
-    field: epsilon, --epsilon, "epsilon".
+    """Mark the name of a request field in a message, so that each interface can show its own name
+    for the field: epsilon in Python, --epsilon on the command line, "epsilon" in JSON.
     """
     return f"{_OPEN}{name}{_CLOSE}"
 
 
 class LexveilError(Exception):
-    """Base of every error that is shown as one line, without a traceback.
+    """Base class of all errors that are shown as one line, without a traceback.
 
-    ``str()`` of an error names the fields of a request as the Python API does; ``told`` gives the
-    names of another interface.
+    ``str()`` of an error names the fields of a request as the Python API does; ``told`` inserts the
+    field names of another interface.
     """
 
     exit_code = 1
@@ -58,7 +58,7 @@ class LexveilError(Exception):
 
     @property
     def message(self) -> str:
-        """The message with unresolved field names, for use inside the message of another error."""
+        """The message with marked field names, for insertion into the message of another error."""
         return super().__str__()
 
     def told(self, name: Callable[[str], str]) -> str:
@@ -83,4 +83,4 @@ class MissingArtifactError(RequestError):
 
 
 class CheckFailedError(LexveilError):
-    """An expectation did not hold; the stage stops and nothing downstream runs."""
+    """A check of a stage failed: the stage stops, and no stage that depends on it runs."""

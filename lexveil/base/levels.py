@@ -1,7 +1,9 @@
-"""Base epsilons and levels of recovery, by which the noise of a run is set; and the names of runs.
+"""The two ways to set the noise of a run, base epsilons and levels of recovery; and the names of
+runs.
 
-A run of the grid is a mechanism, a strategy, and one of the two, which have the same methods. What
-exists at a level alone is None at a base epsilon.
+A run of the grid is a mechanism, a strategy, and either a base epsilon or a level. The classes of
+both have the same methods. Where only a level has a value, the method of a base epsilon returns
+None or an empty mapping.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import ClassVar
 # segmentation of each strategy
 SEGMENTATION_OF = {"S1": "word", "S2": "gst", "S3": "gst", "S4": "mst"}
 PREFIX = "r"  # prefix of a level in params.yaml and in names of files and runs: r0.2
-MISSING = "–"  # text of a number that there is not
+MISSING = "–"  # printed for a missing number
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +24,9 @@ class BaseEpsilon:
     """Base epsilon per word of a run.
 
     Attributes:
-        value: the number as params.yaml writes it. The values 10 and 10.0 are equal, and DVC uses
-            each as it is written in the names of stages and files. The value 0 is that of the clean
-            baseline.
-        share: None, because a base epsilon names no share of words.
+        value: the number as params.yaml writes it. The values 10 and 10.0 are equal, but DVC keeps
+            the written form in the names of stages and files. The clean baseline has the value 0.
+        share: always None; only a level states a share of words.
     """
 
     value: float
@@ -40,27 +41,27 @@ class BaseEpsilon:
 
     @property
     def order(self) -> tuple[int, float]:
-        """Place among the runs of a mechanism and strategy: base epsilons come before levels."""
+        """Sort key among the runs of a mechanism and strategy; base epsilons come before levels."""
         return 0, self.value
 
     @property
     def epsilon(self) -> float:
-        """The base epsilon as a number of records."""
+        """The base epsilon as a float, which records contain."""
         return float(self.value)
 
     @property
     def number(self) -> float:
-        """The number that an axis shows: the base epsilon."""
+        """Position of the run on an axis of a chart: the base epsilon."""
         return self.value
 
     @property
     def parameter(self) -> float:
-        """The value that params.yaml has for it."""
+        """The base epsilon as a value of params.yaml."""
         return float(self.value)
 
     @property
     def level_entry(self) -> dict[str, float]:
-        """Entry of a record beside that of the epsilon: none."""
+        """Entry that records have for a level; empty for a base epsilon."""
         return {}
 
     @property
@@ -81,15 +82,15 @@ class BaseEpsilon:
 
 @dataclass(frozen=True, slots=True)
 class RecoveryTarget:
-    """Level of recovery: share of words that an adversary is expected to recover from a run, for
-    which the epsilon of the run is calibrated.
+    """Level of recovery: the share of words that an adversary is expected to recover from a run.
+    The epsilon of the run is calibrated for this share.
 
     A level is written with a prefix, so that its folder differs from the folder of an epsilon.
 
     Attributes:
         share: the share, between 0 and 1.
         epsilon: epsilon of each replaced token, calibrated for the share on public data; None until
-            the plan is read. Levels of one share are equal, whatever their epsilon.
+            the plan is read. Two levels of the same share are equal, whatever their epsilon.
     """
 
     share: float
@@ -104,22 +105,22 @@ class RecoveryTarget:
 
     @property
     def order(self) -> tuple[int, float]:
-        """Place among the runs of a mechanism and strategy: base epsilons come before levels."""
+        """Sort key among the runs of a mechanism and strategy; base epsilons come before levels."""
         return 1, self.share
 
     @property
     def number(self) -> float:
-        """The number that an axis shows: the share."""
+        """Position of the run on an axis of a chart: the share."""
         return self.share
 
     @property
     def parameter(self) -> str:
-        """The value that params.yaml has for it."""
+        """The level as a value of params.yaml, for example r0.2."""
         return str(self)
 
     @property
     def level_entry(self) -> dict[str, float]:
-        """Entry of a record beside that of the epsilon: the share, as ``level``."""
+        """Entry that records have for a level: the share, under the key ``level``."""
         return {"level": self.share}
 
     @property
@@ -143,21 +144,20 @@ Run = tuple[str, str, NoiseSetting]  # mechanism, strategy, and how its noise is
 
 
 def parse_noise(written: str) -> NoiseSetting:
-    """Parse a base epsilon, or a level, in the form of params.yaml and of the names of
-    runs.
+    """Parse a base epsilon or a level as params.yaml and the names of runs write it.
 
     Raises:
-        ValueError: if the text is neither an epsilon nor a level.
+        ValueError: if ``written`` is neither an epsilon nor a level.
     """
     if not written.startswith(PREFIX):
         return BaseEpsilon(int(written) if written.isdecimal() else float(written))
     if not re.fullmatch(r"0?\.\d+", share := written.removeprefix(PREFIX)) or float(share) == 0:
-        raise ValueError(f"{written} is no level")
+        raise ValueError(f"{written} is not a level")
     return RecoveryTarget(float(share))
 
 
 def noise_in(record: Mapping[str, object]) -> NoiseSetting:
-    """Return how the noise of a run is set, from a record of the run's figures."""
+    """Return the base epsilon or the level of a run from a record of the run's figures."""
     epsilon = float(str(record["epsilon"]))
     if record.get("level") is None:
         return BaseEpsilon(epsilon)
@@ -165,8 +165,8 @@ def noise_in(record: Mapping[str, object]) -> NoiseSetting:
 
 
 def stage_name(stage: str, mechanism: str, strategy: str, noise: NoiseSetting) -> str:
-    """Return the name that DVC gives to the stage that processes one run; sentences of a bank have
-    stages of their own, one for each level.
+    """Return DVC's name for the stage that processes one run. Stages for sentences of a bank have
+    other names, one for each level.
     """
     if strategy not in SEGMENTATION_OF:
         return f"{stage}_sentences@{noise}"

@@ -1,7 +1,7 @@
-"""Messages to people: every module logs by ``logging``, under its own name below ``lexveil``.
+"""Messages to people. Every module logs by ``logging``, under its own name below ``lexveil``.
 
-The command line and the stages of the graph show messages on standard error. Another program shows
-what its own configuration of ``logging`` asks for: without any, Python shows warnings.
+The command line and the stages of the graph show messages on standard error. In another program,
+that program's configuration of ``logging`` applies; without a configuration, Python shows warnings.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from contextvars import ContextVar
 
 Taker = Callable[[logging.LogRecord], object]
 
-# The ``extra`` of a message that follows from settings and files alone, and not from any text.
+# The ``extra`` of a message that depends on settings and files only, not on any text.
 PUBLIC = {"is_public": True}
 
-# The function that gets messages in place of the log, in this thread or task alone.
+# The function that receives messages instead of the log, in this thread or task only.
 _taker: ContextVar[Taker | None] = ContextVar("_taker", default=None)
 
 
@@ -30,8 +30,8 @@ def logger(name: str) -> logging.Logger:
 
 @contextmanager
 def messages_to(taker: Taker) -> Iterator[None]:
-    """Pass the messages of this block to a function instead of the log; other threads log as
-    before.
+    """Pass the messages of this block to the function ``taker`` instead of the log. Other threads
+    log as before.
     """
     token = _taker.set(taker)
     try:
@@ -75,8 +75,8 @@ def _is_logged(record: logging.LogRecord) -> bool:
 
 
 class _StandardError(logging.Handler):
-    """Stream that writes to the standard error of the moment, which a test or a progress display
-    may replace.
+    """Log handler that looks up ``sys.stderr`` at each message, because a test or a progress
+    display may replace it.
     """
 
     def emit(self, record: logging.LogRecord) -> None:

@@ -1,5 +1,5 @@
-"""Parameters as models: type, default, range and meaning stand beside each field, and errors name
-the way out.
+"""Parameters as pydantic models: each field has its type, default, range and meaning. Errors say
+how to correct a value.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from lexveil.base.errors import ParameterError
 S = TypeVar("S", bound="Section")
 T = TypeVar("T", bound=Hashable)
 
-ALIKE = 0.8  # how like another key one is that is proposed beside a place, as difflib counts
-MODEL_NAME = r"[a-z][a-z0-9_-]{0,62}"  # of a packaged model
-LIST = r".+@[0-9a-f]{12}"  # a file of the user
+ALIKE = 0.8  # least similarity (difflib) of a key that is proposed beside a place
+MODEL_NAME = r"[a-z][a-z0-9_-]{0,62}"  # name of a packaged model
+LIST = r".+@[0-9a-f]{12}"  # a user's file with its hash
 
 
 def with_purposes(model: str | None, purposes: str | Iterable[str]) -> str | None:
-    """Return the name of a model with purposes, as ``Model.load`` takes it; None is the default
-    model without any.
+    """Return a model name with purposes appended, in the syntax that ``Model.load`` takes. The
+    result None is the default model without purposes.
     """
     named = [purposes] if isinstance(purposes, str) else list(purposes)
     return "+".join([model or "", *named]) if named else model
 
 
-# What a value must be, by pydantic's name of the error, where its own words are not ours.
+# Requirement by pydantic's error type, where we do not use pydantic's own message.
 TYPES = {
     **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "be a whole number"),
     **dict.fromkeys(("float_type", "float_parsing"), "be a number"),
@@ -43,18 +43,18 @@ TYPES = {
 }
 STRUCTURE = {
     **dict.fromkeys(("list_type", "too_short"), "a list with at least one entry"),
-    "dict_type": "a mapping of names to values; {} is one without any",
+    "dict_type": "a mapping of names to values; {} is the empty mapping",
     **dict.fromkeys(("model_type", "model_attributes_type"), "a mapping of keys to values"),
 }
 LIMITS = ("greater_than", "greater_than_equal", "less_than", "less_than_equal", "finite_number")
 
 
 class Section(BaseModel):
-    """Parameters that belong together. They never change; an unknown key is an error; 1 is no text
-    and true no number.
+    """Base class of a group of parameters. Instances are immutable. An unknown key is an error, and
+    values are not converted: the number 1 is not accepted as a text, nor ``true`` as a number.
 
-    ``defer_build``: the choices of some fields are names in a registry, which is loaded when a
-    value is checked.
+    ``defer_build``: some fields accept the names in a registry, which is loaded only when a value
+    is validated.
     """
 
     model_config = ConfigDict(
@@ -63,18 +63,18 @@ class Section(BaseModel):
 
     @classmethod
     def resolved(cls) -> type[Section]:
-        """Return the section itself. For a section whose fields come from a registry, return the
-        section that has these fields.
+        """Return the section with all of its fields. A subclass whose fields come from a registry
+        returns the section that has these fields.
         """
         return cls
 
 
-# The sections that are whole files of a project, by the name of the file.
+# File name -> section that describes the whole file.
 FILES = dict[str, type[Section]]()
 
 
 def of_file(name: str) -> Callable[[type[S]], type[S]]:
-    """Return the decorator of a section that is a whole file of a project."""
+    """Return a decorator that registers a section as the content of a whole file of a project."""
 
     def register(section: type[S]) -> type[S]:
         FILES[name] = section
@@ -84,14 +84,16 @@ def of_file(name: str) -> Callable[[type[S]], type[S]]:
 
 
 def places_of(key: str) -> list[str]:
-    """Return where a key stands in the files of a project: "lexveil.toml [machine]"."""
+    """Return the files and sections of a project in which a key occurs, for example "lexveil.toml
+    [machine]".
+    """
     return [
         _place(name, within) for name, section in FILES.items() for within in _within(section, key)
     ]
 
 
 def _place(file: str, section: str) -> str:
-    """Return the name of a section of a file, as that file writes the section."""
+    """Return the name of a section of a file in the notation of that file."""
     if not section:
         return file
     return f"{file} [{section}]" if file.endswith(".toml") else f"{file}, {section}"
@@ -108,7 +110,7 @@ def _within(section: type[Section], key: str, name: str = "") -> Iterator[str]:
 
 
 class Documented(Section):
-    """Section whose fields have docstrings. Help and the reference show these docstrings as
+    """Section in which every field has a docstring. Help and reference show these docstrings as
     descriptions.
     """
 
@@ -122,8 +124,8 @@ class Documented(Section):
 
 
 class OneOf:
-    """Marks a text as one of the names in a registry, which is not loaded before a value is
-    checked.
+    """Annotation of a text that must be a name in a registry. The registry is loaded only when a
+    value is validated.
     """
 
     def __init__(self, names: Callable[[], list[str]]) -> None:
@@ -134,14 +136,14 @@ class OneOf:
 
 
 def refused(message: str) -> PydanticCustomError:
-    """Return the error of a field's own validator: a clause with its subject, shown after "KEY is
-    VALUE; ".
+    """Return the error that the validator of a field raises. The message is a clause with its own
+    subject; it is shown after "KEY is VALUE; ".
     """
     return PydanticCustomError("refused", "{message}", {"message": message})
 
 
 def matching(pattern: str, message: str) -> AfterValidator:
-    """Return the validator of a text that a pattern describes; null passes."""
+    """Return a validator that requires a text to match a pattern; null is accepted."""
 
     def check(text: str | None) -> str | None:
         if text is not None and not re.fullmatch(pattern, text):
@@ -151,13 +153,13 @@ def matching(pattern: str, message: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-# A public list of the user.
+# A user's public list.
 ListFile = Annotated[
     str,
     matching(
         LIST,
         "it must be FILE@HASH, the first 12 digits of the file's sha256 (sha256sum FILE), so that "
-        "a change of its content is seen",
+        "a change of the file is detected",
     ),
 ]
 
@@ -186,21 +188,21 @@ def validated(
     """Build a section from plain values.
 
     Args:
-        source: the file that messages begin with; empty for values that are in none.
-        named: the name that messages give to the section itself.
-        by_name: keys are names of fields, and not the aliases that a file has where Python reserves
-            a name.
-        strict: texts are no numbers.
-        quotes: messages show the value; without, they hold nothing of it.
+        source: file name at the beginning of messages; empty for values that come from no file.
+        named: function that returns the name of the section in messages.
+        by_name: keys are names of fields. Otherwise they are aliases, which a file needs where
+            Python reserves a name.
+        strict: a number written as a text is an error.
+        quotes: messages show the value. Otherwise they contain no part of it.
 
     Raises:
-        ParameterError: naming the key, what was expected, and the nearest valid key or value.
+        ParameterError: naming the key, the requirement, and the nearest valid key or value.
     """
     try:
         by_alias = False if by_name else None
         return model.model_validate(raw, strict=strict, by_name=by_name or None, by_alias=by_alias)
     except ValidationError as error:
-        # A misspelt key is missing and unknown; the latter says more.
+        # A misspelt key causes two errors, missing and unknown; the second one helps more.
         errors = error.errors(include_url=False)
         worst = max(
             errors, key=lambda error: (error["type"] == "extra_forbidden", len(error["loc"]))
@@ -219,7 +221,7 @@ def _message(
     kind = error["type"]
     raw = error["input"]
     section, field, key = _resolve(model, location, named)
-    if kind == "value_error":  # of a whole section: names its keys
+    if kind == "value_error":  # raised for a whole section; its message names the keys
         return str(error["ctx"]["error"])
     if kind == "missing":
         return f"{key} is missing"
@@ -227,12 +229,12 @@ def _message(
         near = nearest(str(location[-1]), fields_of(section))
         hint = _resolve(model, (*location[:-1], near), named)[2] if near else ""
         return f"unknown key {key}" + (
-            f"; did you mean {hint}?" if hint else "; there is none here"
+            f"; did you mean {hint}?" if hint else "; no key is valid here"
         )
     must = requirement(error, field)
     if kind == "literal_error" and quotes and isinstance(raw, str):
         must += f" (nearest: {nearest(raw, _choices(error))})"
-    # as one that may hold a password
+    # A field without ``repr`` may hold a password.
     if not quotes or kind in STRUCTURE or (field and not field.repr):
         return f"{key or 'the file'} {must.removeprefix('it ')}"
     return (
@@ -242,8 +244,8 @@ def _message(
 
 
 def _placed(message: str, key: str, places: list[str]) -> str:
-    """Return the message about an unknown key with the places where such a key stands; a key of
-    another name is then proposed only if it is much alike.
+    """Return the message about an unknown key, completed by the places where this key is valid. A
+    differently named key is then proposed only if the two names are very similar.
     """
     if not places:
         return message
@@ -257,14 +259,14 @@ def _placed(message: str, key: str, places: list[str]) -> str:
 
 
 def nearest(written: str, names: Iterable[str]) -> str:
-    """Return the name most similar to a written name, ignoring case; empty without names."""
+    """Return the most similar of some names, ignoring case; empty if there are no names."""
     cased = {name.casefold(): name for name in names}
     near = difflib.get_close_matches(written.casefold(), cased, n=1, cutoff=0.0)
     return cased[near[0]] if near else ""
 
 
 def requirement(error: ErrorDetails, field: FieldInfo | None = None) -> str:
-    """Return the requirement that a value misses, in words that hold nothing of the value."""
+    """Return the requirement that a value fails, in words that reveal nothing of the value."""
     kind = error["type"]
     if kind == "refused":
         return str(error["ctx"]["message"])
@@ -289,15 +291,15 @@ def _choices(error: ErrorDetails) -> list[str]:
 
 
 def _words(kind: Any) -> tuple[Any, ...]:
-    """Return the words that a field takes in place of a number."""
+    """Return the words that a field accepts instead of a number."""
     return typing.get_args(kind) if typing.get_origin(kind) is typing.Literal else ()
 
 
 def _resolve(
     model: type[Section], location: tuple[int | str, ...], named: Callable[[str], str]
 ) -> tuple[type[Section], FieldInfo | None, str]:
-    """Return the section and the field that a location in an error leads to, and its key as a file
-    has it: a.b[2].
+    """Return the section and the field at a location in an error of pydantic, and the key in the
+    notation of a file, for example a.b[2].
     """
     section: type[Section] | None = model
     last = model
@@ -322,21 +324,23 @@ def fields_of(section: type[Section]) -> dict[str, FieldInfo]:
 
 
 def section_of(field: FieldInfo) -> type[Section] | None:
-    """Return the section that a field holds, if it does."""
+    """Return the section class of a field; None if the field holds a plain value."""
     kind = field.annotation
     return kind.resolved() if isinstance(kind, type) and issubclass(kind, Section) else None
 
 
 def _is_union(annotation: Any) -> bool:
-    """Whether an annotation is a union of several types besides null, each of which appears as a
-    step in the location of an error.
+    """Return whether an annotation is a union of several types besides null. Pydantic adds a step
+    for each of these types to the location of an error.
     """
     kinds = [kind for kind in typing.get_args(annotation) if kind is not type(None)]
     return typing.get_origin(annotation) in (types.UnionType, typing.Union) and len(kinds) > 1
 
 
 def limits_of(field: FieldInfo) -> str:
-    """Return the range of a field in words, "1 and 1000" or "at least 1"; empty without one."""
+    """Return the range of a field in words, such as "1 and 1000" or "at least 1"; empty if the
+    field has no range.
+    """
     bounds = {
         name: f"{value:g}" if isinstance(value, float) else str(value)
         for mark in _metadata(field)

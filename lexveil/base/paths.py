@@ -1,4 +1,4 @@
-"""Paths of all artifacts, relative to the folder of the project, which contains dvc.yaml."""
+"""Paths of all artifacts, relative to the project folder, which contains dvc.yaml."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ TEMPLATE = LIBRARY / "_project" if (LIBRARY / "_project").is_dir() else LIBRARY.
 # The models that ship, one folder each.
 MODELS = LIBRARY / "models"
 
-PARAMS = Path("params.yaml")  # what the results of an experiment depend on
-CONFIGURATION = Path("lexveil.toml")  # all else that is set: machine, ledger, releases
+PARAMS = Path("params.yaml")  # all parameters that results of an experiment depend on
+CONFIGURATION = Path("lexveil.toml")  # all other settings: machine, ledger, releases
 CORPUS = Path("data/corpus")
 DOCUMENTS = Path("data/documents")
 
@@ -39,16 +39,16 @@ PLAN = "plan.parquet"  # files in the folder of a run's plan
 PLANNED = "planned.json"
 RUNS = ARTIFACTS / "runs"  # figures of each run, for `dvc metrics`
 PACKAGED = ARTIFACTS / "model"  # a project's run, packaged as a model for other machines
-SENTENCES = ARTIFACTS / "sentences.parquet"  # of the corpus, that a bank may have
-BANK = ARTIFACTS / "bank"  # the sentences, with vectors; empty where there are too few
+SENTENCES = ARTIFACTS / "sentences.parquet"  # sentences of the corpus: candidates for the bank
+BANK = ARTIFACTS / "bank"  # chosen sentences with vectors; empty if there are too few
 AUDITS = Path(".lexveil/audit")  # one JSON file per audit of the weekly flow: the latest result
-# cache of the recovery that is expected of adversaries
+# cache of the expected recovery by adversaries
 RECOVERY = Path(".lexveil/recovery")
 
 
 def user_data() -> Path:
-    """Return the folder for data of this user that belongs to no project: models and the ledger.
-    The environment variable LEXVEIL_HOME overrides the folder.
+    """Return the folder for this user's models and ledger, which belong to no project. The
+    environment variable LEXVEIL_HOME overrides the folder.
     """
     if own := os.environ.get("LEXVEIL_HOME"):
         return Path(own).absolute()
@@ -58,7 +58,9 @@ def user_data() -> Path:
 
 
 def user_cache() -> Path:
-    """Return the folder for files that can be made again; inside LEXVEIL_HOME if that is set."""
+    """Return the folder for this user's cached files, which can be computed again. If LEXVEIL_HOME
+    is set, the folder is inside it.
+    """
     if own := os.environ.get("LEXVEIL_HOME"):
         return Path(own).absolute() / "cache"
     from platformdirs import user_cache_path
@@ -145,21 +147,21 @@ def recovery(mechanism: str, strategy: str, noise: NoiseSetting) -> Path:
 
 
 def plan(mechanism: str, strategy: str, noise: NoiseSetting) -> Path:
-    """File of the budget plan of a run: the budget of every document. A run that is skipped has
-    none.
-    """
+    """Path of the budget plan of a run: the budget of every document. A skipped run has no plan."""
     return PLANS / mechanism / strategy / str(noise) / PLAN
 
 
 def planned_epsilon(mechanism: str, strategy: str, noise: NoiseSetting) -> Path:
-    """File of the planned epsilon of a run: the base epsilon, or the epsilon calibrated for the
-    run's level of recovery. For a skipped run the file has the reason.
+    """Path of the planned epsilon of a run: the base epsilon, or the epsilon calibrated for the
+    run's level of recovery. For a skipped run the file contains the reason.
     """
     return PLANS / mechanism / strategy / str(noise) / PLANNED
 
 
 def plan_check(mechanism: str, strategy: str, noise: NoiseSetting) -> Path:
-    """File of the results of the expectations on the plan of a run; privatize depends on it."""
+    """Path of the results of the checks on the plan of a run. The stage privatize depends on this
+    file.
+    """
     return CHECKS / "plans" / mechanism / strategy / f"{noise}.json"
 
 

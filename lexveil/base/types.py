@@ -1,7 +1,7 @@
-"""Array aliases. A comment or docstring beside each use gives the shape and the unit.
+"""Array aliases. A comment or docstring beside each use states shape and unit.
 
-Three numberings of words are types of their own, so that mypy refuses one in the place of another:
-rows of a model, numbers of the words of a mechanism, and numbers after the screen.
+Three numberings of words have types of their own, so that mypy refuses to mix them: rows of a
+model, numbers of the words of a mechanism, and numbers after the screen.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import numpy.typing as npt
 
 Ids = npt.NDArray[np.int64]  # numbers of words or tokens
 Rows = npt.NDArray[np.int64]  # row numbers of a table or matrix
-# rows of the tokens of a model, by which its embedding and its lexicon are read; -1 for no token
+# rows of a model's tokens, which index its embedding and its lexicon; -1 for no token
 ModelRows = NewType("ModelRows", npt.NDArray[np.int64])
-# numbers among the words that a mechanism takes and draws (``Vocabulary``); -1 for no word
+# numbers of a mechanism's input and output words (``Vocabulary``); -1 for no word
 WordNumbers = NewType("WordNumbers", npt.NDArray[np.int64])
-# of a mechanism too, but after the screen: the words that are written where others were drawn
+# numbers of a mechanism's words after the screen, which replaces screened words by others
 WrittenNumbers = NewType("WrittenNumbers", npt.NDArray[np.int64])
 Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -1,4 +1,4 @@
 """The method: texts, embeddings, mechanisms, accounting.
 
-Values go in and values come out; nothing is read or written.
+All functions are pure: values in, values out; they read and write no files.
 """

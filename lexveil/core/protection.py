@@ -1,10 +1,10 @@
-"""Levels of protection: the share of words that an adversary may name, and the epsilon of a token
-that keeps to that share.
+"""Levels of protection: the share of words that an adversary may name, and the epsilon per token
+that keeps the share below this limit.
 
-A level states two shares, one of the content words and one of the rare words; both hold. The
-epsilon of a level is calibrated once for each model that ships, on public texts, against the
-stronger of two adversaries that need public text alone (`python -m benchmarks.protection`). For a
-model without such figures it is calibrated when it is needed (lexveil.release.settings).
+A level limits two shares, that of the content words and that of the rare words; both limits hold.
+The epsilon of a level is calibrated once for each model that ships, on public texts, against the
+stronger of two adversaries that use only public text (`python -m benchmarks.protection`). For a
+model without such figures, lexveil.release.settings calibrates it on demand.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ DEFAULT: LevelName = "balanced"
 
 
 class Shares(NamedTuple):
-    """Shares of the perturbed words that an adversary names."""
+    """Two shares of the perturbed words that an adversary names, one of the content words and one
+    of the rare words.
+    """
 
     content: float
     rare: float
@@ -30,8 +32,8 @@ LEVELS: dict[LevelName, Shares] = {
 
 
 class MeasuredLevel(NamedTuple):
-    """Epsilon of a token at one level, and the shares that the strongest adversary named of public
-    texts at that epsilon.
+    """Epsilon per token at one level, and the shares of public words that the strongest adversary
+    named at that epsilon.
     """
 
     mechanism: str
@@ -43,13 +45,13 @@ class MeasuredLevel(NamedTuple):
 
 
 class MeasuredLinkage(NamedTuple):
-    """Measured linkage: how often the source of an output was identified among 1,000 public texts
-    of the same length.
+    """Measured linkage: how often an adversary identified the source of an output among 1,000
+    public texts of the same length.
 
     Attributes:
         n_words: words of each text.
-        structure, naive, likelihood: share of outputs whose source each adversary ranks first
-            (lexveil/readers/linkage.py).
+        structure, naive, likelihood: for each of three adversaries (lexveil/readers/linkage.py),
+            the share of outputs for which it ranks the source first.
     """
 
     mechanism: str

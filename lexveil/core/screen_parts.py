@@ -1,9 +1,9 @@
-"""The parts of the public list of words that are never put out: their names, and those that a
-request takes unless it says otherwise.
+"""Names of the parts of the public list of screened words, which never appear in an output, and the
+parts that are screened by default.
 
-The words of each part stand in lexveil/models/not_put_out.txt, and
-lexveil/io/artifacts/screened_words.py reads them. The default is chosen by `python -m
-benchmarks.screen_parts`.
+The words of each part are in lexveil/models/not_put_out.txt, and
+lexveil/io/artifacts/screened_words.py reads them. `python -m benchmarks.screen_parts` gives the
+reasons for the default.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ DEFAULT = ",".join(PARTS)
 
 
 def chosen_parts(chosen: str) -> tuple[str, ...]:
-    """Return the parts that a text such as ``vulgar,names`` or ``none`` chooses, in the order of
+    """Return the parts that a setting such as ``vulgar,names`` or ``none`` chooses, in the order of
     ``PARTS``.
 
     Raises:
-        ValueError: if it names something that is no part, or ``none`` beside parts.
+        ValueError: if the setting contains an unknown part, or ``none`` together with parts.
     """
     named = {name.strip() for name in chosen.split(",")}
     if named == {NONE}:
         return ()
     if not named.issubset(PARTS):
         raise ValueError(
-            f"it must be {NONE}, or some of {', '.join(PARTS)} with commas between them"
+            f"it must be {NONE!r}, or one or several of {', '.join(PARTS)}, separated by commas"
         )
     return tuple(name for name in PARTS if name in named)

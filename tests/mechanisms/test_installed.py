@@ -34,7 +34,7 @@ def test_it_runs_and_its_record_says_that_nothing_is_proven(outside: Path) -> No
     """Whatever its class claims: it draws, but is released without a guarantee only."""
     refused = lexveil("privatize", "in.csv", "-o", "out.csv", "--mechanism", "mine", *HOW)
     assert refused.returncode == 2
-    assert "not proven: it is of the package lexveil-mine 2.1" in refused.stderr
+    assert "not proven: the mechanism comes from the package lexveil-mine 2.1" in refused.stderr
     done = lexveil(
         "privatize", "in.csv", "-o", "out.csv", "--mechanism", "mine", *HOW, "--without-guarantee"
     )
@@ -42,7 +42,7 @@ def test_it_runs_and_its_record_says_that_nothing_is_proven(outside: Path) -> No
     (written,) = outside.glob("out*.record.json")
     record = json.loads(written.read_text(encoding="utf-8"))
     assert record["mechanism"] == "mine" and record["guarantee"]["formula"] == "none"
-    assert record["no_proof"] == "not proven: it is of the package lexveil-mine 2.1"
+    assert record["no_proof"] == "not proven: the mechanism comes from the package lexveil-mine 2.1"
     assert "no-guarantee" in written.name
     (page,) = outside.glob("out*.statement.txt")
     assert "not proven" in page.read_text(encoding="utf-8")
@@ -51,8 +51,8 @@ def test_it_runs_and_its_record_says_that_nothing_is_proven(outside: Path) -> No
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("other", "lexveil_mine:Other is no mechanism of that name"),
-        ("broken", "cannot be imported (ModuleNotFoundError); mend or uninstall the package"),
+        ("other", "lexveil_mine:Other is not a mechanism of that name"),
+        ("broken", "cannot be imported (ModuleNotFoundError); repair or uninstall the package"),
         ("none_such", "mine"),  # the list of what there is has it
     ],
 )

@@ -1,1 +1,3 @@
-"""Help for runs, without any text: arrays, hashes, atomic files, object storage, run events."""
+"""Utilities for runs: arrays, hashes, atomic files, object storage, run events. None handles
+texts.
+"""

@@ -1,4 +1,4 @@
-"""Processes in which PyArrow does not import pandas."""
+"""Prevent PyArrow from importing pandas in Lexveil's own processes."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from lexveil.base.absent import absent
 
 
 def keep_pandas_out(*, of_process: bool = False) -> None:
-    """Prevent PyArrow from importing pandas, which it does at its first array if pandas is
-    installed, and which takes half a second.
+    """Prevent PyArrow from importing pandas at its first array. The import would take half a second
+    if pandas is installed.
 
-    Call this in a process of its own, because PyArrow's conversions from and to pandas are off
-    afterwards.
+    Call this only in a process of Lexveil's own, because PyArrow's conversions from and to pandas
+    no longer work afterwards.
 
     Args:
-        of_process: whether other libraries of the process cannot import pandas either, for example
-            scikit-learn, which uses it if it is installed.
+        of_process: hide pandas from all other libraries of the process, too, for example from
+            scikit-learn, which uses pandas if it is installed.
     """
     if "pandas" in sys.modules:
         return
     import pyarrow as pa
 
     with absent("pandas", for_good=of_process):
-        pa.array([None])  # it looks for pandas once
+        pa.array([None])  # PyArrow looks for pandas once

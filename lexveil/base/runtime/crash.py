@@ -30,16 +30,16 @@ def place_of(error: BaseException) -> str:
 
 
 def short_report(error: BaseException) -> str:
-    """Return the facts about an exception that may be shown elsewhere: its place, and a known
-    system message about the disk.
+    """Return the facts about an exception that may be logged: its place, and the system message if
+    the error is a known disk error.
     """
     known = [os.strerror(number) for number in ADVICE]
     return "; ".join([place_of(error), *(advice for advice in known if advice in str(error))])
 
 
 def crash_report(error: BaseException | None) -> str:
-    """Return a traceback without messages, notes and values; the traceback of its cause comes
-    first.
+    """Return a traceback without messages, notes and values. The traceback of the exception's cause
+    comes first.
     """
     parts: list[str] = []
     seen: set[int] = set()
@@ -57,8 +57,8 @@ def crash_report(error: BaseException | None) -> str:
 
 
 def hide_messages() -> None:
-    """Report uncaught exceptions of this process by ``crash_report``, unless the variable ``SHOWN``
-    is set.
+    """Report uncaught exceptions of this process by ``crash_report``, unless the environment
+    variable ``SHOWN`` is 1.
     """
     if not os.environ.get(SHOWN):
         sys.excepthook = _hook

@@ -1,5 +1,5 @@
-"""The graph as DVC reads it: stages in order, their needs, their outputs, and whether they are
-stale.
+"""The graph as DVC reads it: stages in order, their dependencies, their outputs, and the stale
+stages.
 """
 
 from __future__ import annotations
@@ -19,33 +19,35 @@ if TYPE_CHECKING:
 
 DVC_YAML = Path("dvc.yaml")
 LOCKFILE = Path("dvc.lock")
-CODE_STAGE = "code"  # writes code.json, on which all other stages depend; a run does so first
+CODE_STAGE = (
+    "code"  # the stage that writes code.json; all others depend on it, so a run executes it first
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One stage of dvc.yaml, or one data source (data.dvc), with its name in DVC:
-    ``privatize@madlib-S1-1.0``.
+    """One stage of dvc.yaml, or one data source (data.dvc). Its name is the name in DVC, for
+    example ``privatize@madlib-S1-1.0``.
     """
 
     name: str
     needs: tuple[str, ...]  # stages whose outputs it reads
     deps: tuple[Path, ...]  # files and folders it reads, relative to the project
     outs: tuple[Path, ...]
-    locked: bool  # has an entry in dvc.lock, once it has run
-    is_new: bool = False  # has none yet
+    locked: bool  # gets an entry in dvc.lock when it has run
+    is_new: bool = False  # has no entry in dvc.lock yet
 
 
 @dataclass(frozen=True, slots=True)
 class StageGraph:
-    """All stages that `dvc repro` would visit, in its order.
+    """All stages that `dvc repro` would visit, in the order of their execution.
 
     Attributes:
         stages: the stages, by name.
-        stale: why DVC calls a stage stale, by name.
-        own: the part of that which no other stale stage explains. A stage may have none, and may be
-            missing in both although a run would come to it: as long as what it reads is as it was,
-            DVC does not name it.
+        stale: for each stale stage, the changes that DVC reports.
+        own: for each stale stage, the changes that are not outputs of another stale stage. A stage
+            without changes of its own is absent. A stage may be absent from both mappings although
+            a run will execute it: DVC reports a stage only once its inputs have changed.
     """
 
     stages: dict[str, Stage]
@@ -53,8 +55,8 @@ class StageGraph:
     own: dict[str, str] = field(default_factory=dict)
 
     def reached(self) -> dict[str, list[str]]:
-        """Return the stages that a run may come to, each with the stages by whose own changes it
-        does: with itself alone, if it has changes of its own.
+        """Return the stages that a run may execute, each with the stages that cause it: the stage
+        itself if it has changes of its own, otherwise the changed stages that it depends on.
         """
         reached: dict[str, list[str]] = {}
         for name, stage in self.stages.items():
@@ -66,11 +68,11 @@ class StageGraph:
         return reached
 
     def wanted(self, until: str | None) -> list[Stage]:
-        """Return the stages that a run brings up to date: stage ``until`` with all stages that it
-        needs, or all stages for None.
+        """Return the stages that a run must bring up to date: stage ``until`` and all stages that
+        it depends on, or all stages if ``until`` is None.
 
         Raises:
-            RequestError: if there is no such stage.
+            RequestError: if dvc.yaml has no stage of this name.
         """
         if until is None:
             return list(self.stages.values())
@@ -92,8 +94,8 @@ def open_repo(root: Path = Path()) -> Iterator[Repo]:
     """Open the DVC project in a folder.
 
     Raises:
-        RequestError: in one line, if the folder is not a DVC project, or dvc.yaml, dvc.lock or
-            data.dvc cannot be read.
+        RequestError: if the folder is not a DVC project, or dvc.yaml, dvc.lock or data.dvc cannot
+            be read. The message is one line.
     """
     from dvc.exceptions import DvcException
     from dvc.repo import Repo
@@ -108,10 +110,11 @@ def open_repo(root: Path = Path()) -> Iterator[Repo]:
 
 
 def track(root: Path, paths: Sequence[Path]) -> None:
-    """Have DVC save files and folders, and describe them in .dvc files, as `dvc add` does.
+    """Let DVC track files and folders: save them in its cache and describe them in .dvc files, as
+    `dvc add` does.
 
     Raises:
-        LexveilError: if DVC cannot.
+        LexveilError: if DVC fails.
     """
     with open_repo(root) as repo:
         from dvc.exceptions import DvcException
@@ -169,8 +172,8 @@ def name_of(repo: Repo, stage: Any) -> str:
 
 
 def with_status(repo: Repo, graph: StageGraph) -> StageGraph:
-    """Return the graph with the stale stages, by asking DVC once; this hashes every file that
-    changed since the last time.
+    """Return the graph with the status of its stages. DVC computes the status in one call, in which
+    it hashes every file that changed since the last call.
     """
     changed = repo.status()
     stale: dict[str, str] = {}
@@ -186,7 +189,7 @@ def with_status(repo: Repo, graph: StageGraph) -> StageGraph:
 
 
 def _without(changes: list[Any], made: Sequence[Path]) -> list[Any]:
-    """Return DVC's list of changes, without changes of files that are outputs of some stages."""
+    """Return DVC's list of changes without the changes of ``made``, the outputs of some stages."""
     kept: list[Any] = []
     for change in changes:
         paths = change.get("changed deps") if isinstance(change, dict) else None
@@ -200,12 +203,14 @@ def _without(changes: list[Any], made: Sequence[Path]) -> list[Any]:
 
 
 def _overlaps(path: Path, made: Sequence[Path]) -> bool:
-    """Return whether a path is one of some others, lies in one, or has one in it."""
+    """Return whether a path equals one of the paths in ``made``, is inside one of them, or contains
+    one of them.
+    """
     return any(path.is_relative_to(one) or one.is_relative_to(path) for one in made)
 
 
 def _why(changes: list[Any]) -> str:
-    """Turn DVC's list of changes into one line of paths."""
+    """Summarize DVC's list of changes as one line of paths."""
     changed = {
         kind: paths
         for change in changes

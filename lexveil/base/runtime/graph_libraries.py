@@ -1,5 +1,5 @@
-"""Libraries of the extra ``graph``, which projects need. Privatizing with a packaged model does not
-need them.
+"""Libraries of the extra ``graph``. A project needs them; privatizing with a packaged model does
+not.
 """
 
 from __future__ import annotations
@@ -22,24 +22,23 @@ INSTALLED_AS = {
 
 
 def lacking(package: str | None) -> RequestError | None:
-    """Return an error about a package that cannot be imported; None if it does not belong to the
-    extra.
+    """Return the error that asks the user to install a package of the extra; None if the package is
+    not part of the extra.
     """
     if package not in PACKAGES:
         return None
     return RequestError(
         f"this needs {INSTALLED_AS.get(package, package)}, which is not installed; `pip "
-        "install 'lexveil[graph]'` "
-        "brings it and all else that a project needs"
+        "install 'lexveil[graph]'` installs it and everything else that a project needs"
     )
 
 
 def require(*packages: str) -> None:
-    """Check that packages of the extra are installed, without importing them, before anything is
-    changed or started.
+    """Raise an error unless some packages of the extra are installed. Call this before anything is
+    changed or started; the packages are not imported.
 
     Raises:
-        RequestError: with the command that installs them, if one is missing.
+        RequestError: naming the command that installs a missing package.
     """
     for package in packages:
         if importlib.util.find_spec(package) is None and (error := lacking(package)):

@@ -1,4 +1,4 @@
-"""Hashes of files, and version and hash of the code that makes an output."""
+"""Hashes of files, and the version and hash of the code that computes an output."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def version() -> str:
 
 @cache
 def code_hash() -> str:
-    """Return the sha256 of all code that makes an output: ``lexveil``, ``sql`` and, in a project,
-    ``tasks``.
+    """Return the sha256 of all code that computes an output: ``lexveil``, ``sql`` and, in a
+    project, ``tasks``.
     """
     tasks = importlib.util.find_spec("tasks")
     return _hash_of(
@@ -39,7 +39,9 @@ def code_hash() -> str:
 
 @cache
 def library_hash() -> str:
-    """Return the sha256 of the code of ``lexveil`` alone, which is the same in every folder."""
+    """Return the sha256 of the code in ``lexveil`` only, which does not depend on the current
+    folder.
+    """
     return _hash_of(paths.LIBRARY)
 
 

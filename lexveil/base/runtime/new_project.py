@@ -1,5 +1,5 @@
-"""Creation of a project outside the library's own repository, with the same files, which use the
-installed library.
+"""Creation of a project outside the library's own repository. The project has the same files and
+uses the installed library.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def create(folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise RequestError(f"{folder} is not empty; name a new folder")
     if not folder.parent.is_dir():
-        raise RequestError(f"{folder.parent} is no folder; make it first")
+        raise RequestError(f"{folder.parent} is not a folder; make it first")
     if shutil.which("git") is None:
         raise RequestError(
             "git is not installed; DVC keeps a project's versions in a git repository, so "

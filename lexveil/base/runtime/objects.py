@@ -1,8 +1,8 @@
 """Object storage: addresses as paths, read and written by the file systems of Arrow.
 
-An ``ObjectPath`` has the methods of paths that the library uses, so that files and objects are
-found and opened in the same way. Objects cannot be renamed: an output waits in a local file and
-appears by one upload. Credentials come from the places where the tools of each provider look, never
+An ``ObjectPath`` has the methods of paths that the library uses, so that the same code finds and
+opens files and objects. Objects cannot be renamed, so an output is written to a local file and then
+uploaded in one step. Credentials come from the places where the tools of each provider look, never
 from an address. Messages do not repeat the error text of a library, because it could quote
 credentials.
 """
@@ -26,7 +26,7 @@ ADDRESS = re.compile(r"(s3|gs|abfss?)://", re.IGNORECASE)
 FORMS = "s3://BUCKET/NAME, gs://BUCKET/NAME or abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/NAME"
 READ = 4 * 2**20  # bytes per read request: some tenths of a second on a fast line
 WRITTEN = 32 * 2**20  # bytes of an upload in progress at once, in parts
-FOLDER = -1  # stands for the size of a folder
+FOLDER = -1  # size that marks a folder
 DENIED = re.compile(
     r"AWS Error "
     r"(ACCESS_DENIED|INVALID_(ACCESS|CLIENT|SIGNATURE)|SIGNATURE|UNRECOGNIZED|MISSING_AUTH)"
@@ -35,8 +35,8 @@ DENIED = re.compile(
 
 
 class ObjectPath(PosixPath):
-    """Path of an object, or of a folder: a prefix of object names up to a /. A folder exists when
-    the first object in it does.
+    """Path of an object, or of a folder, which is a prefix of object names up to a /. A folder
+    exists as soon as one object in it exists.
     """
 
     __slots__ = ("_known",)
@@ -50,11 +50,11 @@ class ObjectPath(PosixPath):
 
     @property
     def is_bucket(self) -> bool:
-        """Whether the path is a bucket, which has no siblings."""
+        """Whether the path is a whole bucket. No file can be written beside a bucket."""
         return len(self.parts) < 3
 
     def _place(self) -> tuple[Any, str]:
-        """Return the file system of the path, and the key of the path in it."""
+        """Return the file system of the path, and the path's key in that file system."""
         scheme, bucket, *names = self.parts
         return _filesystem(scheme, bucket), "/".join([bucket.partition("@")[0], *names])
 
@@ -67,11 +67,11 @@ class ObjectPath(PosixPath):
             return _size_of(filesystem.get_file_info(key))
 
     def exists(self) -> bool:
-        """Return whether there is an object with this name, or one below it."""
+        """Return whether an object of this name exists, or any object below it."""
         return self._size() is not None
 
     def is_dir(self) -> bool:
-        """Return whether there are objects below the path."""
+        """Return whether any object exists below the path."""
         return self._size() == FOLDER
 
     def is_file(self) -> bool:
@@ -95,16 +95,16 @@ class ObjectPath(PosixPath):
         return self == other
 
     def absolute(self) -> Self:
-        """Return this path: addresses are absolute."""
+        """Return this path unchanged, because addresses are absolute."""
         return self
 
     def resolve(self, strict: bool = False) -> Self:  # noqa: ARG002
-        """Return this path: object storage has no links."""
+        """Return this path unchanged, because object storage has no links."""
         return self
 
     def iterdir(self) -> Generator[Self, None, None]:
-        """Yield the paths directly below this one. The listing already tells their sizes, so no
-        further request is needed for them.
+        """Yield the paths directly below this path. The listing also contains their sizes, which
+        are stored, so that no further request is needed.
         """
         from pyarrow.fs import FileSelector
 
@@ -159,11 +159,12 @@ class ObjectPath(PosixPath):
 
 
 def as_path(path: Path | str) -> Path:
-    """Return a path, or an ``ObjectPath`` for an address of object storage.
+    """Return an ``ObjectPath`` for an address of object storage, and a local path for anything
+    else.
 
     Raises:
         RequestError: if an address is malformed, or contains credentials or options; the message
-            then does not quote it.
+            then does not quote the address.
     """
     if isinstance(path, Path) or (found := ADDRESS.match(path)) is None:
         return path if isinstance(path, Path) else Path(path)
@@ -172,11 +173,11 @@ def as_path(path: Path | str) -> Path:
     if "?" in path or ":" in bucket or "@" in account:
         raise RequestError(
             "the address of object storage has a ?, or something before an @, which may be a "
-            "credential; give it "
-            f"without, as {FORMS}: credentials and options come from the environment"
+            "credential; remove that part and write {FORMS}: credentials and options come from "
+            "the environment"
         )
     if not bucket or not account:
-        raise RequestError(f"this is no address of object storage; write {FORMS}")
+        raise RequestError(f"this is not an address of object storage; write {FORMS}")
     return ObjectPath(f"{found[1].lower()}://{bucket}", name)
 
 
@@ -198,10 +199,10 @@ def _size_of(info: Any) -> int | None:
 
 @contextmanager
 def _told(path: ObjectPath) -> Iterator[None]:
-    """Replace errors of Arrow by errors with our own message.
+    """Replace errors of Arrow by errors with a message of Lexveil.
 
     Raises:
-        OSError: without the message of the library.
+        OSError: without Arrow's message.
     """
     import pyarrow as pa
 
@@ -217,13 +218,13 @@ def _told(path: ObjectPath) -> Iterator[None]:
             why = "there is no such bucket or object"
         else:
             number = errno.EIO
-            why = "it cannot be reached, or refuses that"
+            why = "the storage cannot be reached, or it refuses the request"
         raise OSError(number, why, path) from None
 
 
 class _Content(io.RawIOBase):
-    """Content of an object as a raw file. Each read is a separate request, so that no connection
-    stays open for hours.
+    """Content of an object as a raw file. Each read is a separate request, because a connection
+    should not stay open for hours.
     """
 
     def __init__(self, path: ObjectPath) -> None:
@@ -244,7 +245,7 @@ class _Content(io.RawIOBase):
                 return int(self.file.readinto(buffer))
         except OSError as error:  # raise an error other than that of a damaged file
             raise RequestError(
-                f"{self.path}: cannot be read any more ({error.strerror}); try again"
+                f"{self.path}: reading this object failed ({error.strerror}); try again"
             ) from None
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:

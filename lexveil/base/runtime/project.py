@@ -49,8 +49,8 @@ def find_root(start: Path) -> Path:
 
 
 def prepare(root: Path) -> None:
-    """Set up this process and its children for the project in ``root``; call this before Prefect is
-    imported.
+    """Set up this process and its children for the project in ``root``. Call this function before
+    Prefect is imported.
     """
     os.chdir(root)
     # Import flows and stages from the project, wherever the library is installed.
@@ -64,15 +64,15 @@ def prepare(root: Path) -> None:
     os.environ.setdefault("PREFECT_API_BLOCKS_REGISTER_ON_START", "false")
     # Show lines when they are printed, not when a stage ends.
     os.environ["PYTHONUNBUFFERED"] = "1"
-    # `python -m tasks.NAME` in dvc.yaml means the interpreter that runs this.
+    # `python` in dvc.yaml must be the interpreter of this process.
     interpreter = str(Path(sys.executable).parent)
     if os.environ.get("PATH", "").split(os.pathsep)[0] != interpreter:
         os.environ["PATH"] = os.pathsep.join(filter(None, (interpreter, os.environ.get("PATH"))))
 
 
 def stage_environment(at_once: int = 1) -> dict[str, str]:
-    """Return the environment of a DVC process. Except for a number of threads, it does not depend
-    on the user's shell.
+    """Return the environment variables of a DVC process. Except for the number of threads, they do
+    not depend on the user's shell.
 
     Args:
         at_once: number of processes that share the cores. With more BLAS threads than cores per
@@ -85,7 +85,8 @@ def stage_environment(at_once: int = 1) -> dict[str, str]:
         )
     scratch = Path.cwd() / SCRATCH
     scratch.mkdir(parents=True, exist_ok=True)
-    # Spilled rows of a killed stage must not stay in /tmp: the next run empties this folder.
+    # Do not spill rows to /tmp, where a killed stage would leave them. The next run empties this
+    # folder.
     # A long path would leave no space for the socket names of multiprocessing there (at most
     # 108 bytes).
     if len(str(scratch)) < 60:
@@ -95,8 +96,8 @@ def stage_environment(at_once: int = 1) -> dict[str, str]:
 
 @contextlib.contextmanager
 def build_lock(wait: bool = False, say: Callable[[str], None] = LOG.info) -> Iterator[None]:
-    """Lock this project against other runs. The kernel frees the lock when this process ends,
-    however it ends.
+    """Lock this project against other runs. The kernel releases the lock when this process ends,
+    even if it crashes.
 
     Raises:
         RequestError: if another run is in progress and ``wait`` is false.
@@ -124,10 +125,10 @@ def _acquire(descriptor: int, path: Path, wait: bool, say: Callable[[str], None]
         holder = json.loads(path.read_text(encoding="utf-8"))
         who = f"process {holder['pid']}, since {holder['since']}"
     except (ValueError, KeyError, OSError):
-        who = "it has only just begun"
+        who = "it has just started"
     if not wait:
         raise RequestError(
-            f"another run is at work in this project ({who}); wait until it ends, or give "
+            f"another run is in progress in this project ({who}); wait until it ends, or give "
             f"{option('wait')}"
         )
     say(f"waiting for another run ({who})")

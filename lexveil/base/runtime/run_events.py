@@ -11,8 +11,8 @@ SKIPPED_LINE = (
 
 @dataclass(frozen=True, slots=True)
 class StageResult:
-    """Result of one stage: ran, restored (DVC knew the result), cached, failed, stopped or "not
-    run".
+    """Result of one stage. ``state`` is ran, restored (DVC took the outputs from its cache),
+    cached, failed, stopped or "not run".
     """
 
     stage: str
@@ -30,16 +30,16 @@ class RunObserver:
         """Receive a line about the run as a whole."""
 
     def begin(self, total: int) -> None:
-        """Receive the number of stages, when the graph is known."""
+        """Receive the number of stages, once the graph is read."""
 
     def start(self, stage: str) -> None:
-        """Receive the name of a stage, when it is handed to DVC."""
+        """Receive the name of a stage that DVC is about to run."""
 
     def output(self, stage: str, line: str) -> None:
         """Receive a line that a stage printed."""
 
     def end(self, result: StageResult) -> None:
-        """Receive the result of a stage that ended or will not run."""
+        """Receive the result of a stage that has ended or will not run."""
 
     def close(self) -> None:
-        """Stop drawing; lines may still follow."""
+        """Stop drawing the progress display. Lines may still arrive afterwards."""

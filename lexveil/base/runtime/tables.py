@@ -22,14 +22,14 @@ PARQUET = {"compression": "zstd", "compression_level": 3}
 
 
 def _partial(path: Path) -> Path:
-    # Use a fixed name, so that the next run overwrites the remains of a killed one.
+    # Use a fixed name, so that the next run overwrites what a killed run left behind.
     return path.with_name(f".{path.name}.partial")
 
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
-    """Yield a path to write to; it is renamed to ``path`` if the block succeeds, and removed if
-    not.
+    """Yield a temporary path to write to. The file is renamed to ``path`` if the block succeeds,
+    and removed otherwise.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = _partial(path)
@@ -44,7 +44,9 @@ def atomic_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def atomic_directory(path: Path) -> Iterator[Path]:
-    """Yield an empty directory to fill; it replaces ``path`` if the block succeeds."""
+    """Yield an empty directory to fill. It replaces ``path`` if the block succeeds, and is removed
+    otherwise.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = _partial(path)
     shutil.rmtree(partial, ignore_errors=True)
@@ -64,13 +66,17 @@ def write_table(table: pa.Table, path: Path) -> None:
 
 
 def read_table(path: Path, made_by: str, columns: list[str] | None = None) -> pa.Table:
-    """Read a Parquet file that stage ``made_by`` writes."""
+    """Read a Parquet file.
+
+    Args:
+        made_by: the stage that writes the file, for the message if it is missing.
+    """
     return pq.read_table(require(path, made_by), columns=columns)
 
 
 def write_json(value: Any, path: Path) -> None:
-    """Write JSON that a person can read and a hash can compare: sorted keys, two spaces, a final
-    line feed.
+    """Write JSON in one canonical form that people can read: sorted keys, indented by two spaces,
+    with a final line feed. Equal values give equal bytes.
     """
     with atomic_file(path) as partial:
         partial.write_text(
@@ -79,12 +85,18 @@ def write_json(value: Any, path: Path) -> None:
 
 
 def read_json(path: Path, made_by: str) -> Any:
-    """Read a JSON file that stage ``made_by`` writes."""
+    """Read a JSON file.
+
+    Args:
+        made_by: the stage that writes the file, for the message if it is missing.
+    """
     return json.loads(require(path, made_by).read_text(encoding="utf-8"))
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """Read a JSON object; empty if the file does not exist, or is not a JSON object."""
+    """Read a JSON object; return an empty mapping if the file does not exist or contains anything
+    else.
+    """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -93,13 +105,13 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def require(path: Path, made_by: str) -> Path:
-    """Return ``path``, or raise an error with the command that makes it.
+    """Return ``path`` if it exists.
 
     Raises:
-        MissingArtifactError: if it does not exist.
+        MissingArtifactError: naming the command that makes the file, if it does not exist.
     """
     if not path.exists():
         raise MissingArtifactError(
-            f"{path} is not there yet; `lexveil run` makes it (stage {made_by})"
+            f"{path} does not exist yet; `lexveil run` makes it (stage {made_by})"
         )
     return path

@@ -1,4 +1,4 @@
-"""Telemetry of other libraries is off in Lexveil's own processes."""
+"""Turn off the telemetry of other libraries in Lexveil's own processes."""
 
 import os
 
@@ -13,8 +13,8 @@ SWITCHES = {
 
 
 def turn_telemetry_off() -> None:
-    """Turn telemetry off unless the user has set it. Call this in a process of Lexveil's own,
-    before any library is imported that sends usage data.
+    """Turn telemetry off, unless the user has set its variable. Call this in a process of Lexveil's
+    own, before importing any library that sends usage data.
     """
     for name, value in SWITCHES.items():
         os.environ.setdefault(name, value)

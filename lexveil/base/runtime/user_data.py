@@ -1,4 +1,4 @@
-"""The user's data folder, for files that belong to no project."""
+"""The user's data folder, which holds the files that belong to no project."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def is_of_user(path: Path | str) -> bool:
 
 
 def make_user_data() -> Path:
-    """Create the user's data folder if it does not exist; nobody else may read it.
+    """Create the user's data folder if it does not exist, readable only by this user.
 
     Raises:
         RequestError: if it cannot be created.

@@ -1,8 +1,8 @@
-"""The process of a worker: it receives one function, then items, and answers each item by what the
-function makes of it.
+"""Main function of a worker process. A worker receives one function, then items, and sends back the
+result of the function for each item.
 
-``lexveil.io.execution.pool`` starts these processes, which are Lexveil's own: none of them runs the
-script of the program again.
+``lexveil.io.execution.pool`` starts these processes. A worker does not run the script of the main
+program again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,11 @@ from lexveil.base.runtime.crash import hide_messages
 
 
 def main(descriptor: int) -> None:
-    """Run a worker whose parent holds the other end of a socket."""
+    """Run a worker.
+
+    Args:
+        descriptor: file descriptor of the worker's end of a socket; the parent holds the other end.
+    """
     take_process()
     hide_messages()
     _work(socket.socket(fileno=descriptor))
@@ -39,7 +43,7 @@ def fork_workers(descriptor: int, module: str) -> None:
     """
     take_process()
     hide_messages()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the workers here
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # this process does not wait for its workers
     with suppress(ImportError):
         importlib.import_module(module)
     control = socket.socket(fileno=descriptor)
@@ -51,7 +55,9 @@ def fork_workers(descriptor: int, module: str) -> None:
 
 
 def _work(parent: socket.socket) -> NoReturn:
-    """Answer the items of the parent until it closes the connection; this process then ends."""
+    """Process the items that the parent sends, until it closes the connection; then end this
+    process.
+    """
     with suppress(EOFError, OSError):
         _, files, _, _ = socket.recv_fds(parent, 1, 1)
         if files:
@@ -69,7 +75,9 @@ def _answer_items(connection: Connection, file: int) -> None:
 
 
 def _receive(connection: Connection, items: queue.SimpleQueue[Any]) -> None:
-    """Receive items while other items are worked on; end this process once the parent has gone."""
+    """Receive items in a thread, while the main thread processes earlier items. End this process
+    when the parent has ended.
+    """
     with suppress(EOFError, OSError):
         while True:
             items.put(connection.recv())
@@ -79,7 +87,7 @@ def _receive(connection: Connection, items: queue.SimpleQueue[Any]) -> None:
 def _answer(
     connection: Connection, opened: Callable[[], Callable[[Any], Any]], item: object
 ) -> None:
-    """Send to the parent whether the function returned, and its result or its exception."""
+    """Send the parent whether the function returned, with its result or its exception."""
     try:
         answer = pickle.dumps((True, opened()(item)))
     except Exception as error:
@@ -90,9 +98,10 @@ def _answer(
 
 
 def open_shared(descriptor: int, pickled: bytes, bounds: list[tuple[int, int]]) -> Any:
-    """Unpickle a value whose arrays lie in a file, which this process maps into its memory.
+    """Unpickle a value whose arrays are stored in a shared file, which this process maps into its
+    memory.
 
-    The mapping is private: a process that writes to an array gets its own copies of those pages.
+    The mapping is private: if a process writes to an array, it gets its own copies of those pages.
     """
     view = memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_COPY))
     os.close(descriptor)  # the mapping has its own descriptor

@@ -1,7 +1,7 @@
 """Association measures: how much more often words occur together than by chance.
 
-A new measure is one entry in ``MEASURES``: the columns of the collocations, their thresholds in
-params.yaml, the look-up and the help of the command line follow from it.
+To add a measure, add one entry to ``MEASURES``. The columns of the collocations, their thresholds
+in params.yaml, the look-up and the help of the command line are derived from this entry.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ class AssociationMeasure:
     """A measure of how strongly words are associated.
 
     Attributes:
-        name: name in params.yaml, under collocations.measures; ``min_`` and the name make the
-            threshold.
+        name: name in params.yaml, under collocations.measures. The name of the threshold is
+            ``min_`` followed by this name.
         column: column in the tables of collocations, with the unit if it has one.
-        unit: unit of the values, for people; empty if they have none.
+        unit: unit of the values, for people; empty if the values have no unit.
         summary: one-line description.
         source: publication that introduced the measure.
         bigram: SQL over doubles: xy, the count of the pair; x and y, the counts of its words; n,
             the count of all tokens; expected, the value of xy if the words were independent;
-            x_only, y_only and neither, the other cells of the 2 x 2 table. Columns of earlier
-            measures may be used.
+            x_only, y_only and neither, the other cells of the 2 x 2 table. The expression may use
+            the columns of earlier measures.
         trigram: SQL over xyz, x, y, z, n and expected, defined likewise.
         low, high: least and greatest allowed threshold.
         decimals: decimals in printed values.
@@ -50,7 +50,7 @@ PMI = AssociationMeasure(
     name="pmi",
     column="pmi_bits",
     unit="bits",
-    summary="log2 of how much more often the words occur together than independent words would",
+    summary="log2 of count / count expected for independent words",
     source="CLMLDP section 4.1",
     bigram="log2(n * xy / (x * y))",
     trigram="log2(n * n * xyz / (x * y * z))",
@@ -61,8 +61,8 @@ NPMI = AssociationMeasure(
     name="npmi",
     column="npmi",
     unit="",
-    summary="PMI as a share of the largest that is possible: 1 where the words occur only together",
-    source="Bouma 2009; of trigrams after it",
+    summary="PMI divided by its largest possible value: 1 if the words occur only together",
+    source="Bouma 2009; extended to trigrams",
     bigram="pmi_bits / -log2(xy / n)",
     trigram="pmi_bits / (-2 * log2(xyz / n))",
     low=-1.0,
@@ -75,8 +75,8 @@ LLR = AssociationMeasure(
     name="llr",
     column="llr",
     unit="2 × nats",
-    summary="log-likelihood ratio against independent words; 10.83 is p = 0.001 of a bigram",
-    source="Dunning 1993; of trigrams after it",
+    summary="log-likelihood ratio against independent words; 10.83 means p = 0.001 for a bigram",
+    source="Dunning 1993; extended to trigrams",
     bigram="""2 * (
             xy * ln(xy * n / (x * y))
             + case when x_only > 0 and y < n then x_only * ln(x_only * n / (x * (n - y))) else 0 end
@@ -94,7 +94,7 @@ T_SCORE = AssociationMeasure(
     name="t_score",
     column="t_score",
     unit="",
-    summary="how far the count is above that of independent words, in its own standard errors",
+    summary="count minus the count expected for independent words, in standard errors of the count",
     source="Church, Gale, Hanks, Hindle 1991",
     bigram="(xy - expected) / sqrt(xy)",
     trigram="(xyz - expected) / sqrt(xyz)",

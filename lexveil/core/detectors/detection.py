@@ -23,14 +23,14 @@ class Detection:
     detectors find.
 
     Attributes:
-        actions: name of the action by type; ``DEFAULT_FOUND`` for other types.
-        detector: detector besides lists and columns; None without one. The same texts give the same
-            spans in any process.
+        actions: name of the action by type; ``DEFAULT_FOUND`` applies to all other types.
+        detector: detector besides lists and columns; None if there is no such detector. It must
+            find the same spans in the same texts in every process.
         protect: words and phrases that are always detected.
         allow: words and phrases that no detector may claim.
         has_spans: whether spans come with the texts.
-        pseudonyms: by type, the public names from which pseudonyms are drawn; ``ANY`` serves other
-            types.
+        pseudonyms: by type, the public names from which pseudonyms are drawn; the names under
+            ``ANY`` serve all other types.
     """
 
     actions: Mapping[str, str] = field(default_factory=dict)
@@ -44,14 +44,16 @@ class Detection:
         """Check that the lists, actions and pseudonyms agree, and that the detector can run.
 
         Raises:
-            RequestError: if an entry is on both lists, or a type has no names to draw from.
+            RequestError: if an entry is on both lists, or a type has no names to draw pseudonyms
+                from.
         """
         entries = [
             phrases.types.keys() for phrases in (self.protect, self.allow) if phrases is not None
         ]
         if len(entries) == 2 and not entries[0].isdisjoint(entries[1]):
             raise RequestError(
-                "detection.protect and detection.allow have an entry in common; take it out of one"
+                "detection.protect and detection.allow have an entry in common; remove it from "
+                "one of the lists"
             )
         for name, action in self.actions.items():
             if action == "pseudonym" and not self.names_for(name):
@@ -64,18 +66,18 @@ class Detection:
             self.detector.check()
 
     def without_lists(self) -> Detection | None:
-        """Return the detection without the operator's lists; None if it looks for nothing then."""
+        """Return these settings without the operator's lists; None if nothing remains to detect."""
         if self.detector is None and not self.has_spans:
             return None
         return replace(self, protect=None, allow=None)
 
     def names_for(self, name: str) -> tuple[str, ...]:
-        """Return the names from which pseudonyms of a type are drawn."""
+        """Return the public names from which the pseudonyms of a type are drawn."""
         return self.pseudonyms.get(name) or self.pseudonyms.get(ANY, ())
 
     def codes(self, types: Sequence[str]) -> Codes:
-        """Return (n_types,) the ``Action`` on found tokens of each type; PERTURBED for types whose
-        tokens are treated like any other token.
+        """Return (n_types,) the ``Action`` on detected tokens of each type. PERTURBED means that
+        tokens of the type are treated like any other token.
         """
         return np.array(
             [FOUND_ACTIONS[self.actions.get(name, DEFAULT_FOUND)] for name in types], dtype=np.int8
@@ -89,7 +91,7 @@ class Detection:
         return [*sources, *(["spans that came with the texts"] if self.has_spans else [])]
 
     def claim(self, texts: Sequence[str], given_spans: Sequence[tuple[int, Span]] = ()) -> Claim:
-        """Return a function that computes the claims on the words of these texts.
+        """Return a function that computes which words of these texts the detectors claim.
 
         Args:
             given_spans: spans that came with the texts, each with the number of its text.

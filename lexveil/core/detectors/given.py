@@ -1,4 +1,6 @@
-"""Spans that come with the texts, in a column or as a value for each text."""
+"""Given spans: spans that the user supplies with the texts, in a column or as a value for each
+text.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,8 @@ GivenSpans = Sequence[GivenSpan]  # the spans of one document
 
 
 def type_name(text: object) -> str | None:
-    """Return the name of a type, in capitals; None if it is no valid name. Types are published, so
-    they must be names, not texts.
+    """Return the name of a type in capitals; None if ``text`` is not a valid name. Types are
+    published, so they must be names, not texts.
     """
     name = text.strip().upper() if isinstance(text, str) else ""
     return name if _TYPE.fullmatch(name) else None
@@ -36,17 +38,17 @@ def type_name(text: object) -> str | None:
 def given_spans(
     value: Any, texts: Sequence[str | None], columns: Sequence[str], where: str
 ) -> GivenSpans:
-    """Read the spans of a document.
+    """Read the given spans of a document.
 
     Args:
-        value: a list of objects with start, end and type, or that list as JSON; null, '' and [] are
-            no spans.
+        value: a list of objects with start, end and type, or that list as JSON; null, '' and []
+            mean that the document has no spans.
         texts: the text of each column; start and end count its characters.
-        columns: names of the text columns; where there are several, each span names its own.
-        where: location of the value, for messages, which quote nothing of the value.
+        columns: names of the text columns; if there are several, each span must name its column.
+        where: location of the value, for messages, which do not quote the value.
 
     Raises:
-        RequestError: if the value is no list of spans, or a span does not lie in its text.
+        RequestError: if the value is not a list of spans, or a span does not lie in its text.
     """
     if isinstance(value, str) and value:
         try:
@@ -58,7 +60,7 @@ def given_spans(
     if value is None or value == "":
         return []
     if isinstance(value, dict) or not isinstance(value, Sequence):
-        raise RequestError(f"{where}: no list of spans; write one such as {FORM}")
+        raise RequestError(f"{where}: this is not a list of spans; write a list such as {FORM}")
     return [
         _given(item, texts, columns, f"{where}, span {number}")
         for number, item in enumerate(value, 1)
@@ -70,15 +72,17 @@ def _given(item: Any, texts: Sequence[str | None], columns: Sequence[str], where
         item = item._asdict()
     if not isinstance(item, dict) or not {"start", "end", "type"} <= set(item) or set(item) - _KEYS:
         raise RequestError(
-            f"{where}: must have start, end and type, and may have column; write it as in {FORM}"
+            f"{where}: a span must have start, end and type, and may have column; write spans as "
+            f"in {FORM}"
         )
     column_name = item.get("column")
     if column_name is None and len(columns) > 1:
         raise RequestError(
-            f"{where}: has no column; there are several text columns, so each span names its own"
+            f"{where}: the span has no column; there are several text columns, so each span must "
+            "name its column"
         )
     if column_name is not None and column_name not in columns:
-        raise RequestError(f"{where}: its column is not one of the text columns")
+        raise RequestError(f"{where}: the column of the span is not one of the text columns")
     column = 0 if column_name is None else list(columns).index(column_name)
     start = item["start"]
     end = item["end"]
@@ -86,14 +90,14 @@ def _given(item: Any, texts: Sequence[str | None], columns: Sequence[str], where
     text = texts[column]
     if name is None:
         raise RequestError(
-            f"{where}: its type is no name; types are published, so write letters, digits "
-            "and _ only"
+            f"{where}: the type of the span is not a name; types are published, so use only "
+            "letters, digits and _"
         )
     if not {type(start), type(end)} <= {int}:
-        raise RequestError(f"{where}: start and end must be whole numbers")
+        raise RequestError(f"{where}: start and end of a span must be whole numbers")
     if not 0 <= start < end <= len(text or ""):
         raise RequestError(
-            f"{where}: lies outside its text or is empty; start and end count characters "
+            f"{where}: the span is empty or lies outside its text; start and end count characters "
             "(Unicode code points) from "
             "0, and end is the one after the last"
         )

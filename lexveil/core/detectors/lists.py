@@ -1,5 +1,5 @@
-"""The user's lists of words and phrases: entries that are always detected, or that no detector may
-claim.
+"""The user's lists of words and phrases. The entries of one list are always detected; the entries
+of the other are never claimed by a detector.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ Phrase = tuple[str, ...]
 def entries(
     lines: Iterable[str], where: str, first_type: str = LISTED
 ) -> Iterator[tuple[str, str]]:
-    """Yield the entries of a list with their types: one entry per line, below the heading [TYPE] of
-    its type.
+    """Yield the entries of a list with their types. A list has one entry per line; the heading
+    [TYPE] above an entry gives its type.
 
     Args:
-        where: location of the list, for messages, which quote nothing of the list.
+        where: location of the list, for messages, which do not quote the list.
         first_type: type of entries above all headings.
 
     Raises:
-        RequestError: if a heading names no type, or does not end.
+        RequestError: if a heading does not contain a valid type, or has no closing bracket.
     """
     kind = first_type
     for number, line in enumerate(lines, 1):
@@ -43,12 +43,14 @@ def entries(
             name = type_name(heading[1])
             if name is None:
                 raise RequestError(
-                    f"{where}, line {number}: no name of a type; write a heading such as [PERSON]"
+                    f"{where}, line {number}: the heading is not a valid type name; write a "
+                    "heading such as [PERSON]"
                 )
             kind = name
         elif entry.startswith("[") and "]" not in entry:
             raise RequestError(
-                f"{where}, line {number}: a heading without its ]; write one such as [PERSON]"
+                f"{where}, line {number}: the heading has no closing ]; write a heading such as "
+                "[PERSON]"
             )
         elif entry:
             yield entry, kind
@@ -56,8 +58,8 @@ def entries(
 
 @dataclass(frozen=True, repr=False)
 class Phrases:
-    """Words and phrases in normal form, each with its type. Capitals and white space
-    do not matter.
+    """Words and phrases in normal form, each with its type. Differences in capitals and white space
+    are ignored.
     """
 
     types: Mapping[Phrase, str]
@@ -75,9 +77,11 @@ class Phrases:
         for entry, kind in entries(lines, where):
             phrase = tuple(chain.from_iterable(sentences(entry)))
             if phrase and types.setdefault(phrase, kind) != kind:
-                raise RequestError(f"{where}: an entry is below two headings; leave it below one")
+                raise RequestError(
+                    f"{where}: an entry is listed below two headings; keep it below one"
+                )
         if not types:
-            raise RequestError(f"{where}: holds no word; write a word or phrase a line")
+            raise RequestError(f"{where}: the list has no entry; write one word or phrase per line")
         return cls(types)
 
     @cached_property
@@ -96,7 +100,7 @@ class Phrases:
         A word also matches with 's at its end.
 
         Args:
-            in_parts: whether a word also matches as a part of a hyphenated word.
+            in_parts: whether a phrase may also match a part of a hyphenated word.
         """
         variants = [_variants(form, in_parts) for form in words.forms]
         for size, first_words in self._first_words.items():
@@ -136,7 +140,7 @@ def _variants(form: str, in_parts: bool) -> tuple[str, ...]:
 
 
 def _phrases(window: list[tuple[str, ...]]) -> Iterator[Phrase]:
-    """Yield the phrases that the words of a window may form; in a window of several words, only the
+    """Yield the phrases that the words of a window can form. In a window of several words, only the
     first and the last may be parts of hyphenated words.
     """
     if len(window) == 1:

@@ -1,8 +1,8 @@
 """Presidio as a detector (extra ``presidio``): its pattern recognizers, which need no model, and
-named entities by a spaCy model that the user installs.
+its recognition of names by a spaCy model that the user installs.
 
-Nothing is downloaded: neither a model, nor the list of internet domains that the recognizer of
-e-mail addresses uses.
+Nothing is downloaded, neither a model nor the list of internet domains for the recognizer of e-mail
+addresses.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from lexveil.base.errors import RequestError
 from lexveil.core.text.spans import Span
 
-INSTALL = "`pip install 'lexveil[presidio]'` brings it"
+INSTALL = "`pip install 'lexveil[presidio]'` installs it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +25,12 @@ class Presidio:
 
     Attributes:
         language: code of the language of the texts.
-        entities: entities to look for; empty for all supported ones.
-        countries: codes of the countries whose numbers are looked for; empty for all.
+        entities: entities to find; empty for all supported ones.
+        countries: codes of the countries whose numbers (of passports, taxes and the like) are
+            found; empty for all.
         threshold: the least score of a finding.
-        spacy_model: name or folder of an installed spaCy model, which finds names; None for
-            patterns alone.
+        spacy_model: name or folder of an installed spaCy model, which finds names; with None, only
+            patterns are used.
         spacy_key: name of the ``spacy_model`` parameter in messages.
     """
 
@@ -61,8 +62,8 @@ class Presidio:
         known = set(engine.get_supported_entities(self.language))
         if unknown := sorted(set(self.entities) - known):
             raise RequestError(
-                f"lexveil.toml: detection.presidio.entities: presidio finds no {unknown[0]} here; "
-                f"there are {', '.join(sorted(known))}"
+                f"lexveil.toml: detection.presidio.entities: presidio has no entity {unknown[0]} "
+                f"with these settings; it has {', '.join(sorted(known))}"
             )
 
     def find(self, texts: Sequence[str]) -> Iterator[list[Span]]:
@@ -122,17 +123,17 @@ def _spacy(settings: Presidio) -> Any:
         raise RequestError(
             f"{model_name} is neither an installed model of spaCy nor a folder of one; `python -m "
             "spacy download NAME` "
-            "installs one of spaCy's, or leave it out for patterns alone. No model is "
-            "fetched by itself"
+            "installs one of spaCy's, or leave this setting out to use patterns only. Lexveil "
+            "does not download models"
         )
     try:
         loaded = spacy.load(model)
     except (OSError, ValueError):
-        raise RequestError(f"{model_name} is no model that spaCy can load") from None
+        raise RequestError(f"{model_name} is not a model that spaCy can load") from None
     if not any("doc.ents" in loaded.get_pipe_meta(pipe).assigns for pipe in loaded.pipe_names):
         raise RequestError(
-            f"{model_name} has no component that finds names (ner); take another model, or leave "
-            "it out for patterns alone"
+            f"{model_name} has no component that finds names (ner); choose another model, or "
+            "leave this setting out to use patterns only"
         )
     engine = SpacyNlpEngine(models=[{"lang_code": settings.language, "model_name": _last(model)}])
     engine.nlp = {settings.language: loaded}
@@ -140,8 +141,8 @@ def _spacy(settings: Presidio) -> Any:
 
 
 def _keep_offline(recognizers: Sequence[Any]) -> None:
-    """Make the recognizer of e-mail addresses use the installed list of domains, and
-    download none.
+    """Make the recognizer of e-mail addresses use the installed list of domains, so that it
+    downloads none.
     """
     import tldextract
     from presidio_analyzer.predefined_recognizers import EmailRecognizer

@@ -19,14 +19,16 @@ SEPARATOR = "␞"
 class Classifier(Protocol):
     """Classifier of texts.
 
-    The same seed, texts, classes and order of both give the same predictions, for any number of
-    threads.
+    The predictions depend only on the seed and on the texts and classes in their order, not on the
+    number of threads.
     """
 
     name: ClassVar[str]
 
     def fit(self, texts: Sequence[str], classes: Sequence[str]) -> Self:
-        """Train on n texts and the class of each; at least two different classes."""
+        """Train on n texts, given the class of each text; there must be at least two different
+        classes.
+        """
         ...
 
     def predict(self, texts: Sequence[str]) -> list[str]:
@@ -42,8 +44,8 @@ class Encoder(Protocol):
         """Name of the encoder in parameters and reports."""
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Return (n, p) float32 vectors of n texts; a row of zeros for a text without anything that
-        the encoder knows.
+        """Return (n, p) float32 vectors of n texts. The row of a text is zero if the encoder knows
+        nothing in the text.
         """
 
 
@@ -63,8 +65,8 @@ class PerplexityScores:
     n_unknown: Ids
 
     def average_perplexity(self) -> float:
-        """Return the mean over texts of exp(-log_sum / n_tokens), as in CLMLDP Table 2; NaN without
-        any token.
+        """Return the mean over texts of exp(-log_sum / n_tokens), as in CLMLDP Table 2; NaN if
+        there are no tokens.
 
         A single text of rare words can change the mean a lot.
         """
@@ -73,7 +75,7 @@ class PerplexityScores:
         return float(each.mean()) if len(each) else float("nan")
 
     def corpus_perplexity(self) -> float:
-        """Return the perplexity of all texts taken as one; NaN without any token."""
+        """Return the perplexity of all texts together; NaN if there are no tokens."""
         n_tokens = int(self.n_tokens.sum())
         return float(np.exp(-self.log_sum.sum() / n_tokens)) if n_tokens else float("nan")
 
@@ -86,22 +88,24 @@ class LanguageModel(Protocol):
         """Name of the model in parameters and reports."""
 
     def score(self, texts: Sequence[str]) -> PerplexityScores:
-        """Score each of n texts; ``n_tokens`` is 0 where there is nothing to predict."""
+        """Score each of n texts. ``n_tokens`` is 0 for a text in which the model predicts
+        nothing.
+        """
 
 
 def classified_texts(documents: pa.Table) -> list[str]:
-    """Return the texts of n documents in the form that classifiers read.
+    """Return the n texts that a classifier reads.
 
     Args:
-        documents: columns text, text_b, and context: a second text that is not rewritten.
+        documents: columns text, text_b, and context, which is a second text that is not rewritten.
     """
     seconds = pc.coalesce(documents.column("text_b"), documents.column("context"))
     return joined(documents.column("text").to_pylist(), seconds.to_pylist())
 
 
 def joined(texts: Sequence[str], seconds: Sequence[str | None]) -> list[str]:
-    """Return the n texts to classify: a single text, or both texts of a pair with SEPARATOR between
-    them.
+    """Return n texts to classify. Texts of a pair are joined with SEPARATOR between them; a text
+    without a second text stays as it is.
     """
     return [
         text if second is None else f"{text} {SEPARATOR} {second}"

@@ -6,15 +6,15 @@ counts and the unknown word of Heafield et al. (2013), section 3:
     p_k(w | h) = max(a(hw) - D_k, 0) / A(h) + D_k · N(h) / A(h) · p_{k-1}(w | h'),
     p_0(w) = 1 / (V + 2)
 
-h' is h without its first word. a(g) is the number of occurrences of g if g has the highest order or
-begins with ``<s>``, else the number of different words that stand before g; A(h) and N(h) are the
-sum of a(hw) and the number of different w. D_k = t₁ / (t₁ + 2·t₂), where t_i is the number of
-k-grams with a = i (Ney, Essen and Kneser, 1994).
+h' is h without its first word. If g has the highest order or begins with ``<s>``, a(g) is the
+number of occurrences of g, else the number of different words that precede g. A(h) is the sum of
+a(hw) over all w, and N(h) is the number of different w after h. D_k = t₁ / (t₁ + 2·t₂), where t_i
+is the number of k-grams with a = i (Ney, Essen and Kneser, 1994).
 
 A sentence is ``<s> w₁ … w_m </s>`` with one ``<s>``, which is never predicted. The model predicts V
-words, ``</s>`` and ``<unk>``, which stands for words that were not counted. No word is turned into
-``<unk>`` while counting, so ``<unk>`` has only its part of p_0, and unknown words do not make a
-text likely.
+words, ``</s>`` and ``<unk>``, which represents the words that were not counted. Counting turns no
+word into ``<unk>``, so ``<unk>`` has only its part of p_0, and unknown words do not make a text
+likely.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ import numpy as np
 from lexveil.base.errors import ParameterError
 from lexveil.base.types import Flags, Floats, Ids, Int32
 
-# discount of an order in which no n-gram has a = 1, or none has a = 2: the estimate would be 0 or 1
+# Discount if no n-gram of an order has a = 1, or none has a = 2: the estimate would be 0 or 1.
 DISCOUNT = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The n-grams of one order, g = hw.
+    """The n-grams g = hw of one order, where w is the last word and h the words before it.
 
     Attributes:
         keys: (m,) int64, ascending: number of h in the order below, times the number of symbols,
             plus w.
         seen: (m,) float64, max(a(g) - D, 0) / A(h).
-        rest: by number of h, float64: D·N(h) / A(h); 1 where no word ever followed h.
+        rest: D·N(h) / A(h) by number of h, float64; 1 if no word ever followed h.
         discount: D.
     """
 
@@ -56,8 +56,8 @@ class Order:
 
 
 class BigramModel(NamedTuple):
-    """Bigram probabilities p_2 indexed by the word before: p_2(w | v) = seen, if the pair was
-    counted, + rest[v]·single[w].
+    """Bigram probabilities p_2 indexed by the word before. With v before w, p_2(w | v) =
+    rest[v]·single[w], plus seen of the pair if it was counted.
 
     Symbols are S = V + 3 numbers: words, ``<unk>`` V, ``</s>`` V + 1 and ``<s>`` V + 2.
 
@@ -77,7 +77,7 @@ class BigramModel(NamedTuple):
 
     @property
     def unknown(self) -> int:
-        """The symbol of words that were not counted."""
+        """The symbol for words that were not counted."""
         return len(self.single) - 3
 
     @property
@@ -97,11 +97,11 @@ class BigramModel(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class KneserNey:
-    """A trained model; ``train`` builds one.
+    """A trained Kneser-Ney model; ``train`` builds one.
 
     Attributes:
         n_words: V.
-        orders: the n-grams by order, from 1-grams on.
+        orders: the n-grams by order, beginning with 1-grams.
     """
 
     n_words: int
@@ -113,19 +113,19 @@ class KneserNey:
         return self.n_words + 2
 
     def log_probability(self, ids: Ids, offsets: Ids) -> Floats:
-        """Return the natural log probability of each token of s sentences and of their ends, in
-        order.
+        """Return the natural log probability of each token of s sentences, and of the end of each
+        sentence.
 
         Args:
             ids: (n,) word numbers from 0; numbers outside [0, V) are unknown words.
             offsets: (s + 1,) the first token of each sentence in ``ids``.
 
         Returns:
-            (n + s,): after the tokens of a sentence its ``</s>``.
+            (n + s,): in text order; the ``</s>`` of a sentence follows its tokens.
         """
         symbols, place = _symbols(ids, offsets, self.n_words)
         probability = np.full(len(symbols), 1 / self.n_outcomes)
-        context = np.zeros(len(symbols), dtype=np.int64)  # the empty one
+        context = np.zeros(len(symbols), dtype=np.int64)  # the empty context
         for order, known in enumerate(self.orders, start=1):
             # Near the start of its sentence a token has only shorter contexts. The symbol at place
             # 0 of a sentence is not predicted; its number serves as a context only.
@@ -166,14 +166,16 @@ def train(ids: Ids, offsets: Ids, n_words: int, order: int = 3) -> KneserNey:
         n_words: V.
         order: length of the longest n-gram.
 
-    Counting takes some 90 bytes for each token, so callers sample a large corpus by sentences or
-    documents beforehand; there may be at most 2³¹ tokens, two marks for each sentence included.
+    Counting needs about 90 bytes per token, so callers sample sentences or documents of a large
+    corpus beforehand. There may be at most 2³¹ tokens, including two marks per sentence.
 
     Raises:
         ParameterError: if there is no sentence.
     """
     if len(offsets) < 2:
-        raise ParameterError("the language model was given no sentence; give it a corpus with text")
+        raise ParameterError(
+            "the language model received no sentences; use a corpus that contains text"
+        )
     symbols, place = _symbols(ids, offsets, n_words)
     n_symbols = n_words + 3
     # keys, a(g), and whether g begins with <s>, of the grams of each order
@@ -182,7 +184,7 @@ def train(ids: Ids, offsets: Ids, n_words: int, order: int = 3) -> KneserNey:
     number = np.zeros(len(symbols), dtype=np.int32)
     for length in range(1, order + 1):
         ends = np.flatnonzero(place >= length - 1)
-        if not len(ends):  # no sentence is that long: the order would change no probability
+        if not len(ends):  # no sentence is long enough: this order would change no probability
             break
         # The context is the gram that ends one symbol earlier; for 1-grams it is the empty gram, 0.
         context = number[ends - (length > 1)].astype(np.int64)
@@ -205,7 +207,7 @@ def train(ids: Ids, offsets: Ids, n_words: int, order: int = 3) -> KneserNey:
 
 
 def _order(keys: Ids, counts: Ids, n_symbols: int, n_contexts: int) -> Order:
-    """Build the n-grams of one order from their keys and a(g), (m,) each."""
+    """Build the n-grams of one order from their keys and adjusted counts a(g), (m,) each."""
     context = keys // n_symbols
     # <s> is a context, never an outcome; it has number n_symbols - 1 and occurs in the 1-grams
     # alone.
@@ -224,11 +226,10 @@ def _order(keys: Ids, counts: Ids, n_symbols: int, n_contexts: int) -> Order:
 
 
 def _distinct(keys: Ids) -> tuple[Ids, Int32, Ids, Ids]:
-    """Return the m distinct ones of n keys, ascending; (n,) the number of each key among them; (m,)
-    the place of one occurrence of each; and (m,) the count of each.
+    """Return the m distinct keys among n keys, ascending; (n,) the position of each key among them;
+    (m,) the position of one occurrence of each; and (m,) the count of each.
 
-    ``np.unique`` sorts stably to return the place of the first occurrence, which takes twice as
-    long.
+    ``np.unique`` would take twice as long, because it sorts stably to return the first occurrence.
     """
     by = np.argsort(keys)
     ordered = keys[by]
@@ -240,8 +241,8 @@ def _distinct(keys: Ids) -> tuple[Ids, Int32, Ids, Ids]:
 
 
 def _symbols(ids: Ids, offsets: Ids, n_words: int) -> tuple[Int32, Int32]:
-    """Return the sentences one after the other with their marks, and the place of each symbol in
-    its sentence, (n + 2s,) each.
+    """Return the symbols of all sentences with their marks, and the position of each symbol in its
+    sentence, (n + 2s,) each.
 
     Words keep their numbers; ``<unk>`` is V, ``</s>`` V + 1 and ``<s>`` V + 2.
     """

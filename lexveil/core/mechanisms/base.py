@@ -1,10 +1,11 @@
 """Base classes and protocols of mechanisms, and the table in which mechanisms register.
 
 A mechanism is one file of this package. Its class states name, metric, unit, guarantee and
-exactness, names the model of its parameters, and registers itself. It is built by ``build``, which
-asks a ``Space`` for what the mechanism needs, and rewrites texts by ``replace_texts``. Engine,
-configuration, command line, records, report and generic tests derive from these. Its file imports
-neither numba nor SciPy at the top: compiled code stands in ``kernels`` and is loaded on first use.
+exactness, names the model of its parameters, and registers itself. ``build`` creates a mechanism:
+it asks a ``Space`` for the data that the mechanism needs. ``replace_texts`` rewrites texts. Engine,
+configuration, command line, records, report and generic tests use only these. The file of a
+mechanism imports neither numba nor SciPy at the top: compiled code is in ``kernels`` and is loaded
+on first use.
 """
 
 from __future__ import annotations
@@ -38,25 +39,25 @@ if TYPE_CHECKING:
 P = TypeVar("P", bound=Section)
 C = TypeVar("C", bound="type[Mechanism]")
 
-# A text's noise is drawn this many tokens at a time, which bounds memory for a text of any length.
-# It is part of what a seed means: another value gives other experiments.
+# The noise of a text is drawn in blocks of this many tokens, so that memory does not grow with the
+# text. Another value would change the outputs of every seed.
 DRAW = 4096
-MOST_NOISE = 10_000_000  # bytes of noise drawn before words are searched for; changes no result
+# bytes of noise that are drawn before the search for words; the value changes no result
+MOST_NOISE = 10_000_000
 
-# The generator of all texts, in a release; or a function that gives that of each text, in an
-# experiment, so that batches change no result.
+# In a release one generator for all texts. In an experiment a function that returns the generator
+# of each text, so that batches change no result.
 Generators = np.random.Generator | Callable[[int], np.random.Generator]
 
 
 class PublicCounts(NamedTuple):
-    """Public counts of the V words of a mechanism: their lengths in words, their frequencies, and
-    their bigrams.
+    """Public counts for the V words of a mechanism.
 
     Attributes:
         n_words: (V,) number of words in each token.
         counts: (V,) occurrences of each token.
-        bigrams: counts of adjacent tokens; None where they were not counted.
-        causal: a language model of the tokens; None where none is used.
+        bigrams: counts of adjacent tokens; None if bigrams were not counted.
+        causal: a language model of the tokens; None if no language model is used.
     """
 
     n_words: Ids
@@ -70,9 +71,11 @@ class ClosedForm(Protocol):
     """A mechanism whose distribution is known in closed form."""
 
     def log_pmf(self, ids: Ids, epsilon: Floats, before: int = -1) -> Floats:
-        """Return log probabilities ln Pr[M(w) = u] for each of n ids and every word
-        u, shape (n, W), after the word ``before``; -1 if no word is before it. Most mechanisms
-        ignore it.
+        """Return log probabilities ln Pr[M(w) = u] for each of n ids and every word u, shape (n,
+        W).
+
+        Args:
+            before: the word before each id; -1 if there is no such word. Most mechanisms ignore it.
         """
 
 
@@ -83,9 +86,8 @@ class Space:
     Args:
         vectors: (W, p) vectors of the words.
         orders: (n_lists, W) word orders: ``orders[l][i]`` is the word at index i of list l.
-        near: precomputed lists of near words; a mechanism that needs more computes them.
-        public: public counts of the words; None if each token is one word and nothing is known of
-            the words after it.
+        near: precomputed lists of near words. A mechanism that needs longer lists computes them.
+        public: public counts of the words; None if each token is one word and there are no counts.
     """
 
     def __init__(
@@ -105,18 +107,18 @@ class Space:
         return self._vectors
 
     def orders(self, lists: str) -> Sequence[Orders] | Orders:  # noqa: ARG002
-        """Return the word orders of a list set, by the name of the set; from now on the space has
-        the words of the lists alone.
+        """Return the word orders of the list set named ``lists``. After this call, the space
+        contains only the words of these lists.
 
         Raises:
-            ParameterError: if there are none.
+            ParameterError: if the space has no word orders.
         """
         if self._orders is None:
-            raise ParameterError("the mechanism works on lists of the words, and none was given")
+            raise ParameterError("the mechanism needs word lists, but received none")
         return self._orders
 
     def near(self) -> NearTable | None:
-        """Return the precomputed lists of near words; None if there are none."""
+        """Return the precomputed lists of near words; None if the space has no lists."""
         return self._near
 
     def n_words(self) -> Ids | None:
@@ -128,24 +130,27 @@ class Space:
         return None if self._public is None else self._public.counts
 
     def bigrams(self) -> Bigrams | None:
-        """Return the public counts of adjacent tokens; None if they were not counted."""
+        """Return the public counts of adjacent tokens; None if bigrams were not counted."""
         return None if self._public is None else self._public.bigrams
 
     def causal(self, model: str) -> CausalWords | None:  # noqa: ARG002
-        """Return a causal language model of the tokens, by its name; None if there is none."""
+        """Return the causal language model named ``model`` for the tokens; None if the space has no
+        language model.
+        """
         return None if self._public is None else self._public.causal
 
 
 class TextTokens(NamedTuple):
-    """n tokens of texts, in the order of writing. The m tokens whose replacements are drawn are
+    """n tokens of texts, in the order of writing. m of the tokens are drawn; the drawn tokens are
     numbered from 0.
 
     Attributes:
         is_first: (n,) whether the token begins a text.
-        kind: (n,) DRAWN, FOLLOWS, KEPT or SKIPPED of ``rejection``.
-        about: (n,) number of a drawn token among the drawn; place of the token that a following
-            token copies; row of a kept token among the tokens that the model of words knows, -1 if
-            it has none, or -2 - i if it has none and is the i-th of some words.
+        kind: (n,) DRAWN, FOLLOWS, KEPT or SKIPPED, as ``rejection`` defines them.
+        about: (n,) a number that depends on ``kind``. DRAWN: the number of the token among the
+            drawn tokens. FOLLOWS: the position of the token whose output it copies. KEPT: the row
+            of the token in the model of words, -1 if it has no row, or -2 - i if it has no row and
+            is the i-th word of a separate list.
     """
 
     is_first: Flags
@@ -157,27 +162,27 @@ class Mechanism:
     """Base class of mechanisms. A mechanism replaces token ids by token ids, and states its
     guarantee.
 
-    The randomness of one document is drawn first (``noise``), from that document's own generator;
-    the rest (``replace``) is deterministic and may be done for many documents at once, in any
+    The randomness of one document is drawn first (``noise``), from that document's own generator.
+    The rest (``replace``) is deterministic and may be done for many documents at once, in any
     batches, with the same result. ``replace_texts`` does both for the tokens of whole texts.
 
     Attributes:
         name: name in the registry.
-        metric, unit: the distance of the guarantee, in full and in short.
+        metric, unit: name and short symbol of the distance in the guarantee.
         guarantee: the proven statement, as a formula.
-        exactness: how exactly the distribution is sampled: a condition of the guarantee in every
-            record.
-        sampled: description of the replacement of a sampled token.
-        law: name of the form of its distribution, by which ``lexveil.readers.unigram`` chooses who
-            reads its outputs; empty if there is no closed form to read by.
-        reads_texts: whether a language model reads all of a text before each draw.
-        has_few_sources: whether an output comes from a few words only, which a reader tells apart
-            by their context.
-        near: lists of near words that the mechanism draws by; None if it uses none.
-        searched: how many coordinates are searched for the replacement of one token.
-        no_guarantee: why the guarantee does not hold as configured; None where it does.
-        delta: probability with which a draw may exceed its loss.
-        post_processing: later processing of the outputs, which does not see the input; None if
+        exactness: how exactly the distribution is sampled; every record lists this as a condition
+            of the guarantee.
+        sampled: description of how a sampled token is replaced.
+        law: name of the form of the distribution. ``lexveil.readers.unigram`` chooses the adversary
+            by this name. Empty if the distribution has no closed form for an adversary.
+        reads_texts: whether a language model reads the text before each draw.
+        has_few_sources: whether each output has only a few likely source words, so that an
+            adversary can distinguish them by their context.
+        near: lists of near words that the mechanism uses; None if it uses none.
+        searched: number of coordinates that the search for one replacement reads.
+        no_guarantee: why the guarantee does not hold in this configuration; None if it holds.
+        delta: probability that the privacy loss of a draw exceeds its bound.
+        post_processing: later processing of the outputs, which does not use the input; None if
             there is none.
         size: W, the number of words.
     """
@@ -205,13 +210,14 @@ class Mechanism:
         """Build the mechanism over the words of a space.
 
         Raises:
-            ParameterError: if a parameter is unknown or out of range, or does not suit the words.
+            ParameterError: if a parameter is unknown or out of range, or incompatible with the
+                words.
         """
-        return cls(space.vectors(), **parameters)  # type: ignore[call-arg]  # each takes its own
+        return cls(space.vectors(), **parameters)  # type: ignore[call-arg]  # each class has its own parameters
 
     def remapped(self, space: Space, parameters: Mapping[str, Any]) -> Mechanism:
-        """Return the mechanism followed by ``rank_remap``, if the mechanism chooses its output by a
-        noisy vector; return any other mechanism unchanged.
+        """Return the mechanism followed by ``rank_remap`` if the mechanism adds noise to a vector
+        to choose its output. Return any other mechanism unchanged.
         """
         del space, parameters
         return self
@@ -226,8 +232,8 @@ class Mechanism:
         return validated(model, parameters, named=lambda key: f"{cls.name}.{key}", by_name=True)
 
     def fresh(self) -> Self:
-        """Return a copy for other texts, without the lists of near words that earlier
-        texts caused.
+        """Return a copy of the mechanism for other texts. The copy lacks the lists of near words
+        that were computed for earlier texts.
         """
         mechanism = copy(self)
         for name, part in vars(self).items():
@@ -236,8 +242,10 @@ class Mechanism:
         return mechanism
 
     def noise(self, epsilon: Floats, rng: np.random.Generator) -> Noise:
-        """Draw the noise of n tokens with per-token ``epsilon`` (n,), in 1 / units of the metric;
-        one row per token.
+        """Draw the noise of n tokens, one row per token.
+
+        Args:
+            epsilon: (n,) epsilon of each token, in 1 / units of the metric.
 
         Raises:
             ParameterError: if an epsilon is not finite and greater than 0.
@@ -245,8 +253,8 @@ class Mechanism:
         raise NotImplementedError
 
     def replace(self, ids: Ids, epsilon: Floats, noise: Noise) -> Ids:
-        """Return the replacement of each of n ids, shape (n,); ``epsilon`` must be that given to
-        ``noise``.
+        """Return the replacement of each of n ids, shape (n,). ``epsilon`` must be the same array
+        that ``noise`` received.
         """
         raise NotImplementedError
 
@@ -257,8 +265,10 @@ class Mechanism:
         noise: Noise,
         before: Ids | None,  # noqa: ARG002
     ) -> Ids:
-        """Return the replacement of each of n ids, given the token written before each: ``before``,
-        (n,) rows of the embedding. Most mechanisms ignore it.
+        """Return the replacement of each of n ids, given the token written before each.
+
+        Args:
+            before: (n,) rows of the tokens in the embedding. Most mechanisms ignore them.
         """
         return self.replace(ids, epsilon, noise)
 
@@ -273,25 +283,25 @@ class Mechanism:
     ) -> WordNumbers:
         """Draw the tokens of texts.
 
-        A mechanism that weighs replacements by the text before them draws in the order of writing;
-        this one draws each token by itself.
+        This implementation draws each token independently. A mechanism whose weights depend on the
+        text before a token overrides it and draws in the order of writing.
 
         Args:
             texts: n tokens, m of which are drawn.
             ids: (m,) the words of the drawn tokens; -1 for an unknown word, which is sampled.
             epsilon: (m,) epsilon of each drawn token; 0 for unknown words.
-            generators: the generator of all texts, or the generator of each text by its number,
-                from 0.
-            written: (W,) row of the written form of each word among the tokens of a model of
+            generators: one generator for all texts, or a function that returns the generator of a
+                text, given the number of the text from 0.
+            written: (W,) for each word, the row of its written form among the tokens of a model of
                 words; None if each word is its own written form.
-            words: the words to which kept tokens without a row point.
+            words: list of words to which kept tokens without a row refer.
 
         Returns:
             (n,) the word drawn for each token; -1 for kept or skipped tokens.
         """
         del written, words
         drawn = np.full(len(ids), -1, dtype=np.int64)
-        # tokens whose noise is drawn and whose replacement is not yet searched
+        # tokens with drawn noise whose replacements are still to be searched
         waiting: list[tuple[Ids, Noise]] = []
 
         def search() -> None:
@@ -326,8 +336,8 @@ class Mechanism:
         raise NotImplementedError
 
     def distances_of(self, ids: Ids) -> Floats:
-        """Return approximate distances of n words to all W words, (n, W): for surveys, never for a
-        guarantee.
+        """Return approximate distances of n words to all W words, (n, W). They serve surveys and
+        must not serve a guarantee.
         """
         every = np.arange(self.size)
         return np.array([self.distance(np.full(self.size, word), every) for word in ids.tolist()])
@@ -336,8 +346,8 @@ class Mechanism:
         """Return the privacy map: an upper bound on |ln Pr[M(w)=y] - ln Pr[M(w')=y]| for n tokens,
         in nats, shape (n,).
 
-        A class declares the map for its own code: a derived class without its own declaration
-        claims nothing.
+        Each class must define this map itself, because the map holds for the code of that class
+        only. A derived class without its own definition claims nothing.
 
         Args:
             epsilon: (n,) in 1 / units of the metric.
@@ -347,8 +357,8 @@ class Mechanism:
 
     @property
     def is_proven(self) -> bool:
-        """Whether the class itself declares ``privacy_loss``, and the declared bound holds for the
-        configured parameters.
+        """Whether the class itself defines ``privacy_loss``, and the bound holds for the configured
+        parameters.
         """
         return self.no_guarantee is None and "privacy_loss" in type(self).__dict__
 
@@ -356,8 +366,8 @@ class Mechanism:
 def by_generator(
     texts: TextTokens, generators: Generators
 ) -> Iterator[tuple[int, int, np.random.Generator]]:
-    """Yield the first of the drawn tokens that draw from each generator, and that after the last,
-    in order of writing.
+    """For each generator, yield the range of drawn tokens that use it (first token, and the token
+    after the last), in order of writing.
     """
     is_drawn = texts.kind == DRAWN
     n_drawn = int(is_drawn.sum())
@@ -372,7 +382,7 @@ def by_generator(
 
 
 def spread(texts: TextTokens, drawn: Ids) -> WordNumbers:
-    """Return (n,) the drawn words: each drawn token has its own word, each token that follows a
+    """Return (n,) the drawn words. Each drawn token has its own word, each token that copies a
     drawn token has the word of that token, and all others have -1.
     """
     out = np.full(len(texts.kind), -1, dtype=np.int64)
@@ -389,10 +399,10 @@ def check_epsilon(epsilon: Floats) -> None:
 
 
 class EuclideanMechanism(Mechanism):
-    """Mechanism over word vectors, whose guarantee is in their Euclidean distance.
+    """Mechanism over word vectors, with a guarantee in their Euclidean distance.
 
     Attributes:
-        vectors: (V, p) vectors of the words that may go in and come out.
+        vectors: (V, p) vectors of the input and output words.
         search: exact search for the nearest words.
     """
 
@@ -414,14 +424,16 @@ class EuclideanMechanism(Mechanism):
         return pair_distances(self.vectors, first, second)
 
     def distances_of(self, ids: Ids) -> Floats:
-        """Return approximate distances, see ``Mechanism``; the error is about 1e-3 of the length of
-        the vectors, as float32 products cancel.
+        """Return approximate distances, as in ``Mechanism``. The error is about 1e-3 of the length
+        of the vectors, because float32 products cancel.
         """
         return product_distances(self.vectors[ids], self.vectors)
 
 
 def product_distances(first: Vectors, second: Vectors) -> Floats:
-    """Return Euclidean distances of n vectors to m others by float32 products, (n, m)."""
+    """Return the Euclidean distances of n vectors to m other vectors, (n, m), computed from float32
+    products.
+    """
     squares = [np.einsum("vp,vp->v", vectors, vectors) for vectors in (first, second)]
     squared = squares[0][:, None] + squares[1] - 2 * (first @ second.T)
     distances: Floats = np.sqrt(np.maximum(squared, 0), dtype=np.float64)
@@ -432,7 +444,7 @@ REGISTERED: dict[str, type[Mechanism]] = {}
 
 
 def register(mechanism: C) -> C:
-    """Enter a mechanism into the registry, under the name of its module."""
+    """Add a mechanism to the registry, under the name of its module."""
     module = mechanism.__module__.rpartition(".")[2]
     if mechanism.name != module:
         raise ParameterError(

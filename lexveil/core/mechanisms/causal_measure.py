@@ -1,5 +1,5 @@
-"""Base measures from a causal language model: the likelihood of a word after the
-whole text before it.
+"""Base measures from a causal language model: weights for how likely a word is after all of the
+text before it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lexveil.base.types import Flags, Floats, Ids
 from lexveil.core.mechanisms.base_measure import MASS_BITS, Halvings
 from lexveil.core.text.piece_models import PieceModel
 
-TEXTS = 128  # texts read side by side
+TEXTS = 128  # texts read in parallel
 OPEN = 0.75  # share of unfinished texts at which finished ones are dropped from the batch
 TOKENS_OF_A_CONTEXT = (
     96  # tokens of a text that form one context; the next token starts a new context
@@ -28,7 +28,7 @@ class CausalWords(NamedTuple):
     """Public causal language model over the tokens of an embedding.
 
     Attributes:
-        make: function that loads the model; it can be pickled even if the model cannot.
+        make: function that loads the model. The function can be pickled even if the model cannot.
         tokens: R tokens that may be written; the words of a collocation joined by ``_``.
         rows: (V,) row of each word of a mechanism among the tokens.
     """
@@ -39,14 +39,15 @@ class CausalWords(NamedTuple):
 
 
 class Course(NamedTuple):
-    """Tokens of texts in order, as far as the tokens are known, with functions that draw the
-    remaining tokens.
+    """Tokens of texts in order, of which some are not known yet, with functions that draw the
+    unknown tokens.
 
     Attributes:
         is_first: (n,) whether the token begins a text.
         is_drawn: (n,) whether the token is drawn once all tokens before it are known.
-        pieces: returns the pieces of a token; None while the token is not known.
-        draw: draws tokens by their m, (t, V), after which their pieces are known.
+        pieces: function that returns the pieces of a token; None while the token is not known.
+        draw: function that draws some tokens, given their base measures m, (t, V). Afterwards their
+            pieces are known.
         in_order: whether some tokens copy the output of earlier tokens.
     """
 
@@ -58,13 +59,13 @@ class Course(NamedTuple):
 
 
 class CausalMeasure:
-    """Base measure m(y | c) = max(1, round(C·2^-h(y)·μ(y | c)^κ)), whole numbers below 2^31 in all;
-    C is the same for all y.
+    """Base measure m(y | c) = max(1, round(C·2^-h(y)·μ(y | c)^κ)), whole numbers with a sum below
+    2^31. C is the same for all y.
 
-    μ(y | c) = p(f(y) | c)·π(y): p is the model's probability of a first piece after c, f(y) the
-    first piece of y, and π(y) the public share of y among the words that begin with that piece. c
-    is the text before in the same context, up to ``TOKENS_OF_A_CONTEXT`` tokens and ``PIECES``
-    pieces; at the beginning it is empty.
+    μ(y | c) = p(f(y) | c)·π(y). Here f(y) is the first piece of y, p the model's probability of a
+    first piece after c, and π(y) the public share of y among the words that begin with that piece.
+    c is the text before y within the same context, up to ``TOKENS_OF_A_CONTEXT`` tokens and
+    ``PIECES`` pieces. At the beginning of a context c is empty.
 
     Attributes:
         words: language model and tokens.
@@ -105,15 +106,15 @@ class CausalMeasure:
         return self.of(-1)
 
     def of(self, before: int) -> Ids:
-        """Return (V,) m of every word after the token ``before`` alone; -1 for the beginning of a
-        text.
+        """Return (V,) m of every word after a context of the single token ``before``; -1 means an
+        empty context.
         """
         mass: Ids = self.after(np.array([before]))[0]
         return mass
 
     def after(self, before: Ids) -> Ids:
-        """Return (n, V) m of every word after each of n single tokens; -1 for the
-        beginning of a text.
+        """Return (n, V) m of every word after each of n contexts of one token; -1 means an empty
+        context.
         """
         numbers = np.empty((len(before), len(self._place)), dtype=np.int64)
         pieces = [
@@ -132,10 +133,10 @@ class CausalMeasure:
         return numbers
 
     def walk(self, course: Course) -> None:
-        """Draw the tokens of texts in their order, many texts side by side.
+        """Draw the tokens of texts in order, many texts in parallel.
 
-        The number of tokens of each text and their actions decide which texts are read side by
-        side.
+        The texts that are processed in parallel depend only on the number and the actions of their
+        tokens.
         """
         starts = np.flatnonzero(course.is_first).tolist()
         cuts = [
@@ -155,7 +156,7 @@ class CausalMeasure:
             self._read([part.tolist() for part in until[start : start + TEXTS]], course)
 
     def _read(self, parts: list[list[int]], course: Course) -> None:
-        """Read each part up to a token that must be drawn, draw it, and continue."""
+        """Read each part up to a token that must be drawn, draw the token, and continue."""
         states = self.model.begin(len(parts), 1)
         at = [0] * len(parts)
         to_read = [deque[int]() for _ in parts]
@@ -174,7 +175,8 @@ class CausalMeasure:
                     if pieces is None:
                         if course.is_drawn[part[at[number]]]:
                             ready.append(number)
-                        break  # else the text waits for a token of another text of its document
+                        # otherwise the text waits for a token of another text of the same document
+                        break
                     at[number] += 1
                     if at[number] < len(part):
                         to_read[number].extend(pieces[: room[number]])
@@ -189,13 +191,15 @@ class CausalMeasure:
                 )
 
     def _mass(self, next_pieces: Floats) -> Ids:
-        """Return (t, V) m after the contexts of t texts, from the probabilities (t, f) of the first
-        pieces of words.
+        """Return (t, V) m after the contexts of t texts.
+
+        Args:
+            next_pieces: (t, f) probabilities of the first pieces of words.
         """
         p = next_pieces.astype(np.float64) ** self._kappa
         weight = self._own * p[:, self._place]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            # Rounding may add 1 to each of V words.
+            # Rounding may add 1 to the mass of each of V words.
             scaled = weight * (
                 (2.0**MASS_BITS - 2 * weight.shape[1])
                 / (weight.sum(axis=1, keepdims=True) * (1 + 1e-9))

@@ -13,9 +13,9 @@ from lexveil.core.mechanisms.base import ClosedForm, Mechanism
 
 SAMPLED_WORDS = 100
 DRAWS_OF_A_WORD = 100
-WORDS_AT_A_TIME = 64  # words at a time
+WORDS_AT_A_TIME = 64  # words per block
 DISTRIBUTIONS_AT_A_TIME = (
-    8  # whole distributions at a time: a few arrays of 8 x W float64, 6 MB each if W is 100,000
+    8  # distributions per block: a few arrays of 8 x W float64, 6 MB each if W is 100,000
 )
 
 
@@ -59,8 +59,8 @@ def distinct_counts(drawn: Ids) -> Ids:
 def expectations(
     mechanism: ClosedForm, ids: Ids, epsilon: float, n_draws: int
 ) -> tuple[Floats, Floats]:
-    """Return Pr[M(w) = w], and the expected S_w, the sum of 1 - (1 - p_y)^n_draws over all words y;
-    shape (n,) each.
+    """Return the expected share of draws that return the word itself, Pr[M(w) = w], and the
+    expected S_w, the sum of 1 - (1 - p_y)^n_draws over all words y; shape (n,) each.
     """
     unchanged = np.empty(len(ids))
     distinct = np.empty(len(ids))
@@ -68,7 +68,7 @@ def expectations(
         block = ids[start : start + DISTRIBUTIONS_AT_A_TIME]
         chance = np.minimum(np.exp(mechanism.log_pmf(block, np.full(len(block), epsilon))), 1.0)
         unchanged[start : start + DISTRIBUTIONS_AT_A_TIME] = chance[np.arange(len(block)), block]
-        # for a certain output, log1p(-1) = -inf, which counts it once
+        # an output of probability 1 gives log1p(-1) = -inf and is counted once
         with np.errstate(divide="ignore"):
             distinct[start : start + DISTRIBUTIONS_AT_A_TIME] = -np.expm1(
                 n_draws * np.log1p(-chance)
@@ -83,12 +83,12 @@ def statistics(
     rng: np.random.Generator,
     n_draws: int = DRAWS_OF_A_WORD,
 ) -> dict[str, object]:
-    """Draw N_w and S_w of some words, and compute their expectations where the distribution has a
+    """Draw N_w and S_w of some words, and compute their expectations if the distribution has a
     closed form.
 
     Returns:
         One row of a table by mechanism and epsilon, as JSON values: mean and quartiles over the
-            words of N_w and S_w, and of their expectations (None without a closed form).
+            words, of N_w, of S_w and of their expectations (None without a closed form).
 
     Raises:
         ParameterError: if the mechanism refuses epsilon.

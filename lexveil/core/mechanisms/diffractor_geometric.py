@@ -24,7 +24,7 @@ class DiffractorGeometric(OnLists):
     Privacy: ε·|i-j| for one list, since e^{-ε|x|} changes by at most a factor e^ε per step;
     clipping is post-processing.
 
-    Sampling is exact on integers: inverse CDF decides the index from a uniform number with as many
+    Sampling is exact on integers: the inverse CDF gives the index at a uniform number with as many
     bits as needed, see ``settle``. No probability is rounded, however small.
     """
 
@@ -46,7 +46,10 @@ class DiffractorGeometric(OnLists):
         steps = np.abs(np.arange(self.size) - index[:, None])
         inside = np.log(-np.expm1(-epsilon)) - np.log1p(np.exp(-epsilon))
         log_weight: Floats = inside[:, None] - epsilon[:, None] * steps
-        for end in (0, self.size - 1):  # the mass beyond an end is clipped onto it
+        for end in (
+            0,
+            self.size - 1,
+        ):  # clipping moves the mass beyond an end of the list to that end
             log_weight[:, end] = -epsilon * steps[:, end] - np.log1p(np.exp(-epsilon))
         return log_weight
 
@@ -63,7 +66,7 @@ class DiffractorGeometric(OnLists):
 
 
 def geometric_size(words: Words, epsilon: float, limit: int) -> int:
-    """Return |X| of two-sided geometric noise, cut at ``limit``, exactly.
+    """Return |X| of two-sided geometric noise exactly, or ``limit`` if |X| is larger.
 
     The value is the largest m with U < Pr[|X| >= m] = 2·e^{-εm}/(1 + e^{-ε}), where U is the
     uniform number. The last bit of the first word is the sign and not part of U.
@@ -72,7 +75,7 @@ def geometric_size(words: Words, epsilon: float, limit: int) -> int:
 
 
 def _geometric_at(uniform: Decimal, epsilon: float, limit: int) -> int:
-    """Return |X| at a uniform number in [0, 1], cut at ``limit``."""
+    """Return |X| at a uniform number in [0, 1], or ``limit`` if |X| is larger."""
     if uniform <= 0:
         return limit
     e = Decimal(epsilon)

@@ -33,9 +33,9 @@ class DiffractorTem(OnLists):
 
     Privacy: ε·|i-j| for one list, as TEM with d = |i-j|.
 
-    The weights sum to geometric series, so inverse CDF decides the index in a fixed number of
-    operations, exactly on integers, with as many bits of the uniform number as needed, see
-    ``settle``. γ is rounded so that the bound holds.
+    The weights form geometric series, so the inverse CDF takes a fixed number of operations. It is
+    exact on integers, with as many bits of the uniform number as needed, see ``settle``. γ is
+    rounded in the direction in which the bound holds.
 
     Attributes:
         beta: in (0, 1); the probability of an index farther than γ is at most this.
@@ -62,11 +62,11 @@ class DiffractorTem(OnLists):
         return log_weight
 
     def reach(self, epsilon: Floats) -> Floats:
-        """Return the radius within which the distance decides an index's weight: γ plus a margin
-        above its rounding error.
+        """Return the radius within which the weight of an index depends on its distance: γ plus a
+        margin larger than its rounding error.
 
-        With a smaller radius, the score could change by more than 1 from the last index within it
-        to the next.
+        With a smaller radius, the score could change by more than 1 between the last index inside
+        the radius and the next one.
         """
         reach: Floats = truncation(epsilon, self.beta, self.size) + np.minimum(
             0.5, 2.0**-40 / epsilon
@@ -91,8 +91,8 @@ class DiffractorTem(OnLists):
         return new
 
     def _at(self, uniform: Decimal, index: int, epsilon: float, radius: int) -> int:
-        """Return the new index at a uniform number in [0, 1]; the order of indexes is that of the
-        kernel.
+        """Return the new index at a uniform number in [0, 1]. The kernel uses the same order of
+        indexes.
         """
         left = min(index, radius)
         right = min(self.size - 1 - index, radius)

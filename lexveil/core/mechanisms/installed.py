@@ -3,8 +3,8 @@
     [project.entry-points."lexveil.mechanisms"]
     mine = "my_package.mine:Mine"
 
-Such a class is used as those of this package are, but nobody here has reviewed its proof: whatever
-it claims, nothing is claimed of its outputs.
+Such a class is used in the same way as the mechanisms of this package. But its proof was not
+reviewed for Lexveil, so no guarantee is stated for its outputs, whatever the class claims.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ GROUP = "lexveil.mechanisms"
 
 @cache
 def entries() -> dict[str, EntryPoint]:
-    """Return the sorted entry points of installed mechanisms by name, without loading any."""
+    """Return the entry points of installed mechanisms, sorted by name, without loading any."""
     entry_list = sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
     return {entry.name: entry for entry in entry_list}
 
 
 def load(name: str, base: type[Any]) -> type[Any]:
-    """Load the class of an installed mechanism, which claims nothing.
+    """Load the class of an installed mechanism, without its claims.
 
     Args:
-        base: the class that the mechanism must be derived from.
+        base: the class from which the mechanism must be derived.
 
     Raises:
-        ParameterError: if it cannot be imported, or is no mechanism of that name.
+        ParameterError: if the class cannot be imported, or is not a mechanism of that name.
     """
     entry = entries()[name]
     package = entry.dist.metadata["Name"] if entry.dist else entry.module
@@ -40,21 +40,26 @@ def load(name: str, base: type[Any]) -> type[Any]:
     where = f"mechanism {name}, of the package {package}"
     try:
         own = entry.load()
-    except Exception as error:  # whatever another package does when it is imported
+    except Exception as error:  # another package may raise any error on import
         raise ParameterError(
-            f"{where}: cannot be imported ({type(error).__name__}); mend or uninstall the package"
+            f"{where}: cannot be imported ({type(error).__name__}); repair or uninstall the package"
         ) from None
     is_mechanism = isinstance(own, type) and issubclass(own, base)
     if not is_mechanism or getattr(own, "name", None) != name:
         raise ParameterError(
-            f"{where}: {entry.value} is no mechanism of that name; it must be a class derived from "
+            f"{where}: {entry.value} is not a mechanism of that name; it must be a class derived "
+            "from "
             f'lexveil.core.mechanisms.base.Mechanism with name = "{name}"'
         )
-    return _without_claim(own, f"not proven: it is of the package {package} {version}")
+    return _without_claim(
+        own, f"not proven: the mechanism comes from the package {package} {version}"
+    )
 
 
 def _without_claim(own: type[Any], why: str) -> type[Any]:
-    """Return the class with the reason why nothing is claimed, which its code cannot undo."""
+    """Return a derived class that states no guarantee, with the reason. The code of the mechanism
+    cannot override this.
+    """
 
     def reason(_: Any) -> str:
         return why

@@ -31,12 +31,12 @@ class Madlib(EuclideanMechanism):
     to the rounding of continuous noise (Mironov 2012).
 
     Attributes:
-        vectors: (V, p) the words that may go in and come out.
+        vectors: (V, p) vectors of the input and output words.
     """
 
     name = "madlib"
     exactness = (
-        "continuous noise is drawn in float64: exact up to its rounding, and up to radii and "
+        "continuous noise is drawn in float64: exact except for its rounding and for radii and "
         "directions that numbers "
         "of 53 bits do not reach, of a probability below 1e-30"
     )
@@ -47,7 +47,7 @@ class Madlib(EuclideanMechanism):
         return int(self.vectors.size)
 
     def remapped(self, space: Space, parameters: Mapping[str, Any]) -> Mechanism:
-        """Return the mechanism with ``rank_remap`` after it."""
+        """Return the mechanism followed by ``rank_remap``."""
         from lexveil.core.mechanisms.rank_remap import RankRemap
 
         return RankRemap(self, space.near(), **parameters)
@@ -97,7 +97,7 @@ class Madlib(EuclideanMechanism):
         """Return the word nearest to each noisy query.
 
         Args:
-            queries: (q, p) of what need not be a word.
+            queries: (q, p) vectors, which need not be vectors of words.
             of: (n,) the query of each draw.
             epsilon, noise: the epsilon and the noise of each draw.
         """

@@ -12,7 +12,7 @@ from lexveil.base.types import Floats, Ids, Vectors
 from lexveil.core.mechanisms.base import product_distances, register
 from lexveil.core.mechanisms.madlib import Madlib
 
-ROWS_AT_A_TIME = 8192  # rows whose products are summed at a time
+ROWS_AT_A_TIME = 8192  # rows per block of the sum of products
 
 
 class MahalanobisParameters(Section):
@@ -20,7 +20,11 @@ class MahalanobisParameters(Section):
 
     # At λ = 1 a direction in which the embedding has no spread would get no noise at all.
     lambda_: float = Field(
-        0.2, alias="lambda", ge=0, lt=1, description="share of the covariance; 0 is madlib"
+        0.2,
+        alias="lambda",
+        ge=0,
+        lt=1,
+        description="share of the covariance in the shape of the noise; 0 gives madlib",
     )
 
 
@@ -29,14 +33,14 @@ class Mahalanobis(Madlib):
     """Replace w by the word nearest (Euclidean) to φ(w) + z, z = r·(λΣ + (1-λ)I)^{1/2}·u.
 
     r ~ Gamma(p, 1/ε), u uniform on the sphere, Σ the covariance of the embedding scaled to trace p.
-    λ = 0 is MADLIB, bit for bit from the same generator.
+    For λ = 0 the outputs equal MADLIB's, bit for bit, with the same generator.
 
     Source: Xu et al. (2020); CLMLDP Table 5 with λ = 0.2.
 
     Privacy: ε·d_RM metric DP, d_RM(w,w')² = (φ(w)-φ(w'))ᵀ (λΣ + (1-λ)I)^{-1} (φ(w)-φ(w')). The
     noise has density proportional to exp(-ε|A^{-1}z|) with A = (λΣ + (1-λ)I)^{1/2}, and |A^{-1}·|
-    is the norm of d_RM. Σ is taken from the embedding, which is public. In float64 up to the
-    rounding of continuous noise, as MADLIB.
+    is the norm of d_RM. Σ is computed from the embedding, which is public. In float64 this holds up
+    to the rounding of continuous noise, as for MADLIB.
 
     Attributes:
         lambda_: λ in [0, 1).
@@ -65,7 +69,7 @@ class Mahalanobis(Madlib):
 
     @property
     def stretch(self) -> float:
-        """The largest ratio of d_RM to the Euclidean distance: 1/√(1-λ), as Σ has no negative
+        """The largest ratio of d_RM to the Euclidean distance: 1/√(1-λ), because Σ has no negative
         eigenvalue.
         """
         return float(1 / np.sqrt(1 - self.lambda_))
@@ -96,7 +100,7 @@ class Mahalanobis(Madlib):
         return lengths
 
     def distances_of(self, ids: Ids) -> Floats:
-        """Return approximate distances, see ``Mechanism``: Euclidean distances of the vectors
+        """Return approximate distances, as in ``Mechanism``: Euclidean distances of the vectors
         multiplied by A^{-1}.
         """
         if self._whitened is None:

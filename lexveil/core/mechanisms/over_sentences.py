@@ -1,7 +1,8 @@
-"""The mechanisms that draw sentences of a bank for query vectors.
+"""Mechanisms that draw sentences of a bank for query vectors.
 
-TEM has a sampler of its own here, ``SentenceDraws``. Those that add noise take any vector: the rows
-of a vocabulary are a special case, and what comes out is near to the noisy vector in the bank.
+TEM has a sampler of its own for sentences, ``SentenceDraws``. The mechanisms that add noise accept
+any vector as input, not only the vectors of a vocabulary; their output is a sentence of the bank
+near the noisy vector.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ SentenceMechanism = SentenceDraws | Madlib
 NOISY: dict[str, type[Madlib]] = {
     mechanism.name: mechanism for mechanism in (Madlib, Mahalanobis, Vickrey)
 }
-OF_VECTORS = {  # the distance of the guarantee of each
+OF_VECTORS = {  # the distance in the guarantee of each mechanism
     SentenceDraws.name: SentenceDraws.metric,
     Madlib.name: SentenceDraws.metric,
     Mahalanobis.name: "regularized Mahalanobis distance of sentence vectors, "
-    "sqrt((φ-φ')ᵀ(λΣ+(1-λ)I)^{-1}(φ-φ')), Σ the covariance of those of the bank scaled to trace p",
+    "sqrt((φ-φ')ᵀ(λΣ+(1-λ)I)^{-1}(φ-φ')), Σ the covariance of the bank's vectors scaled to trace p",
     Vickrey.name: SentenceDraws.metric,
 }
 
@@ -35,18 +36,18 @@ def sentence_mechanism(
     """Return a mechanism over the vectors of a bank.
 
     Args:
-        radius: no vector of the bank and of a text is longer.
+        radius: upper bound on the length of the vectors of the bank and of texts.
         parameters: the parameters of the mechanism.
 
     Raises:
-        ParameterError: if a parameter does not suit sentences.
+        ParameterError: if a parameter is invalid for sentences.
     """
     if name == SentenceDraws.name:
         return SentenceDraws(vectors, radius, **parameters)
     if parameters.get("exclude_input"):
         raise ParameterError(
-            "vickrey.exclude_input leaves the input out of the candidates, and a text is no "
-            "sentence of the bank; set it to false"
+            "vickrey.exclude_input leaves the input out of the candidates, but the input is a "
+            "text and not a sentence of the bank; set it to false"
         )
     mechanism = NOISY[name](vectors, **parameters)
     mechanism.metric = OF_VECTORS[name]

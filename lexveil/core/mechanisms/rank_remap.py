@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 class RankRemapParameters(Section):
-    """Parameters of rank_remap, which post-processes the mechanisms that choose their output by a
-    noisy vector: madlib, mahalanobis, vickrey.
+    """Parameters of rank_remap, which post-processes the mechanisms that add noise to a vector to
+    choose their output: madlib, mahalanobis, vickrey.
     """
 
     enabled: bool = Field(default=False, description="move each output to one of its neighbours")
@@ -28,7 +28,8 @@ class RankRemapParameters(Section):
         32,
         ge=1,
         le=64,
-        description="number of neighbours that an output may become, itself included",
+        description="number of neighbours among which a new output is chosen, including the "
+        "output itself",
     )
 
 
@@ -41,8 +42,8 @@ class RankRemap(Mechanism):
 
     Source: arXiv 2411.13784.
 
-    Privacy: that of the mechanism inside, unchanged, since remapping uses only its output, public
-    vectors and the public ε: post-processing.
+    Privacy: the guarantee of the inner mechanism holds unchanged, because remapping uses only its
+    output, public vectors and the public ε: post-processing.
 
     Attributes:
         inner: the mechanism whose output is remapped: madlib, mahalanobis or vickrey.
@@ -53,7 +54,7 @@ class RankRemap(Mechanism):
 
     near: Neighborhoods
     post_processing = (
-        "an output is moved to a near word of its own, by rank: the input is not looked at again"
+        "each output is moved to one of its near words, by rank; the input is not used again"
     )
 
     def __init__(
@@ -79,7 +80,7 @@ class RankRemap(Mechanism):
 
     @property
     def is_proven(self) -> bool:
-        """Whether the inner mechanism is proven."""
+        """Whether the guarantee of the inner mechanism is proven."""
         return self.inner.is_proven
 
     def distance(self, first: Ids, second: Ids) -> Floats:
@@ -113,7 +114,9 @@ class RankRemap(Mechanism):
         return True
 
     def rank(self, epsilon: Floats, uniform: Floats) -> Ids:
-        """Return the rank i of each of n tokens by inverse CDF: a geometric number cut at R-1."""
+        """Return the rank i of each of n tokens by inverse CDF. The rank is geometric, truncated at
+        R-1.
+        """
         rate = self.c * epsilon
         level = -np.log1p(uniform * np.expm1(-rate * self.ranks)) / rate
         ranks: Ids = np.minimum(level, self.ranks - 1).astype(np.int64)

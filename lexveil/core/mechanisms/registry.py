@@ -1,5 +1,5 @@
-"""The mechanisms there are: the modules of this package that are not shared, and those of other
-packages that are installed.
+"""Registry of mechanisms: the mechanism modules of this package, and the mechanisms of installed
+packages.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class _Mechanisms(dict[str, Any]):
 
 
 def _found() -> _Mechanisms:
-    """Return all mechanisms, sorted by name, first the mechanisms of this package. A mechanism of
-    another package that cannot be loaded is left out.
+    """Return all mechanisms: those of this package sorted by name, then those of other packages
+    sorted by name. A mechanism of another package that cannot be loaded is left out.
     """
     classes = _Mechanisms()
     for name in mechanism_names():
@@ -43,23 +43,23 @@ def _found() -> _Mechanisms:
     return classes
 
 
-# name -> class; what a class states of itself is known before one is built
+# name -> class; a class states its properties, so they are known without building a mechanism
 MECHANISMS: dict[str, Any] = _found()
 
 
 def build_mechanism(
     name: str, space: Space, parameters: Mapping[str, Mapping[str, Any]] | None = None
 ) -> Mechanism:
-    """Build mechanism ``name`` over the words of a space.
+    """Build the mechanism called ``name`` over the words of a space.
 
     Args:
         parameters: the parameters of each mechanism, by name; missing parameters have their
-            defaults. ``rank_remap`` (enabled, c, ranks) applies to the mechanisms that choose their
-            output by a noisy vector.
+            defaults. ``rank_remap`` (enabled, c, ranks) applies to the mechanisms that add noise to
+            a vector to choose their output.
 
     Raises:
         ParameterError: if there is no such mechanism, a parameter is out of range, or the space
-            lacks what the mechanism needs.
+            lacks data that the mechanism needs.
     """
     if name not in MECHANISMS and name not in entries():
         raise ParameterError(

@@ -1,4 +1,4 @@
-"""Constants and the table of draws that the rejection samplers and their compiled parts share."""
+"""Constants and the table of draws, shared by the rejection samplers and their compiled kernels."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from lexveil.base.types import Floats, Ids, Words
 
-MARGIN = 1e-9  # relative margin of a bound of the distance, far more than rounding
+MARGIN = 1e-9  # relative margin of bounds on the distance, far larger than rounding errors
 ROUNDING = 1e-13  # relative bound on the rounding error of a limit
-# in place of a word: draw by a list; decide exactly
+# results in place of a word: the draw needs a list; the draw must be decided exactly
 PENDING = -1
 UNDECIDED = -2
-# output of a token: its own draw, the draw of another token, the token itself, nothing
+# Output of a token: its own draw; the draw of another token; the token itself; no output.
 DRAWN = 0
 FOLLOWS = 1
 KEPT = 2
@@ -19,14 +19,14 @@ SKIPPED = 3
 
 
 class Draws(NamedTuple):
-    """Draws that are still to be made, one in each row.
+    """Draws that are still to be made, one per row.
 
     Attributes:
         inputs: (n,) number of the word, or of the query vector, that is replaced.
         epsilon, gamma: (n,).
-        keys: (n, 4) keys of their streams.
+        keys: (n, 4) keys of the streams of the draws.
         refused: (n,) number of proposals already refused.
-        doubts: (n, 3) written for an undecided draw: the proposed row, the whole part of its
+        doubts: (n, 3) output for an undecided draw: the proposed row, the whole part of its
             position, the number of the proposal.
     """
 

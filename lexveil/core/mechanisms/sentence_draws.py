@@ -1,7 +1,7 @@
-"""TEM over the sentences of a public bank, from any point of their space.
+"""TEM over the sentences of a public bank, for any query vector.
 
-A word mechanism takes ids, the rows of its vocabulary. This one takes query vectors, of which such
-rows are a special case: what goes in need not be in the bank.
+A word mechanism takes ids, which are rows of its vocabulary. This mechanism takes query vectors,
+and the query need not be a vector of the bank.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from lexveil.core.mechanisms.truncated_exponential import (
 
 EXACT = (
     2**24
-)  # whole numbers up to it, and so their sums and products up to it, are exact in float32
-BUCKETS = 2048  # of squared distances, at most
-SENTENCES_AT_A_TIME = 64  # sentences whose envelopes are added up
-PRODUCT = 128 * SENTENCES_AT_A_TIME  # sentences that are multiplied at a time
-QUERIES = 256  # at a time
-SLACK = 1e-9  # of a bound of the distance, far more than rounding
+)  # float32 represents whole numbers up to this exactly, so sums and products up to it are exact
+BUCKETS = 2048  # greatest number of buckets of squared distances
+SENTENCES_AT_A_TIME = 64  # sentences per sum of envelopes
+PRODUCT = 128 * SENTENCES_AT_A_TIME  # sentences per matrix product
+QUERIES = 256  # queries per block
+SLACK = 1e-9  # relative margin of bounds on the distance, far larger than rounding errors
 
 
 class _Whole(NamedTuple):
@@ -42,23 +42,23 @@ class SentenceDraws(TruncatedExponential):
     """Replace a unit s by a sentence y of the bank with probability proportional to
     exp(-ε·min(d(s,y), γ)/2), γ = (2/ε)·ln((1-β)(N-1)/β), d the Euclidean distance of their vectors.
 
-    Source: Carvalho et al. (2023) for the mechanism over words; here the input is any unit that has
-    a vector, of a sentence or of a text, and the output one of the N sentences of a public bank.
+    Source: Carvalho et al. (2023) for the mechanism over words. Here the input is any unit that has
+    a vector (a sentence or a text), and the output is one of the N sentences of a public bank.
 
     Privacy: ε·d metric DP over all units. d is a pseudo-metric, since the vector is a function of
-    the unit: when s becomes s', min(d, γ) moves by at most d(s,s'), the weights by at most
-    exp(ε·d/2), and so does their sum. No two units are farther apart than the diameter D, so that
-    a draw is also ε·D locally private (docs/proofs/sentences.md).
+    the unit: when s becomes s', min(d, γ) changes by at most d(s,s'), the weights by a factor of at
+    most exp(ε·d/2), and so does their sum. No two units are farther apart than the diameter D, so a
+    draw is also ε·D locally private (docs/proofs/sentences.md).
 
-    Sampling is by rejection, exact for any envelope: those of a row of the bank follow from the
-    distance of coordinates in whole steps, which float32 products give exactly; a proposal is
-    accepted by its own distance, and what rounding could decide is decided by decimal arithmetic,
-    as by ``Tem``.
+    Sampling is by rejection, which is exact for any envelope. The envelopes of the bank's sentences
+    follow from distances of coordinates in whole steps, which float32 products compute exactly. A
+    proposal is accepted by its own distance. Decimal arithmetic makes the decisions that rounding
+    could change, as in ``Tem``.
 
     Attributes:
         vectors: (N, p) float32, the sentences of the bank.
-        radius: no vector of the bank and no query is longer.
-        beta: in (0, 1); at most this is the chance of a sentence beyond γ.
+        radius: upper bound on the length of the bank's vectors and of query vectors.
+        beta: in (0, 1); upper bound on the probability of a sentence beyond γ.
     """
 
     name = "tem"
@@ -71,28 +71,28 @@ class SentenceDraws(TruncatedExponential):
     )
     sampled = "a uniform draw from the bank"
     Parameters = TemParameters
-    stretch = 1.0  # the largest distance of the guarantee, in the distance of vectors
+    stretch = 1.0  # largest ratio of the guarantee's distance to the distance of vectors
 
     def __init__(self, vectors: Vectors, radius: float, beta: float = TemParameters().beta) -> None:
-        # no search of near rows is made: every draw looks at the whole bank
+        # no search structure is built, because every draw uses the whole bank
         self.vectors = np.ascontiguousarray(vectors, dtype=np.float32)[:]
         self.vectors.flags.writeable = False
         self.size = len(self.vectors)
         self.beta = self.checked(TemParameters, {"beta": beta}).beta
         self.radius = radius
         p = self.vectors.shape[1]
-        # no product of two rounded vectors reaches EXACT
+        # steps per unit of length, chosen so that no product of two rounded vectors reaches EXACT
         self.steps = (EXACT**0.5 - 2 - p**0.5 / 2) / (radius * (1 + 1e-6))
         self.bits = min(52, LENGTH_BITS - (2 * self.size + 1).bit_length())
         self._bank = self._whole(self.vectors)
-        # what rounding leaves out of two vectors: the same for all, so that no batch has a part
-        # in the envelopes, and with them in what a key gives
+        # Bound on the parts of two vectors that rounding removes. It is the same for all vectors,
+        # so that envelopes, and with them the draw that a key gives, do not depend on the batch.
         self._left_out = p**0.5 / self.steps
         self.shift = max(0, (4 * EXACT).bit_length() - BUCKETS.bit_length())
 
     def _whole(self, vectors: Vectors) -> _Whole:
         buffers = _Whole(np.empty_like(vectors), np.empty(len(vectors), dtype=np.int32))
-        # of a large bank double precision takes more memory than the bank
+        # in blocks, because a large bank in double precision takes more memory than the bank itself
         for start in range(0, len(vectors), PRODUCT):
             block = slice(start, start + PRODUCT)
             whole = np.rint(vectors[block].astype(np.float64) * self.steps)
@@ -104,14 +104,14 @@ class SentenceDraws(TruncatedExponential):
         return buffers
 
     def replace(self, ids: Ids, epsilon: Floats, noise: Words) -> Ids:
-        """Draw for sentences of the bank itself."""
+        """Draw sentences for sentences of the bank itself."""
         return self.replace_queries(self.vectors, ids, epsilon, noise)
 
     def replace_queries(self, queries: Vectors, of: Ids, epsilon: Floats, noise: Words) -> Ids:
         """Draw sentences for query vectors.
 
         Args:
-            queries: (q, p) none longer than ``radius``.
+            queries: (q, p) vectors, none longer than ``radius``.
             of: (n,) the query of each draw.
             epsilon, noise: the epsilon and the noise of each draw.
 
@@ -132,11 +132,13 @@ class SentenceDraws(TruncatedExponential):
         return out
 
     def _replace(self, queries: Vectors, of: Ids, epsilon: Floats, noise: Words) -> Ids:
-        """Draw for a few queries; a query of several ε counts once for each."""
+        """Draw sentences for a few queries. A query that is drawn with several ε counts once for
+        each.
+        """
         from lexveil.core.mechanisms.kernels import sentence_draws as sampler
 
         if self.vectors.shape[1] != queries.shape[1]:
-            raise ValueError(f"queries have {queries.shape[1]} coordinates")
+            raise ValueError(f"query vectors have {queries.shape[1]} coordinates")
         pairs, number = np.unique(np.stack([of, epsilon]), axis=1, return_inverse=True)
         queries = queries[pairs[0].astype(np.int64)]
         different, table_of = np.unique(pairs[1], return_inverse=True)
@@ -179,11 +181,12 @@ class SentenceDraws(TruncatedExponential):
         return out
 
     def _envelopes(self, epsilon: Floats) -> Int64:
-        """(t, buckets) whole numbers that bound the weights of sentences from above: each bounds
-        all sentences whose squared distance in whole steps is in one bucket.
+        """Return (t, buckets) whole numbers that bound the weights of sentences from above. The
+        number of a bucket bounds all sentences whose squared distance in whole steps lies in this
+        bucket.
 
-        The distance of two vectors is at most by what both leave out below that of their rounded
-        ones.
+        Rounding can make the distance of two vectors larger than their true distance, by at most
+        the part of both vectors that rounding removes.
         """
         n_buckets = ((4 * EXACT) >> self.shift) + 1
         nearest = np.sqrt(np.arange(n_buckets, dtype=np.float64) * 2.0**self.shift) / self.steps
@@ -195,7 +198,7 @@ class SentenceDraws(TruncatedExponential):
         return whole
 
     def _sums(self, queries: _Whole, tables: Int64, table_of: Ids) -> Int64:
-        """(q, blocks) sums of the envelopes over each block of sentences."""
+        """Return (q, blocks) sums of the envelopes over each block of sentences."""
         from lexveil.core.mechanisms.kernels.sentence_draws import add_envelopes
 
         sums = np.empty(
@@ -219,15 +222,17 @@ class SentenceDraws(TruncatedExponential):
         return sums
 
     def log_pmf_of(self, queries: Vectors, epsilon: Floats) -> Floats:
-        """Log probabilities ln Pr[M(s) = y] of each of n queries and every sentence, (n, N)."""
+        """Return log probabilities ln Pr[M(s) = y] for each of n queries and every sentence, (n,
+        N).
+        """
         distances = np.array([distances_to(self.vectors, query) for query in queries])
         log_weight = self.log_weights(distances, epsilon)
         log_weight -= np.logaddexp.reduce(log_weight, axis=1, keepdims=True)
         return log_weight
 
     def log_pmf(self, ids: Ids, epsilon: Floats, before: int = -1) -> Floats:  # noqa: ARG002
-        """Log probabilities ln Pr[M(s) = y] of each of n sentences of the bank and every sentence,
-        (n, N).
+        """Return log probabilities ln Pr[M(s) = y] for each of n sentences of the bank and every
+        sentence, (n, N).
         """
         return self.log_pmf_of(self.vectors[ids], epsilon)
 
@@ -237,7 +242,7 @@ class SentenceDraws(TruncatedExponential):
 
 
 def distances_to(vectors: Vectors, query: Vectors) -> Floats:
-    """(m,) the Euclidean distances of vectors to one query, in float64."""
+    """Return (m,) the Euclidean distances of vectors to one query, in float64."""
     difference = vectors.astype(np.float64) - query.astype(np.float64)
     distances: Floats = np.sqrt(np.einsum("np,np->n", difference, difference))
     return distances

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 # greatest expected number of uniform proposals at which a token is drawn without its word's list
 UNIFORM = 16
-ATTEMPTS = 2048  # uniform proposals per token; an isolated word goes on with its near words
-WORDS_AT_A_TIME = 4096  # words at a time
-MOST_HALVINGS = 62  # greatest number of halvings of a weight; each takes a bit of one stream word
+ATTEMPTS = 2048  # uniform proposals per token; then an isolated word is drawn from its list
+WORDS_AT_A_TIME = 4096  # words per block
+MOST_HALVINGS = 62  # greatest number of halvings of a weight; each uses one bit of a stream word
 
 
 class TemParameters(Section):
@@ -41,9 +41,9 @@ class TemParameters(Section):
         3,
         ge=0,
         le=16,
-        description="times that the weight of a replacement is halved for each of its words "
-        "beyond the first, so that "
-        "texts keep their length; 0: all weigh the same, as in the paper",
+        description="number of times that the weight of a replacement is halved for each of its "
+        "words after the first, so that texts keep their length; 0: all replacements "
+        "have the same base weight, as in the paper",
     )
 
 
@@ -53,25 +53,27 @@ class Tem(TruncatedExponential):
     (2/ε)·ln((1-β)(V-1)/β).
 
     The base measure μ(u) is 2^(-λ·(n(u) - 1)), where n is the number of words in u and λ the length
-    penalty: public, and the same for every w. It is 1 for single words, and in the paper for all.
+    penalty. It is public and the same for every w. It is 1 for single words; in the paper it is 1
+    for all words.
 
     Source: Carvalho et al. (2023), Algorithms 2 and 3; γ from Theorem 4.2, neither rounded nor
-    taken from the data. The paper draws a near word or ⊥ ("elsewhere") by Gumbel noise; summing the
-    two cases gives the distribution above; any exact sampler of it is the same mechanism.
+    taken from the data. The paper draws a near word or ⊥ ("elsewhere") by Gumbel noise. Summing the
+    two cases gives the distribution above, and any exact sampler of this distribution is the same
+    mechanism.
 
-    Privacy: ε·d metric DP with d the Euclidean distance. When w becomes w', min(d, γ) moves by at
-    most d(w,w') (triangle inequality), the weights by at most exp(ε·d/2), and so does their sum,
-    whatever μ is.
+    Privacy: ε·d metric DP with d the Euclidean distance. When w becomes w', min(d, γ) changes by at
+    most d(w,w') (triangle inequality), the weights by a factor of at most exp(ε·d/2), and so does
+    their sum, whatever μ is.
 
-    Sampling is by rejection, exact for any envelope. Uniform proposals are used where they are
-    accepted often enough. Otherwise, words are proposed from shells of the exact nearest ones, of
-    1, 1, 2, 4, 8, … words, each with the weight of its nearest word, and from all other words, with
-    the weight of the farthest listed word; a proposal is accepted by the ratio of its own weight to
-    that. If bounds of its distance decide, the distance is not measured. So an epsilon costs only
-    the weights of a few shells. Envelopes are whole numbers, uniform numbers have as many bits as
-    needed, and decimal arithmetic makes every decision that rounding could change: the distribution
-    is exactly that of the distances in float64. The rounding of distances adds at most ``rounding``
-    nats per token to the loss.
+    Sampling is by rejection, which is exact for any envelope. Uniform proposals are used if they
+    are accepted often enough. Otherwise, words are proposed from shells of the exact nearest words,
+    which contain 1, 1, 2, 4, 8, … words, each with the weight of its nearest word, and from all
+    other words, with the weight of the farthest listed word. A proposal is accepted by the ratio of
+    its own weight to the weight of its proposal. If bounds on its distance decide, the distance is
+    not computed, and an epsilon costs only the weights of a few shells. Envelopes are whole
+    numbers, uniform numbers have as many bits as needed, and decimal arithmetic makes every
+    decision that rounding could change. So the distribution is exactly that of the distances in
+    float64. The rounding of distances adds at most ``rounding`` nats per token to the loss.
 
     Attributes:
         vectors: (V, p) float32.
@@ -136,7 +138,7 @@ class Tem(TruncatedExponential):
         return log_weight
 
     def replace(self, ids: Ids, epsilon: Floats, noise: Words) -> Ids:
-        """Draw from the distribution with each token's own stream."""
+        """Draw the replacements; each token uses its own random stream."""
         from lexveil.core.mechanisms.kernels import tem as sampler
 
         space = sampler.Space(self.vectors, self.halvings, self.sketch.rows, self.sketch.step)
@@ -196,10 +198,10 @@ class Tem(TruncatedExponential):
         return epsilon * distance + self.rounding(epsilon)
 
     def plain(self, ids: Ids, epsilon: Floats) -> Flags:
-        """Return (n,) whether each token is drawn by uniform proposals. Word and ε decide this,
-        never the batch.
+        """Return (n,) whether each token is drawn by uniform proposals. This depends on word and ε
+        only, never on the batch.
 
-        The rule uses the weight at the word's root mean square distance; for most words, the
+        The rule uses the weight at the word's root mean square distance. For most words, the
         average weight is larger.
         """
         weight = np.exp(-epsilon / 2 * np.minimum(self._typical[ids], self.gamma(epsilon)))
@@ -207,7 +209,7 @@ class Tem(TruncatedExponential):
         return enough
 
     def needs_lists(self, epsilon: float) -> bool:
-        """Whether most words need their lists at this epsilon."""
+        """Return whether most words need their lists of near words at this epsilon."""
         return (
             epsilon > 0
             and not self.plain(np.arange(self.size), np.full(self.size, epsilon)).mean() > 0.5

@@ -1,4 +1,6 @@
-"""TEM in context: a public model of words weighs each replacement by the text written before it."""
+"""TEM in context: a public model of words gives each replacement a weight that depends on the text
+written before it.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,8 @@ if TYPE_CHECKING:
 
 BIGRAMS = "bigrams"
 NONE = np.zeros(1, dtype=np.int64)
-RARER = 20  # halvings of the weight of words outside ``common_words``
-FOLLOWING = "public counts of what follows the word written just before"
+RARER = 20  # number of halvings of the weight of words outside ``common_words``
+FOLLOWING = "public counts of the words after the word written just before"
 
 
 class TemContextParameters(TemParameters):
@@ -36,20 +38,19 @@ class TemContextParameters(TemParameters):
         1.0,
         ge=0,
         le=MOST_KAPPA,
-        description="exponent of the public model of words; 0: words weigh as in tem",
+        description="exponent of the public model of words; 0: the model has no effect, as in tem",
     )
     common_words: int | None = Field(
         None,
         ge=2,
         description="number of common words, the most frequent by public counts; the weight of "
         "any other word is multiplied by 2^-20, so that it is hardly ever drawn at the ε of a "
-        "level; null: all words weigh by their counts",
+        "level; null: the weights of all words follow their counts",
     )
     model: Literal["bigrams", "smollm2"] = Field(
         "bigrams",
-        description="the public model: counts of bigrams; or SmolLM2-135M, which reads all "
-        "that is written before in "
-        "the text (extra neural; English; slow)",
+        description="the public model: counts of bigrams; or SmolLM2-135M, which reads all text "
+        "written before (extra neural; English; slow)",
     )
 
 
@@ -58,19 +59,19 @@ class TemContext(Tem):
     """Replace w by u with probability proportional to m(u | c)·exp(-ε·min(d(w,u), γ)/2), where c is
     the text written before.
 
-    m is a public base measure to the power κ, in whole numbers. It comes from bigrams of public
-    text (``base_measure``), and then c is the word written just before; or from a causal language
-    model (``causal_measure``), and then c is all text before. c consists of earlier outputs and
-    kept words, which are already published. The rest is as in ``Tem``.
+    m is a public base measure to the power κ, in whole numbers. It comes either from bigrams of
+    public text (``base_measure``), where c is the word written just before, or from a causal
+    language model (``causal_measure``), where c is all text before. c consists of earlier outputs
+    and kept words, which are published anyway. Everything else is as in ``Tem``.
 
-    Privacy: for each token ε·d, d the Euclidean distance, whatever c is: m depends on c and u
-    alone, so that the weights and their sum move by at most exp(ε·d/2) each when w becomes w'. The
-    tokens of a text are an adaptive composition.
+    Privacy: ε·d for each token, d the Euclidean distance, for every c. m depends only on c and u,
+    so the weights and their sum change by a factor of at most exp(ε·d/2) each when w becomes w'.
+    The tokens of a text are an adaptive composition.
 
     Attributes:
         kappa: κ.
         halvings: (V,) uint8, halvings by the length penalty and for words outside ``common_words``.
-        bigrams: the counts behind m; not used with a language model.
+        bigrams: the counts from which m is computed; not used with a language model.
         mass: m.
     """
 
@@ -113,20 +114,23 @@ class TemContext(Tem):
             self._sums = _with_sums(self.mass)
         elif causal is None:
             raise ParameterError(
-                f"{self.name}.model {checked.model}: the words it is to read were not given"
+                f"{self.name}.model {checked.model}: the words for the language model are missing"
             )
         else:
             self.mass = CausalMeasure(causal, counts, self.kappa, self.halvings)
             self.law = "tem_context by a language model"
             self.reads_texts = True
-            said = f"what the language model {checked.model} says after all that is written before"
+            said = (
+                f"the probabilities of the language model {checked.model} after all text written "
+                "before"
+            )
             self.exactness = self.exactness.replace(FOLLOWING, said)
             self.sampled = self.sampled.replace(FOLLOWING, said)
 
     @classmethod
     def build(cls, space: Space, parameters: Mapping[str, Any]) -> Self:
-        """Build the mechanism over the words of a space, with a public model of the words that
-        follow a word.
+        """Build the mechanism over the words of a space, with a public model of which words follow
+        which.
         """
         model = cls.checked(TemContextParameters, dict(parameters)).model
         return cls(
@@ -140,8 +144,10 @@ class TemContext(Tem):
         )
 
     def log_pmf(self, ids: Ids, epsilon: Floats, before: int = -1) -> Floats:
-        """Return log probabilities of every word u for each of n ids after the word ``before``, (n,
-        V); -1 if no word is before it.
+        """Return log probabilities of every word u for each of n ids, (n, V).
+
+        Args:
+            before: the word before each id; -1 if there is no such word.
         """
         from lexveil.core.embeddings.exact_search import distance_rows
 
@@ -155,8 +161,10 @@ class TemContext(Tem):
         return self.replace_after(ids, epsilon, noise, None)
 
     def replace_after(self, ids: Ids, epsilon: Floats, noise: Words, before: Ids | None) -> Ids:
-        """Draw each token as if it were a text of its own that follows the tokens ``before``, (n,);
-        None if no token stands before.
+        """Draw each token as a text of its own, which begins after the token ``before``.
+
+        Args:
+            before: (n,) rows of the tokens; None if no token comes before.
         """
         n = len(ids)
         kind = np.tile((KEPT, DRAWN), len(ids))
@@ -176,8 +184,8 @@ class TemContext(Tem):
         written: ModelRows | None = None,
         words: Sequence[str] = (),
     ) -> WordNumbers:
-        """Draw the tokens of texts in their order, each after the outputs of the tokens before it;
-        see ``Mechanism``. The base measure alone draws an unknown word.
+        """Draw the tokens of texts in their order, each given the outputs of the tokens before it.
+        ``Mechanism`` describes the arguments. An unknown word is drawn by the base measure alone.
         """
         from lexveil.core.mechanisms.noise.keystream import KEY_WORDS, draw_words
 
@@ -196,7 +204,9 @@ class TemContext(Tem):
         written: Ids | None = None,
         words: Sequence[str] = (),
     ) -> Ids:
-        """Draw as ``replace_texts`` does, with the keys of the drawn tokens, (m, 4)."""
+        """Draw tokens as ``replace_texts`` does, with given noise: the keys of the drawn tokens,
+        (m, 4).
+        """
         from lexveil.core.mechanisms.kernels import tem_context as sampler
 
         own = np.arange(self.size)
@@ -215,8 +225,8 @@ class TemContext(Tem):
         return self._walk(self._sums, texts, drawn, near)
 
     def _walk(self, sums: Mass, texts: TextTokens, drawn: Drawn, near: Near) -> Ids:
-        """Return the word drawn for each token of texts, by the base measure after the word written
-        before.
+        """Return the word drawn for each token of texts. The base measure depends on the word
+        written before.
         """
         from lexveil.core.mechanisms.kernels import tem as tem_sampler
         from lexveil.core.mechanisms.kernels import tem_context as sampler
@@ -253,8 +263,8 @@ class TemContext(Tem):
         near: Near,
         words: Sequence[str],
     ) -> Ids:
-        """Return the word drawn for each token by a language model, which reads only kept words and
-        earlier outputs.
+        """Return the word drawn for each token. The base measure comes from a language model, which
+        reads only kept words and earlier outputs.
         """
         out = np.full(len(texts.kind), -1, dtype=np.int64)
         kind = texts.kind.tolist()
@@ -284,18 +294,18 @@ class TemContext(Tem):
         return out
 
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
-        """Return ε·d plus the bound on the effect of rounded distances, whatever was written
-        before; m has no rounding error.
+        """Return ε·d plus the bound on the effect of rounded distances. It holds for every text
+        written before; m has no rounding error.
         """
         return epsilon * distance + self.rounding(epsilon)
 
     def needs_lists(self, epsilon: float) -> bool:
-        """Whether most words need their lists at this epsilon."""
+        """Return whether most words need their lists of near words at this epsilon."""
         return epsilon > 0
 
 
 def _with_sums(mass: BaseMeasure) -> Mass:
-    """Convert a base measure to the form of the sampler, with cumulative sums."""
+    """Convert a base measure to the input of the sampler, which has cumulative sums."""
     from lexveil.core.mechanisms.kernels.tem_context import Mass
 
     single, starts, words, after = mass
@@ -303,5 +313,5 @@ def _with_sums(mass: BaseMeasure) -> Mass:
 
 
 def _sums(values: Ids) -> Ids:
-    """Return (n + 1,) cumulative sums of the values, from 0 on."""
+    """Return (n + 1,) cumulative sums of the values, beginning with 0."""
     return np.concatenate([[0], np.cumsum(values)])

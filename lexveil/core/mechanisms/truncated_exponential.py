@@ -1,7 +1,7 @@
 """Base class of exact samplers of truncated exponential weights, exp(-ε·min(d, γ)/2).
 
-A compiled sampler proposes and accepts; it leaves what rounding could change undecided, and decimal
-arithmetic decides it here.
+A compiled sampler proposes and accepts. If rounding could change a decision, the sampler leaves the
+draw undecided, and decimal arithmetic decides it here.
 """
 
 from __future__ import annotations
@@ -36,11 +36,13 @@ class TruncatedExponential(EuclideanMechanism):
     bits: int
 
     def gamma(self, epsilon: Floats) -> Floats:
-        """Return the radius beyond which all outputs weigh the same, in embedding units."""
+        """Return γ, the radius beyond which all outputs have the same weight, in embedding
+        units.
+        """
         return truncation(epsilon, self.beta, self.size)
 
     def noise(self, epsilon: Floats, rng: np.random.Generator) -> Words:
-        """Draw the key of each draw's own stream, (n, 4) uint64.
+        """Draw a key for the random stream of each draw, (n, 4) uint64.
 
         Raises:
             ParameterError: if an epsilon is not finite and greater than 0.
@@ -65,10 +67,11 @@ class TruncatedExponential(EuclideanMechanism):
         """Return a bound on the increase of each draw's loss through the rounding of distances, in
         nats; shape (n,).
 
-        The differences of float32 coordinates are rounded once in float64, squares once, their sum
-        p - 1 times in any order, the root once: d has a relative error of at most (p + 4)·2^-53. An
-        error r of all scores min(d, γ) changes weights and their sum by exp(ε·r/2) each, for both
-        inputs: 2·ε·r, where r <= γ·(p + 4)·2^-53.
+        The differences of float32 coordinates are rounded once in float64, their squares once, the
+        sum p - 1 times in any order, and the root once. So d has a relative error of at most (p +
+        4)·2^-53. An error r of all scores min(d, γ) changes the weights and their sum by a factor
+        of exp(ε·r/2) each, for both inputs. The bound is therefore 2·ε·r, where r <= γ·(p +
+        4)·2^-53.
         """
         relative_error = (self.vectors.shape[1] + 4) * 2.0**-53
         bound: Floats = 2 * relative_error * epsilon * self.gamma(epsilon)
@@ -95,12 +98,13 @@ def draw_until_decided(
     chosen: Ids,
     out: Ids,
 ) -> None:
-    """Make the chosen draws and write the results to ``out``. If rounding could change a draw, the
-    draw is decided exactly.
+    """Make the chosen draws and write the results to ``out``. If rounding could change a draw, it
+    is decided exactly.
 
     Args:
-        sample: makes some draws, given also their rows, and writes their doubts.
-        accepts: whether the proposal of an undecided draw is accepted, given its row.
+        sample: function that makes some draws, given also their rows, and writes their doubts.
+        accepts: function that decides whether the proposal of an undecided draw is accepted, given
+            the row of the draw.
     """
     while len(chosen):
         some = take(draws, chosen)
@@ -116,19 +120,19 @@ def draw_until_decided(
 
 
 def take(draws: Draws, chosen: Ids) -> Draws:
-    """Return some of the draws."""
+    """Return the chosen rows of a table of draws."""
     return Draws._make(column[chosen] for column in draws)
 
 
 def is_accepted(
     exponent: tuple[float, float], position: int, bits: int, key: Words, nonce: int
 ) -> bool:
-    """Whether a real position in [position, position + 1) is below 2^bits·exp(-half·distance),
-    exactly.
+    """Return whether a real position in [position, position + 1) is below
+    2^bits·exp(-half·distance), exactly.
 
     Args:
         exponent: half and distance.
-        key: (4,) of the stream whose bits continue the position.
+        key: (4,) key of the stream whose bits continue the position.
     """
     from lexveil.core.mechanisms.noise.keystream import expand
 
@@ -143,7 +147,7 @@ def is_accepted(
             low = Decimal(position) + Decimal(fraction) / Decimal(2) ** (8 * n_bytes)
             high = Decimal(position) + Decimal(fraction + 1) / Decimal(2) ** (8 * n_bytes)
             limit = Decimal(2) ** bits * power.exp()
-            # far more than the rounding of the lines above
+            # margin far larger than the rounding errors of the lines above
             error = limit * Decimal(10) ** (10 - context.prec)
             if high <= limit - error:
                 return True

@@ -1,5 +1,5 @@
-"""Truncated Gumbel: among a random number of nearest words, the one whose noisy distance is
-smallest.
+"""Truncated Gumbel: the mechanism takes a random number of nearest words, and returns the word with
+the smallest noisy distance.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class TruncatedGumbelParameters(Section):
 
 @register
 class TruncatedGumbel(EuclideanMechanism):
-    """Among the k nearest words of w (itself included) take the one with the smallest distance plus
-    Gumbel noise.
+    """Among the k nearest words of w (itself included) take the word with the smallest distance
+    plus Gumbel noise.
 
     k ~ Poisson(ln V) truncated to [1, V]. The noise is Gumbel of scale b truncated to [-Δmax,
     Δmax]: b = 2Δmax / min(W₀(2aΔmax), ln(aΔmin)), a = (ε - 2(1+ln V)/Δmin)/3, W₀ Lambert's
@@ -44,13 +44,13 @@ class TruncatedGumbel(EuclideanMechanism):
 
     Source: Xu et al. (2021a).
 
-    Privacy: none that we can state. The paper claims ε·d with d the Euclidean distance where aΔmin
-    > 1. The number of neighbours alone breaks the claim, whatever the noise: Pr[w'|w'] >= Pr[k=1],
-    but Pr[w'|w] <= Pr[k > number of words nearer to w], and that tail falls faster than exp(-ε·d)
-    allows (tests/auditing shows it on real words). ``calibration="theorem"`` refuses an ε that the
-    theorem does not cover; ``"paper"`` takes every ε, as in the paper's experiments. Neighbours and
-    Δ are exact. In float64, k is drawn from 53 bits, so a k of smaller probability never occurs;
-    the noise has the usual rounding of continuous noise.
+    Privacy: no guarantee is proven. The paper claims ε·d with d the Euclidean distance if aΔmin
+    > 1. The number of neighbours alone violates the claim, whatever the noise: Pr[w'|w'] >=
+    Pr[k=1], but Pr[w'|w] <= Pr[k > number of words nearer to w], and that tail falls faster than
+    exp(-ε·d) allows (tests/auditing shows it on real words). ``calibration="theorem"`` refuses an ε
+    that the theorem does not cover; ``"paper"`` takes every ε, as in the paper's experiments.
+    Neighbours and Δ are exact. In float64, k is drawn from 53 bits, so a k of smaller probability
+    never occurs; the noise has the usual rounding of continuous noise.
 
     Attributes:
         smallest, largest: Δmin and Δmax, embedding units.
@@ -63,8 +63,8 @@ class TruncatedGumbel(EuclideanMechanism):
     Parameters: ClassVar[type[Section]] = TruncatedGumbelParameters
 
     no_guarantee = (
-        "truncated_gumbel: the published bound does not hold, the number of "
-        "neighbours alone breaks it"
+        "truncated_gumbel: the published bound does not hold, because the number of neighbours "
+        "alone violates it"
     )
 
     def __init__(self, vectors: Vectors, near: NearTable | None = None, **parameters: Any) -> None:
@@ -107,14 +107,14 @@ class TruncatedGumbel(EuclideanMechanism):
 
     @property
     def smallest_epsilon(self) -> float:
-        """The smallest ε above which the theorem has a calibration: aΔmin = 1."""
+        """The ε above which the theorem has a calibration, given by aΔmin = 1."""
         return float((3 + 2 * (1 + np.log(len(self.vectors)))) / self.smallest)
 
     def scale(self, epsilon: Floats) -> Floats:
         """Return the scale b of the noise for each of n epsilons, embedding units.
 
         Raises:
-            ParameterError: if the theorem has no calibration at one of them; the message names the
+            ParameterError: if the theorem has no calibration for an epsilon; the message names the
                 smallest epsilon that has one.
         """
         from scipy.special import lambertw
@@ -141,14 +141,14 @@ class TruncatedGumbel(EuclideanMechanism):
         """Draw (n, 1 + k_most) uniform numbers: one for k, one for the noise of each neighbour.
 
         Raises:
-            ParameterError: as ``scale``.
+            ParameterError: as in ``scale``.
         """
         self.scale(epsilon)
         return rng.random((len(epsilon), 1 + self.k_most))
 
     def replace(self, ids: Ids, epsilon: Floats, noise: Floats) -> Ids:
-        """Turn the uniform numbers into k and noise by inverse CDF, and take the smallest noisy
-        distance.
+        """Convert the uniform numbers to k and noise by inverse CDF, and take the word with the
+        smallest noisy distance.
         """
         b = self.scale(epsilon)[:, None]
         out = np.empty(len(ids), dtype=np.int64)

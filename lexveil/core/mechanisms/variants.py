@@ -1,8 +1,9 @@
-"""Variants of a mechanism: one mechanism several times in a grid, with other parameters.
+"""Variants of a mechanism: a grid can contain one mechanism several times, with different
+parameters.
 
-A variant is named by the parameters that differ from the mechanism's own section of params.yaml:
-``vickrey-t0.25`` is vickrey with t = 0.25, ``tem-length_penalty0-beta0.01`` has two other
-parameters. So the name describes the variant completely, in files, stages and the report.
+The name of a variant contains the parameters that differ from the mechanism's own section of
+params.yaml: ``vickrey-t0.25`` is vickrey with t = 0.25, ``tem-length_penalty0-beta0.01`` has two
+other parameters. So the name describes the variant completely, in files, stages and the report.
 """
 
 from __future__ import annotations
@@ -17,20 +18,21 @@ VALUE = re.compile(r"[A-Za-z0-9_.]+")  # characters that are allowed in a file n
 
 
 def base_of(name: str) -> str:
-    """Return the base mechanism of a variant; the base of a mechanism is the mechanism itself."""
+    """Return the base mechanism of a variant. The name of a mechanism is returned unchanged."""
     return name.partition(SEPARATOR)[0]
 
 
 def changed_parameters(name: str, parameters: Sequence[str]) -> dict[str, object]:
-    """Return the parameters that a variant changes, with their values; empty for a mechanism
-    itself.
+    """Return the parameters that a variant changes, with their values; empty for the name of a
+    mechanism.
 
     Args:
         name: MECHANISM, or MECHANISM-PARAMETERVALUE-…
         parameters: names of the parameters that the mechanism has.
 
     Raises:
-        ValueError: if a part names no parameter, has no value, or repeats a parameter.
+        ValueError: if a part of the name contains no parameter, has no value, or repeats a
+            parameter.
     """
     changed: dict[str, object] = {}
     for part in name.split(SEPARATOR)[1:]:
@@ -45,6 +47,6 @@ def changed_parameters(name: str, parameters: Sequence[str]) -> dict[str, object
         if not VALUE.fullmatch(value):
             raise ValueError(f"{part} gives {parameter} no value; write it as {parameter}0.5")
         if parameter in changed:
-            raise ValueError(f"it gives {parameter} twice")
+            raise ValueError(f"the name contains {parameter} twice")
         changed[parameter] = yaml.safe_load(value)
     return changed

@@ -21,12 +21,14 @@ class VickreyParameters(Section):
 
     t: float | list[float] = Field(
         0.75,
-        description="0 is madlib, 1 always the second nearest word; for k above 2 a list of "
-        "k numbers",
+        description="0 gives madlib, 1 always gives the second nearest word; for k above 2 a "
+        "list of k numbers",
     )
-    k: int = Field(2, ge=2, le=7, description="candidates")  # below FEW of the exact search
+    k: int = Field(2, ge=2, le=7, description="candidates")  # less than FEW of the exact search
     exclude_input: bool = Field(
-        default=False, description="true as in the papers' code: voids the guarantee"
+        default=False,
+        description="exclude the input word from the candidates, as the papers' code does; true "
+        "voids the guarantee",
     )
 
     @model_validator(mode="after")
@@ -46,22 +48,22 @@ class VickreyParameters(Section):
 class Vickrey(Madlib):
     """Replace w by one of the k words nearest to φ̂ = φ(w) + z, z as in MADLIB.
 
-    k = 2: the nearest w₁ with probability (1-t)·δ₂ / (t·δ₁ + (1-t)·δ₂), else the second nearest w₂;
-    δ are their distances to φ̂. t = 0 is MADLIB (the same words from the same generator), t = 1
-    always gives the second. k > 2: the r-th nearest with probability proportional to exp(-t_r·δ_r),
-    one t for each of the k words.
+    For k = 2 the result is the nearest word w₁ with probability (1-t)·δ₂ / (t·δ₁ + (1-t)·δ₂), else
+    the second nearest word w₂; δ₁ and δ₂ are their distances to φ̂. t = 0 is MADLIB (the same words
+    from the same generator), t = 1 always gives the second. For k > 2 the result is the r-th
+    nearest word with probability proportional to exp(-t_r·δ_r), with one t for each of the k words.
 
     Source: Xu et al. (2021b), Algorithms 1 and 3.
 
-    Privacy: ε·d metric DP, as MADLIB: the choice is made from the noisy vector and public words
-    alone. The printed Algorithm 1 leaves the input out of the candidates, which looks at the input
-    again: Pr[M(w)=w] = 0 while Pr[M(w')=w] > 0, so no ε holds. ``exclude_input`` reproduces this
-    for comparison with papers, and then there is no guarantee.
+    Privacy: ε·d metric DP, as MADLIB, because the choice depends only on the noisy vector and
+    public words. The printed Algorithm 1 excludes the input from the candidates, and so uses the
+    input again: Pr[M(w)=w] = 0 while Pr[M(w')=w] > 0, so no ε holds. ``exclude_input`` reproduces
+    this for comparison with papers, and then there is no guarantee.
 
     Attributes:
         t: in [0, 1] for k = 2; k numbers, not negative, for k > 2.
         k: 2 to 7.
-        exclude_input: leave the input out of the candidates.
+        exclude_input: exclude the input from the candidates.
     """
 
     name = "vickrey"
@@ -81,15 +83,15 @@ class Vickrey(Madlib):
                 f"vickrey needs {needed} words; the vocabulary holds {len(self.vectors)}"
             )
         self.no_guarantee = (
-            "vickrey.exclude_input leaves the input out of the candidates, so it never comes "
-            "out itself and no ε holds"
+            "vickrey.exclude_input leaves the input out of the candidates, so a word is never "
+            "replaced by itself, and no ε holds"
             if self.exclude_input
             else None
         )
 
     def noise(self, epsilon: Floats, rng: np.random.Generator) -> Floats:
-        """Draw MADLIB's noise, and a column of uniform numbers that choose among the candidates:
-        (n, p + 1).
+        """Draw MADLIB's noise, and a column of uniform numbers to choose among the candidates: (n,
+        p + 1).
         """
         ball = super().noise(epsilon, rng)
         return np.hstack([ball, rng.random((len(epsilon), 1))])

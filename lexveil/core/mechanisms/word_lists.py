@@ -1,5 +1,5 @@
-"""Base class of the mechanisms of 1-Diffractor: noise on a word's position in a list, where near
-words are neighbours.
+"""Base class of the mechanisms of 1-Diffractor, which add noise to a word's position in a list.
+Similar words are neighbours in a list.
 """
 
 from __future__ import annotations
@@ -17,24 +17,25 @@ from lexveil.base.parameters import Section
 from lexveil.base.types import Floats, Ids, Orders, Words
 from lexveil.core.mechanisms.base import Mechanism, Space, check_epsilon
 
-CHUNK = 16_384  # tokens at a time, so that their data stay in the cache
+CHUNK = 16_384  # tokens per block, so that their data stay in the cache
 MORE_DIGITS = 70  # decimal digits beyond those of the uniform number
 GUARD = 40  # of these digits, reserved for rounding errors
 
 
 class OnListsParameters(Section):
-    """Word lists over which a mechanism is built."""
+    """Parameter of the mechanisms on word lists: the set of lists."""
 
     lists: Literal["L0", "L1", "L2"] = Field("L0", description="one of word_orders.sets")
 
 
 class OnLists(Mechanism):
-    """Mechanism over word lists: it draws a list, and perturbs the position of the word in it.
+    """Mechanism over word lists. It draws a list, and perturbs the position of the word in this
+    list.
 
-    One list is drawn uniformly, independent of the word, and the word is perturbed in it, once.
-    This has the distribution of "perturb in each list and publish one of the results at random".
-    Pr[M(w)=y] is the mean over the lists, each of which is private with respect to its own
-    d_l(w,w') = |index_l(w) - index_l(w')|: ε·max_l d_l.
+    One list is drawn uniformly, independent of the word, and the word is perturbed once, in this
+    list. The result has the same distribution as "perturb in each list and publish one of the
+    results at random". Pr[M(w)=y] is the mean over the lists. Each list is private with respect to
+    its own distance d_l(w,w') = |index_l(w) - index_l(w')|, so the mean satisfies ε·max_l d_l.
 
     Attributes:
         orders: (n_lists, W) int32, the word at each index of each list; all are permutations of the
@@ -57,7 +58,7 @@ class OnLists(Mechanism):
         every = np.arange(self.size, dtype=np.int32)
         if not (np.sort(self.orders, axis=1) == every).all():
             raise ParameterError(
-                "each list must hold every word of the working vocabulary exactly once"
+                "each list must contain every word of the working vocabulary exactly once"
             )
         self.places = np.empty_like(self.orders)
         np.put_along_axis(self.places, self.orders, every[None], axis=1)
@@ -135,10 +136,10 @@ class OnLists(Mechanism):
 def settle(answer: Callable[[Decimal], int], words: Words, shift: int = 0) -> int:
     """Evaluate a step function exactly at a uniform number whose first bits are ``words`` (2,).
 
-    The number's bits are those of the first word, without the last ``shift``, and then as many as
-    needed from the stream keyed by both words. ``answer`` is the step function; it is evaluated at
-    both ends of the remaining interval, at a precision far beyond the interval's length, until both
-    values agree.
+    The number's bits are the bits of the first word, without the last ``shift`` bits, and then as
+    many as needed from the stream whose key is both words. These bits leave an interval for the
+    number. The step function ``answer`` is evaluated at both ends of the interval, at a precision
+    far finer than the interval's length, with more and more bits until both values agree.
     """
     from lexveil.core.mechanisms.noise.keystream import expand
 

@@ -1,1 +1,1 @@
-"""Tokenizer, segmentation and rendering. Values in, values out."""
+"""Tokenizer, segmentation and rendering of texts. All functions are pure."""

@@ -1,8 +1,9 @@
-"""Immutable index of collocations by integer word ids, with the PMI of each.
+"""Immutable index of collocations by integer word ids, with the PMI of each collocation.
 
-``Collocations.scores`` gives, for every position of a batch of sentences, the PMI of the bigram and
-of the trigram that starts there (minus infinity where no collocation starts, or where it would
-cross a sentence boundary). It finds collocations by binary search in sorted arrays of packed keys.
+For every position of a batch of sentences, ``Collocations.scores`` gives the PMI of the bigram and
+of the trigram that starts there. The PMI is minus infinity if no collocation starts there, or if it
+would cross a sentence boundary. Collocations are found by binary search in sorted arrays of packed
+keys.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Collocations:
     """Immutable index of bigrams and trigrams with their PMI.
 
     Attributes:
-        word_ids: id by word; empty if the collocations were given as ids alone.
+        word_ids: id by word; empty if the index was built from ids only.
         numbers: (largest id + 1,) int32, the number of each word id inside the keys; -1 for a word
             that no collocation contains.
         pair_keys, pair_pmi: (n,) the keys of the bigrams, ascending, and their PMI in bits.
@@ -57,7 +58,7 @@ class Collocations:
             RequestError: if the collocations have more different words than a key can hold
                 (2,097,152).
         """
-        words = dict.fromkeys(chain(*bigrams, *trigrams))  # each once, in order
+        words = dict.fromkeys(chain(*bigrams, *trigrams))  # distinct words in order of appearance
         word_ids = {word: number for number, word in enumerate(words)}
         pairs, triples = (
             [np.array([word_ids[word] for word in column], dtype=np.int64) for column in columns]
@@ -74,13 +75,14 @@ class Collocations:
         trigram_pmi: Floats,
         word_ids: dict[str, int] | None = None,
     ) -> Collocations:
-        """Build the index from columns of word ids, in any numbering that starts from 0 or later.
+        """Build the index from columns of word ids. Any numbering of words without negative ids is
+        allowed.
 
         Args:
             bigrams: two (n,) columns, first and second words.
             bigram_pmi: (n,) bits. If a bigram is listed twice, its first value counts.
             trigrams, trigram_pmi: three (m,) columns, and (m,) bits.
-            word_ids: id by word, for ``ids``; not needed where texts come as ids.
+            word_ids: id by word, for the method ``ids``; not needed if texts are given as ids.
 
         Raises:
             RequestError: if the collocations have more different words than a key can hold
@@ -117,8 +119,8 @@ class Collocations:
         """Return the PMI of the bigram and of the trigram that start at each position.
 
         Args:
-            ids: (n,) int32 or int64 word ids; words that no collocation contains are allowed, -1
-                too.
+            ids: (n,) int32 or int64 word ids. Words that no collocation contains are allowed, and
+                so is -1.
             sentence_offsets: (n_sentences + 1,) int64 from 0 to n, ascending: the first word of
                 each sentence.
 
@@ -145,8 +147,8 @@ class Collocations:
 
 
 def check_offsets(sentence_offsets: Ids, n: int) -> None:
-    """Raise ValueError unless the offsets ascend from 0 to n; compiled code does not
-    check its bounds.
+    """Raise ValueError unless the offsets ascend from 0 to n. The compiled code, which uses them,
+    does not check bounds.
     """
     if (
         sentence_offsets[0] != 0

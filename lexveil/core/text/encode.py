@@ -1,5 +1,5 @@
-"""Encoding of texts: the tokens of a batch as arrays, each with its class and its row in the
-vocabulary.
+"""Encoding of a batch of texts: its tokens as arrays, with the class and the vocabulary row of each
+token.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class TokenClass(IntEnum):
     """Class of a token. Arrays hold the numbers; compare them with ``.value``, which is ten times
     as fast in NumPy.
 
-    Found are tokens that a detector found, if there is one, whatever they are themselves. Where
-    sentences of a bank are written a token is one of these.
+    ``FOUND`` is the class of every token that a detector found, whatever its own class would be.
+    ``SENTENCE`` is the class of all tokens when sentences of a bank are written in place of texts.
     """
 
     WORD = 0
@@ -45,26 +45,29 @@ class TokenClass(IntEnum):
 
     @property
     def label(self) -> str:
-        """Name of the class in token logs and records."""
+        """Name of the class, which token logs and records show."""
         return self.name.lower()
 
     @classmethod
     def labels(cls, *, with_found: bool = False) -> list[str]:
-        """Return the names of the classes of words, in the order of their numbers. If detectors may
-        have found tokens, or the tokens are sentences, return the names of all classes.
+        """Return the names of the classes of words, in the order of their numbers.
+
+        Args:
+            with_found: return the names of all classes, because detectors may have found tokens, or
+                the tokens are sentences.
         """
         return [member.label for member in cls if with_found or member < cls.FOUND]
 
 
 @dataclass(frozen=True)
 class Lexicon:
-    """Vocabulary, collocations and language by which texts are encoded.
+    """Vocabulary, collocations and language with which texts are encoded.
 
     Attributes:
         segmentation: word, gst, mst or mst_exact.
         tokens: the vocabulary in row order; collocations join their words by ``_``.
         rows: row by token.
-        collocations: the collocations whose token is in the vocabulary; None for ``word``.
+        collocations: the collocations that are tokens of the vocabulary; None for ``word``.
         language: code of the language whose tokenizer rules apply.
     """
 
@@ -93,9 +96,11 @@ class Lexicon:
         return joined + np.int8(1)
 
     def look_up(self, forms: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int8]]:
-        """Return the row of each form (-1 if it has none) and its ``TokenClass`` by the form alone.
+        """Return the row of each form (-1 if it has none), and the ``TokenClass`` that follows from
+        the form.
 
-        Forms are not cached: the forms of one text would make the look-up of another text faster.
+        Forms are not cached: otherwise the forms of one text would make the look-up of another text
+        faster.
         """
         rows = np.fromiter(map(self.rows.get, forms, repeat(-1)), dtype=np.int64, count=len(forms))
         kinds = np.fromiter(
@@ -111,7 +116,7 @@ class Lexicon:
         collocations: Collocations | None,
         language: str = DEFAULT,
     ) -> Lexicon:
-        """Build a lexicon with the collocations that are tokens of the vocabulary.
+        """Build a lexicon. It keeps only the collocations that are tokens of the vocabulary.
 
         A collocation without a vector would turn known words into an unknown token.
         """
@@ -139,11 +144,11 @@ def _known(collocations: Collocations, tokens: Iterable[str]) -> Collocations:
 
 @dataclass(frozen=True, repr=False)
 class Encoded:
-    """The n tokens of a batch of texts, in text order. It holds source text and must not leave the
-    process.
+    """The n tokens of a batch of texts, in text order. They contain source text and must not leave
+    the process.
 
     Attributes:
-        n_texts: texts in the batch, those without tokens included.
+        n_texts: number of texts in the batch, including texts without tokens.
         text_of: (n,) int32, the text each token belongs to, from 0.
         rows: (n,) int64, row in the vocabulary; -1 if the token is not in it.
         kind: (n,) int8, a ``TokenClass``; FOUND only for a detected piece that is one token.
@@ -153,8 +158,8 @@ class Encoded:
         word: (m,) int32, the form of each word, in text order.
         spans: (m, 2) int32, character span of each word in its text.
         found: the findings of a detector for the tokens; None without a detector.
-        sentence_offsets: (s + 1,) the word at which each sentence begins; those without words are
-            left out.
+        sentence_offsets: (s + 1,) the word at which each sentence begins; sentences without words
+            are left out.
     """
 
     n_texts: int
@@ -171,8 +176,8 @@ class Encoded:
 
     @cached_property
     def words(self) -> list[str]:
-        """The normal forms of all words, in text order. Rewriting a batch does not
-        need this list.
+        """The normal forms of all words, in text order. Rewriting a batch does not use this
+        list.
         """
         words: list[str] = np.array(self.forms, dtype=object)[self.word].tolist()
         return words
@@ -195,7 +200,7 @@ class Encoded:
 
 
 def _kind_of(form: str, function_words: frozenset[str]) -> int:
-    """Return the ``TokenClass`` of a word by its form alone."""
+    """Return the ``TokenClass`` of a word that is not looked up in the vocabulary."""
     if is_punctuation(form):
         return TokenClass.PUNCTUATION.value
     return TokenClass.STOPWORD.value if form in function_words else TokenClass.WORD.value
@@ -212,11 +217,11 @@ def tokenize(texts: Sequence[str], language: str = DEFAULT) -> TokenizedTexts:
 def encode(texts: Sequence[str], lexicon: Lexicon, claim: Claim | None = None) -> Encoded:
     """Tokenize, segment and look up a batch of texts.
 
-    Words are numbered, so that work that depends on the word alone is done once per batch and
+    Words are numbered, so that work that depends only on the word is done once per batch and
     distinct word, and the rest is arithmetic on numbers.
 
     Args:
-        claim: returns the claims of detectors on the words; None without detectors.
+        claim: function that returns the words claimed by detectors; None without detectors.
     """
     tokens = tokenize(texts, lexicon.language)
     forms = tokens.forms

@@ -1,8 +1,8 @@
-"""Normal forms of tokens: the forms that are counted and looked up.
+"""Normal forms of tokens. Counts and look-ups use the normal form.
 
-A normal form is lower case, NFC, with straight quotes, and runs of one mark shortened. It contains
-no white space and no ``_``, so tokens can be joined by a space and the words of a collocation by
-``_`` without collisions.
+A normal form is lower case, NFC, with straight quotes, and with runs of one mark shortened. It
+contains no white space and no ``_``, so tokens can be joined by a space and the words of a
+collocation by ``_`` without ambiguity.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _STRAIGHT = str.maketrans(
 
 
 def normal_form(surface: str) -> str:
-    """Return the normal form of one token as written. Nothing is cached: a token may come from a
+    """Return the normal form of a written token. Nothing is cached, because a token may come from a
     private text.
     """
     form = unicodedata.normalize("NFC", surface.translate(_STRAIGHT).lower())
     if len(form) > 1 and not form[0].isalnum() and form == form[0] * len(form):
-        # The number of repeated marks is a habit of the writer, which must not show.
+        # The number of repeated marks is a writer's habit, which an output must not reveal.
         form = {".": "...", "-": "--"}.get(form[0], form[0])
     return "".join(form.split()) or "\ufffd"
 
@@ -42,7 +42,7 @@ def is_punctuation(form: str) -> bool:
     Emoji, skin tones, control characters and private characters are not punctuation: they carry
     meaning, so they are treated as unknown words.
     """
-    if form[:1].isalnum():  # most words, quickly
+    if form[:1].isalnum():  # fast path for most words
         return False
     return all(
         unicodedata.category(character) in _MARKS and character not in _SKIN_COLOURS

@@ -1,4 +1,4 @@
-"""Protocols of a causal language model, which reads texts in subword pieces and predicts the next
+"""Protocols of a causal language model, which reads texts as subword pieces and predicts the next
 piece.
 """
 
@@ -44,7 +44,9 @@ class PieceModel(Protocol):
         """Name of the model in parameters and reports."""
 
     def pieces(self, tokens: Sequence[Sequence[str]]) -> list[list[int]]:
-        """Return the pieces of each token, at least one; a token comes as its words."""
+        """Return the pieces of each token, at least one per token. Each token is given as the
+        sequence of its words.
+        """
 
     def begin(self, n_texts: int, n_beams: int) -> BeamStates:
         """Return the initial beam states of some texts, before their first words."""

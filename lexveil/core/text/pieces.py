@@ -11,8 +11,8 @@ import numpy.typing as npt
 from lexveil.base.types import Bytes, Int64
 from lexveil.core.text.languages import ELIDED
 
-# Spacing of a mark: 0 a space on both sides, 1 none before, 2 none after, 3 none on either side, 4
-# a quotation mark (opens and closes in turn).
+# Spacing rule of a mark: 0 a space on both sides, 1 no space before, 2 no space after, 3 no space
+# on either side, 4 a quotation mark (alternately opens and closes).
 LOOSE, CLOSING, OPENING, TIGHT, QUOTE = range(5)
 _PLACE = (
     dict.fromkeys([",", ".", ";", ":", "!", "?", ")", "]", "}", "%", "...", "'", "»", "°"], CLOSING)
@@ -23,17 +23,17 @@ _PLACE = (
 
 
 def plain(token: str) -> str:
-    """Return a token as it is written: the words of a collocation separated, an escaped ``_``
-    restored.
+    """Return the written form of a token: the words of a collocation are separated by spaces, and
+    escaped ``_`` are restored.
     """
-    if "'_" in token:  # no space after an elided word (qu'_il), but one after po'_di
+    if "'_" in token:  # no space after an elided word (qu'_il), but a space after po'_di
         words = token.split("_")
         token = "".join(word if word in ELIDED else f"{word}_" for word in words[:-1]) + words[-1]
     return token.replace("_", " ").replace("＿", "_")
 
 
 def escaped(text: str) -> str:
-    """Escape a text as a token, so that ``plain`` restores it."""
+    """Convert a text to a token, so that ``plain`` restores the text."""
     return text.replace("_", "＿")
 
 

@@ -1,5 +1,5 @@
-"""Rendering of tokens as text: in ordinary English spacing, or in the writer's layout, which can
-identify people.
+"""Rendering of tokens as text, either with ordinary English spacing or in the writer's layout. A
+writer's layout can identify the writer.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from lexveil.core.text.encode import Encoded
 from lexveil.core.text.pieces import Pieces, plain
 from lexveil.core.text.strings import Strings
 
-NOTHING: Mapping[int, str] = {}  # no replacement text, where no detector runs
+NOTHING: Mapping[int, str] = {}  # no replacement texts, for runs without detectors
 
 
 def render(
     pieces: Pieces, token: npt.NDArray[np.int32], text_of: npt.NDArray[np.int32], n_texts: int
 ) -> Strings:
-    """Write the tokens of a batch of texts, each text on its own.
+    """Write the tokens of a batch of texts, each text separately.
 
     Args:
         token: (n,) number of each output token among the pieces, in text order.
@@ -43,14 +43,14 @@ def render_in_layout(
     texts: Sequence[str],
     written: Mapping[int, str] = NOTHING,
 ) -> list[str]:
-    """Write output tokens into the writer's own layout: white space between tokens, capitals, and
-    the gaps of dropped tokens.
+    """Write output tokens in the writer's own layout: white space between tokens, capitals, and
+    gaps at dropped tokens.
 
-    No noise protects the layout; the record says that a request asked for it.
+    No noise protects the layout; the record states that the request asked for it.
 
     Args:
-        tokens: one output token per token of ``encoded``; None where the token is dropped or
-            ``written`` replaces it.
+        tokens: one output token per token of ``encoded``; None for a token that is dropped or that
+            ``written`` replaces.
         texts: the source texts, for their layout.
         written: the text that replaces a token verbatim, by the number of the token.
     """

@@ -1,19 +1,21 @@
-"""The compiled scanner behind tokenize.py: UTF-8 bytes to tokens, sentences and numbers, from left
-to right.
+"""The compiled scanner behind tokenize.py. It converts UTF-8 bytes to tokens, sentences and
+numbers, from left to right.
 
-Scanning from left to right gives the same tokens as the expressions of
+Scanning from left to right gives the same tokens as the regular expressions in
 tests/text/reference_tokenizer.py:
 
 * Every alternative of the token expression ends where a run of one class of characters ends, and
-  the character that must follow is never of that class; so giving characters back cannot help, and
-  the longest run is the only candidate. The one exception, the last character of a URL, is searched
-  from the end of the run. A language's cut at an apostrophe ends after a whole run of letters and
-  the apostrophe; the next character is looked at, not taken. An e-mail address starts at a run of
-  at most 64 characters that ``@`` follows; a longer run has no ``@`` within reach.
-* No token holds white space and every sentence ends in white space or with the text, so tokens can
-  be found without knowing sentences. A match of the boundary expression always ends where a run of
-  white space ends, and there is at most one for each run; the run and the characters before it
-  decide whether the sentence ends.
+  the character that must follow is never of that class. So backtracking cannot help, and
+  the longest run is the only candidate. The one exception is the last character of a URL, which is
+  searched from the end of the run. A language's cut at an apostrophe ends after a whole run of
+  letters and the apostrophe; the next character is examined but not consumed. An e-mail address
+  starts at a run of at most 64 characters that ``@`` follows; a longer run has no ``@`` within
+  reach.
+* No token contains white space, and every sentence ends in white space or with the text, so tokens
+  can be found without knowing sentences. A match of the boundary expression always ends where a run
+  of white space ends, and there is at most one match for each run. The run and the characters
+  before
+  it decide whether the sentence ends.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ WWW, HTTP, HTTPS = (tuple(letters) for letters in (b"www.", b"http://", b"https:
 
 
 class Rules(NamedTuple):
-    """Rules of a language with words packed as numbers; see ``languages.base.Language``."""
+    """Rules of a language, with words packed as numbers; see ``languages.base.Language``."""
 
     abbreviations: Hashes
     elisions: Hashes
@@ -56,9 +58,9 @@ def scan(
 
     Args:
         offsets: (t + 1,) the first byte of each text in ``data``.
-        spans: (room, 2), written: first byte and end byte of each token in ``data``.
-        sizes: (room,), written: number of tokens of each sentence.
-        per_text: (t,), written: number of sentences of each text.
+        spans: (room, 2), output: first byte and end byte of each token in ``data``.
+        sizes: (room,), output: number of tokens of each sentence.
+        per_text: (t,), output: number of sentences of each text.
 
     Returns:
         The number of tokens; -1 if ``spans`` is too small for them.
@@ -121,8 +123,8 @@ def scan(
 def _token_end(
     data: Bytes, at: int, end: int, classes: Classes, mail: bool
 ) -> int:  # pragma: no cover - compiled
-    """Return the end of the token that starts at ``at``, by the alternatives of tokenize.py in
-    their order.
+    """Return the end of the token that starts at ``at``. The alternatives of tokenize.py are tried
+    in their order.
 
     Args:
         end: end of the text.
@@ -163,7 +165,7 @@ def _token_end(
 def _word_end(
     data: Bytes, stop: int, end: int, classes: Classes
 ) -> int:  # pragma: no cover - compiled
-    """Return the end of a word whose first letters end at ``stop``: letters may
+    """Return the end of a word whose first run of letters ends at ``stop``. Further letters may
     follow after joiners.
     """
     while stop < end:
@@ -179,8 +181,8 @@ def _word_end(
 def _cut_end(
     data: Bytes, at: int, end: int, classes: Classes, rules: Rules
 ) -> int:  # pragma: no cover - compiled
-    """Return the end of the token at ``at`` that the language cuts at an apostrophe; ``at`` if
-    there is none.
+    """Return the end of the token at ``at`` if the language cuts the token at an apostrophe; ``at``
+    otherwise.
 
     These tokens begin with letters and an apostrophe, or with an apostrophe. No earlier alternative
     of the token expression begins like that.
@@ -214,8 +216,8 @@ def _is_in(words: Hashes, packed: np.uint64) -> bool:  # pragma: no cover - comp
 
 @uncounted
 def _folded(code: np.int64) -> np.uint64:  # pragma: no cover - compiled
-    """Return a letter as one byte: Latin-1 in lower case, or 1, which is no letter,
-    for any other.
+    """Return a letter as one byte: the lower-case letter in Latin-1, or 1 for any other letter. No
+    Latin-1 letter has the value 1.
     """
     if code < 128 or 0xC0 <= code <= 0xDE:
         return np.uint64(code | 32)
@@ -224,8 +226,8 @@ def _folded(code: np.int64) -> np.uint64:  # pragma: no cover - compiled
 
 @uncounted
 def _packed(data: Bytes, at: int, stop: int) -> np.uint64:  # pragma: no cover - compiled
-    """Return the letters from ``at`` to ``stop`` as a number, one byte each; 0, which is no word,
-    if there are more than ``LONGEST_ABBREVIATION``.
+    """Return the letters from ``at`` to ``stop`` as a number, one byte each. Return 0, which
+    represents no word, if there are more than ``LONGEST_ABBREVIATION`` letters.
     """
     packed = np.uint64(0)
     count = 0
@@ -310,8 +312,8 @@ def _mail_end(
 def _number_end(
     data: Bytes, at: int, end: int, classes: Classes
 ) -> int:  # pragma: no cover - compiled
-    """Return the end of the number with separators between its digits that starts at ``at``; ``at``
-    if there is no separator.
+    """Return the end of the number that starts at ``at`` and has separators between its digits;
+    ``at`` if it has no separator.
     """
     last_end = at
     stop = run(data, at, end, classes, characters.DIGIT)
@@ -327,8 +329,8 @@ def _number_end(
 def _initials_end(
     data: Bytes, at: int, end: int, classes: Classes
 ) -> int:  # pragma: no cover - compiled
-    """Return the end of the initials (letters with a full stop after each) that start at ``at``;
-    ``at`` if there are fewer than two.
+    """Return the end of the initials that start at ``at`` (letters, each with a full stop); ``at``
+    if there are fewer than two initials.
     """
     count = 0
     stop = at

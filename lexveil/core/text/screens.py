@@ -1,8 +1,8 @@
-"""Screens: tokens that a packaged model leaves out, such as numbers, addresses, user names, slurs
-and names.
+"""Screens: rules that keep some tokens out of a packaged model, such as numbers, addresses, user
+names, slurs and names.
 
-Tokens are normal forms of words in lower case; those of a collocation are joined by ``_``. A screen
-looks at a token and at counts of a corpus, never at a text.
+Tokens are normal forms of words in lower case; a collocation joins its words by ``_``. A screen
+uses a token and the counts of a corpus, never a text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lexveil.core.text.normal_forms import is_punctuation
 # Letters, with apostrophes or hyphens between them; or an abbreviation such as u.s.
 _WORD = re.compile(r"'?[^\W\d_]+(?:['-][^\W\d_]+)*'?|(?:[^\W\d_]\.){2,}")
 _REPEATED = re.compile(r"(.)\1{3}")
-# letters of a word without a hyphen; a longer one is the name of a file or a gene, or a cry
+# most letters of a word without a hyphen; anything longer is a file name, a gene or a cry
 _LONGEST = 24
 
 TITLES = frozenset(
@@ -29,7 +29,7 @@ TITLES = frozenset(
 
 def unlike_a_word(token: str) -> str | None:
     """Return the reason why a token is neither a word nor punctuation (number, address or other
-    signs); None if it is one.
+    signs); None if it is a word or punctuation.
     """
     for word in token.split("_"):
         if is_punctuation(word):
@@ -48,8 +48,8 @@ def unlike_a_word(token: str) -> str | None:
 
 
 def has_slur(token: str, slurs: Set[str], plain: Set[str]) -> bool:
-    """Whether one of the token's words is a slur, in singular, plural or with a possessive s, and
-    is not in ``plain``.
+    """Return whether one of the words of a token is a slur, in singular, plural or with a
+    possessive s. Words in ``plain`` are never slurs.
     """
     return any(
         form in slurs
@@ -66,8 +66,8 @@ class NameLists:
     Attributes:
         first, last: first names and surnames, in lower case.
         public: full names of public and invented figures, and pairs that only look like a name;
-            words joined by ``_``.
-        capitalised: the number of adjacent occurrences with capitals, by pair of words.
+            their words are joined by ``_``.
+        capitalised: for each pair of adjacent words, how often both occurred with capitals.
     """
 
     first: Set[str]
@@ -76,11 +76,11 @@ class NameLists:
     capitalised: Mapping[tuple[str, str], int]
 
     def in_name(self, token: str, count: int, least_share: float) -> bool:
-        """Whether a collocation holds a full name, or a title and a surname.
+        """Return whether a collocation contains a full name, or a title and a surname.
 
-        Two adjacent words are a full name if the first may be a first name and the second a
-        surname, and at least ``least_share`` of the ``count`` occurrences had capitals: "will
-        smith" has them, "will be" has not.
+        Two adjacent words are a full name if the first may be a first name, the second a surname,
+        and at least ``least_share`` of their ``count`` occurrences had capitals. So "will smith" is
+        a name, and "will be" is not.
         """
         if token in self.public:
             return False
@@ -111,10 +111,10 @@ class Candidate:
 
 
 def kept_within(candidates: Sequence[Candidate], max_tokens: int) -> list[Candidate]:
-    """Select at most ``max_tokens`` candidates, words first, then the most frequent collocations;
-    return them by falling count.
+    """Select at most ``max_tokens`` candidates: words before collocations, and frequent
+    collocations before rare ones. Return the selected candidates by falling count.
 
-    The token itself decides ties, so the order of the candidates does not matter.
+    Ties are broken by the token itself, so the order of the candidates does not matter.
     """
     ranked = sorted(candidates, key=lambda one: ("_" in one.token, -one.count, one.token))
     return sorted(ranked[:max_tokens], key=lambda one: (-one.count, one.token))

@@ -1,10 +1,10 @@
 """Three ways to cut a sentence into words and collocations: gst, mst, mst_exact (CLMLDP section
 4.1.2).
 
-All three work on a whole batch of sentences at once, on integer word ids: a batch is the ids of its
-sentences one after another, and the offsets at which the sentences start. The kernels turn the
-scores of ``Collocations.scores`` into token lengths. Since no candidate crosses a boundary, cutting
-the batch is the same as cutting each sentence alone.
+All three process a whole batch of sentences at once, as integer word ids. A batch consists of the
+ids of its sentences one after another, and the offsets at which the sentences start. The kernels
+turn the scores of ``Collocations.scores`` into token lengths. Since no candidate crosses a
+boundary, cutting the batch is the same as cutting each sentence alone.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def segment(
             them.
 
     Returns:
-        (n,) int8: at the first word of a token its length in words (1 to 3), 0 inside a token.
+        (n,) int8: the length of a token in words (1 to 3) at its first word, and 0 at its other
+        words.
     """
     lengths = np.ones(len(pair_score), dtype=np.int8)
     if segmentation == "word":
@@ -42,8 +43,8 @@ def segment(
     if segmentation == "gst":
         return segments.gst(pair_score, triple_score)
     if segmentation == "mst":
-        # Max Score Tokenization (CLMLDP Algorithm 2): by falling score; the longer candidate wins
-        # ties, then the leftmost.
+        # Max Score Tokenization (CLMLDP Algorithm 2): candidates by falling score; on a tie the
+        # longer candidate wins, then the leftmost one.
         triples = np.flatnonzero(triple_score > -np.inf)
         pairs = np.flatnonzero(pair_score > -np.inf)
         order = np.argsort(
@@ -64,7 +65,8 @@ def write_lines(
     """Write sentences as lines of UTF-8: ``_`` joins the words of a token, a space separates
     tokens, a line feed ends a sentence.
 
-    A sentence without words has no line. Arrow writes the lines, so that no Python string is made.
+    A sentence without words gets no line. Arrow writes the lines, so that no Python strings are
+    created.
 
     Args:
         words: the word of each id.

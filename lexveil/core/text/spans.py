@@ -1,10 +1,10 @@
 """Spans of characters that a detector found, as arrays: the span that claims each word, and the
-token borders that follow.
+token borders that follow from the claims.
 
-Spans claim whole words: a span claims each word that it touches. Where spans meet in a word, the
-longest span has it, then the span that begins first, then the span whose type comes first in the
-alphabet. No span has an allowed word. The adjacent words that a span still has form one piece, and
-no token crosses the border of a piece.
+A span claims each word that it touches, as a whole. If several spans touch a word, the longest span
+claims it; on a tie, the span that begins first, then the span whose type comes first in the
+alphabet. No span claims an allowed word. Adjacent words claimed by the same span form one piece,
+and no token crosses the border of a piece.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Words:
-    """The m words of a batch of texts, in text order. They hold source text.
+    """The m words of a batch of texts, in text order. They contain source text.
 
     Attributes:
         forms: the distinct normal forms.
@@ -53,8 +53,8 @@ class Spans:
     Attributes:
         text: (s,) the text of each span, from 0.
         start, end: (s,) first and end character of each span.
-        type: (s,) type of each span, as a number in ``types``.
-        types: the names of the types, in the order of the alphabet.
+        type: (s,) type of each span, as an index into ``types``.
+        types: the names of the types, in alphabetical order.
     """
 
     text: Ids
@@ -78,14 +78,14 @@ class Spans:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Claims:
-    """Spans that claim the m words of a batch.
+    """For each of the m words of a batch, the type of the span that claims it.
 
     Attributes:
-        type: (m,) int16, the type of the span that has the word, as a number in ``types``; -1 if no
-            span has it.
-        begins: (m,) whether a piece, or a stretch of words that no span has, begins with the word.
+        type: (m,) int16, the type of the span that claims the word, as an index into ``types``; -1
+            if no span claims it.
+        begins: (m,) whether the word begins a piece, or a stretch of words that no span claims.
         types: the names of the types.
-        whole: (n_types,) whether a piece of the type is one token; else its words are ordinary
+        whole: (n_types,) whether a piece of the type is one token; otherwise its words are ordinary
             words.
     """
 
@@ -95,14 +95,14 @@ class Claims:
     whole: Flags
 
     def cut(self, offsets: Ids) -> Ids:
-        """Return the offsets of sentences together with the borders of pieces, ascending: no
-        collocation crosses either.
+        """Return the offsets of sentences together with the borders of pieces, ascending. No
+        collocation crosses any of them.
         """
         return np.union1d(offsets, np.flatnonzero(self.begins)).astype(np.int64)
 
     def joined(self, lengths: npt.NDArray[np.signedinteger[Any]]) -> Int32:
-        """Return the number of words of each token at its first word, 0 elsewhere, after joining
-        the pieces that are one token.
+        """Join the pieces that are one token. Return the number of words of each token at its first
+        word, 0 elsewhere.
         """
         joined = lengths.astype(np.int32)
         is_whole = self.is_whole
@@ -115,7 +115,7 @@ class Claims:
 
     @property
     def is_whole(self) -> Flags:
-        """(m,) whether the word is part of a piece that is one token."""
+        """(m,) whether the word belongs to a piece that is one token."""
         whole: Flags = (self.type >= 0) & np.append(self.whole, False)[self.type]
         return whole
 
@@ -125,10 +125,10 @@ Claim = Callable[[Words], Claims | None]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Found:
-    """Detected types of n tokens.
+    """Types of n tokens as the detectors found them.
 
     Attributes:
-        type: (n,) int16, the type of each token, as a number in ``types``; -1 for a token that no
+        type: (n,) int16, the type of each token, as an index into ``types``; -1 for a token that no
             detector found.
         types: the names of the types.
     """
@@ -149,17 +149,18 @@ class Found:
 
 
 def owners(spans: Spans, words: Words, allowed: Flags | None = None) -> Ids:
-    """Return the number of the span that contains each word, (m,); ``NOBODY`` for a word outside
-    all spans.
+    """Return (m,) the number of the span that claims each word; ``NOBODY`` for a word that no span
+    claims.
 
     Args:
-        allowed: (m,) words that no span may have; None if there are none.
+        allowed: (m,) whether a word is allowed, so that no span may claim it; None if no words are
+            allowed.
     """
     first, last = _touched(spans, words)
     real = np.flatnonzero(first < last)  # a span that touches no word claims none
     first = first[real]
     last = last[real]
-    # A span claims whole words: its length is that of its words.
+    # A span claims whole words, so its length is the length of its words.
     start = words.spans[first, 0].astype(np.int64)
     length = words.spans[last - 1, 1] - start
     order = np.lexsort((spans.type[real], start, -length))
@@ -177,8 +178,8 @@ def owners(spans: Spans, words: Words, allowed: Flags | None = None) -> Ids:
 
 
 def _touched(spans: Spans, words: Words) -> tuple[Ids, Ids]:
-    """Return (s,) the first word that each span touches, and (s,) the word after the last; equal
-    where a span touches none.
+    """Return (s,) the first word that each span touches, and (s,) the word after the last one. The
+    two are equal if a span touches no word.
     """
     longest = int(max(words.spans[:, 1].max(initial=0), spans.end.max(initial=0))) + 2
     # Words are in order and do not overlap, so one binary search over all texts finds each end.
@@ -195,7 +196,7 @@ def claims_of(spans: Spans, words: Words, whole: Flags, allowed: Flags | None = 
 
     Args:
         whole: (n_types,) whether a piece of the type is one token.
-        allowed: (m,) words that no span may have, as in ``owners``.
+        allowed: (m,) whether a word is allowed, so that no span may claim it, as in ``owners``.
     """
     owner = owners(spans, words, allowed)
     begins = np.ones(len(owner), dtype=bool)

@@ -1,4 +1,4 @@
-"""Texts as an Arrow array of bytes, from which Python strings are made only on access."""
+"""Texts stored as an Arrow array of bytes. Python strings are created only on access."""
 
 from __future__ import annotations
 
@@ -26,9 +26,7 @@ class Strings(Sequence[str]):
 
     @classmethod
     def of(cls, letters: Bytes, offsets: Int64) -> Strings:
-        """Build strings from consecutive UTF-8 bytes and the (n + 1,) byte offsets of
-        the strings.
-        """
+        """Build strings from consecutive UTF-8 bytes and (n + 1,) byte offsets."""
         import pyarrow as pa
 
         buffers = (
@@ -61,7 +59,7 @@ class Strings(Sequence[str]):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __repr__(self) -> str:  # shows no text
+    def __repr__(self) -> str:  # must not show texts
         return f"Strings(n={len(self)})"
 
     def __reduce__(self) -> tuple[type[Strings], tuple[pa.LargeStringArray]]:

@@ -1,22 +1,20 @@
-"""The tokenizer. Counting, training and privatizing all use it, so that the three cannot drift
-apart.
+"""The tokenizer. Counting, training and privatizing all use it, so that the three always agree.
 
-It is lossless. Every token knows its character span, spans are in order and do not overlap, and
-only white space stands between them: text = gaps and tokens interleaved. A token is counted and
-looked up by its normal form (normal_forms.py).
+Tokenization is lossless. Every token has its character span, spans are in order and do not overlap,
+and there is only white space between them. A token is counted and looked up by its normal form
+(normal_forms.py).
 
 Sentences end at a line break, or after ``.``, ``!``, ``?`` or ``…`` with its closing quotes when
 white space follows, unless the full stop belongs to an initial or a common abbreviation. No token
 crosses a sentence boundary.
 
-The language decides two things and no more: the full stops that end no sentence, and the
-apostrophes at which a word is cut (languages/base.py). The language is that of the model, never
-that of the text.
+The language determines only two things: which full stops end no sentence, and at which apostrophes
+a word is cut (languages/base.py). It is the language of the model, never the language of the text.
 
 A compiled scanner (scanner.py) reads the UTF-8 bytes of Arrow buffers from left to right, so that
-no string is made per token, and Arrow numbers the tokens. The class of every character comes from
-the expressions in kernels/characters.py, as this interpreter understands them; normal forms that
-are more than lower-case ASCII come from ``normal_form``, once per distinct surface.
+no Python string is created per token, and Arrow numbers the tokens. The class of every character
+comes from the expressions in kernels/characters.py, evaluated by this interpreter. If a normal form
+is not simply the lower-case ASCII surface, ``normal_form`` computes it, once per distinct surface.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ from lexveil.core.text.normal_forms import normal_form
 from lexveil.core.text.scanner import Rules, scan
 from lexveil.core.text.strings import letters_of
 
-MAX_BYTES = 2**31 - 1  # bytes of text in one call: positions and word numbers are 32 bits wide
+MAX_BYTES = 2**31 - 1  # most bytes of text in one call: positions and word numbers have 32 bits
 # Lower-case surfaces that are their own normal form: ASCII without ``_`` that is no run of one
 # mark. A surface that begins with a letter or a digit, or is a single character, is no such run.
 PLAIN = r"^(?s:[a-z0-9][\x00-\x5e\x60-\x7f]*|[\x00-\x5e\x60-\x7f])$"
@@ -53,7 +51,7 @@ class TokenizedTexts:
         sentence_sizes: (s,) int32, tokens of each sentence; sentences without tokens are left out.
         sentences_per_text: (t,) int32, how many of the s sentences belong to each text.
         spans: (n, 2) int32, start and end of each token, in characters from the start of its text;
-            (0, 2) if they were not asked for.
+            (0, 2) if spans were not requested.
     """
 
     ids: Int32
@@ -64,7 +62,7 @@ class TokenizedTexts:
 
     @property
     def forms(self) -> list[str]:
-        """The words as Python strings."""
+        """The distinct normal forms as Python strings."""
         forms: list[str] = self.words.to_pylist()
         return forms
 
@@ -80,11 +78,15 @@ def tokenize_texts(
         spans: whether to return the character span of each token.
 
     Raises:
-        RequestError: if the array is of another type, too large, not valid UTF-8, or holds nulls.
+        RequestError: if the array has another type, is too large, is not valid UTF-8, or contains
+            nulls.
     """
     data, offsets = _buffers(texts)
     per_text = np.empty(len(texts), np.int32)
-    for room in (len(data) // 3 + 64, len(data)):  # few texts have shorter tokens
+    for room in (
+        len(data) // 3 + 64,
+        len(data),
+    ):  # least bytes per token: few texts have shorter tokens
         places = np.empty((room, 2), np.int32)
         sizes = np.empty(room, np.int32)
         n = scan(data, offsets, character_classes(), _rules(language), places, sizes, per_text)
@@ -113,10 +115,10 @@ def sentences(text: str, language: str = DEFAULT) -> list[list[str]]:
 
 
 def is_token(text: str, language: str = DEFAULT) -> bool:
-    """Whether a text is one token in this language. An elided word, which is a token only before
-    another word, is one.
+    """Return whether a text is exactly one token in this language. An elided word, which is a token
+    only before another word, counts as one.
     """
-    if text.isalnum():  # most words, quickly
+    if text.isalnum():  # fast path for most words
         return True
     form = normal_form(text)
     return sentences(text, language) == [[form]] or (
@@ -125,8 +127,8 @@ def is_token(text: str, language: str = DEFAULT) -> bool:
 
 
 def _buffers(texts: pa.StringArray) -> tuple[Bytes, Int64]:
-    """Return the bytes of all texts, one after the other, and the (t + 1,) first byte
-    of each text.
+    """Return the bytes of all texts, one after the other, and (t + 1,) the position of the first
+    byte of each text.
     """
     if not isinstance(texts, pa.StringArray | pa.LargeStringArray):
         raise RequestError(
@@ -140,7 +142,7 @@ def _buffers(texts: pa.StringArray) -> tuple[Bytes, Int64]:
             "or fill them with ''"
         )
     try:
-        texts.validate(full=True)  # the scanner trusts positions and multi-byte characters
+        texts.validate(full=True)  # the scanner does not check positions and multi-byte characters
     except pa.ArrowInvalid as error:
         raise RequestError(
             "texts to tokenize are not valid UTF-8; read them again with their own encoding"
@@ -152,7 +154,7 @@ def _buffers(texts: pa.StringArray) -> tuple[Bytes, Int64]:
             f"{len(data):,} bytes of text to tokenize at once; the limit is {MAX_BYTES:,}: "
             "pass slices of the array"
         )
-    # Arrow has read-only and writable buffers; kernels would be compiled for each kind
+    # Arrow has read-only and writable buffers; numba would compile the kernels for each kind
     data.flags.writeable = False
     return data, offsets - offsets[0]
 
@@ -180,7 +182,9 @@ def _words(data: Bytes, spans: Int32) -> tuple[Int32, pa.StringArray]:
 
 @functools.cache
 def _rules(language: str) -> Rules:
-    """Return the scanner's rules of a language: its words as numbers, one byte for each letter."""
+    """Return the scanner's rules of a language. They encode words as numbers, one byte per
+    letter.
+    """
     known = language_of(language)
 
     def packed(words: frozenset[str]) -> Hashes:
@@ -202,7 +206,7 @@ def _rules(language: str) -> Rules:
 
 @uncounted
 def _lower(data: Bytes, spans: Int32, letters: Bytes) -> None:  # pragma: no cover - compiled
-    """Write tokens one after the other, ASCII letters in lower case."""
+    """Write the bytes of all tokens one after the other, with ASCII letters in lower case."""
     to = 0
     for token in range(len(spans)):
         for i in range(spans[token, 0], spans[token, 1]):
@@ -216,7 +220,7 @@ def _in_characters(
     """Convert spans in bytes of the buffer to spans in characters of each text."""
     starts = offsets[:-1].astype(np.int32)
     if data.max(initial=0) >= 128:
-        before = np.zeros(len(data) + 1, np.int32)  # characters before each byte
+        before = np.zeros(len(data) + 1, np.int32)  # number of characters before each byte
         np.cumsum((data & 0xC0) != 0x80, dtype=np.int32, out=before[1:])
         starts = before[starts]
         spans = before[spans]

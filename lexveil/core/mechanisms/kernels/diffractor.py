@@ -1,4 +1,6 @@
-"""Samplers of 1-Diffractor in float64, which flag the tokens that rounding could change."""
+"""Samplers of 1-Diffractor in float64. They flag the tokens whose result could change by
+rounding.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +11,11 @@ import numpy as np
 from lexveil.base.compiled import kernel
 from lexveil.base.types import Flags, Floats, Ids, Words
 
-Moved = tuple[Ids, Flags]  # new indexes, and where rounding could have changed them
+Moved = tuple[Ids, Flags]  # new indexes, and flags of those that rounding could have changed
 
-ROUNDING = 2.0**-49  # eight units in the last place: more than the few operations below can lose
+ROUNDING = (
+    2.0**-49
+)  # eight units in the last place, more than the rounding error of the few operations below
 SMALLEST = 1 << 20  # exact arithmetic decides for uniform numbers of fewer than 21 bits
 
 
@@ -19,7 +23,7 @@ SMALLEST = 1 << 20  # exact arithmetic decides for uniform numbers of fewer than
 def geometric(
     index: Ids, epsilon: Floats, words: Words, limit: int
 ) -> Moved:  # pragma: no cover - compiled
-    """Add the noise in float64, and flag the tokens whose result rounding could change."""
+    """Add the noise in float64, and flag the tokens whose result could change by rounding."""
     moved = np.empty_like(index)
     doubt = np.zeros(len(index), dtype=np.bool_)
     last = -1.0
@@ -34,14 +38,14 @@ def geometric(
         log_u = math.log(uniform)
         level = (start - log_u) / e
         error = (ROUNDING * (1.0 - log_u) + 2.0**-62 / uniform) / e + ROUNDING * level
-        size = limit  # beyond it, all sizes clip alike
+        size = limit  # beyond this size, clipping gives the same index for all sizes
         if level < limit:
             size = int(level)
         if upper < np.uint64(SMALLEST):
             doubt[token] = True
         elif level - error <= limit:
             part = level - math.floor(level)
-            # There is no boundary at 0.
+            # Size 0 has no lower boundary.
             doubt[token] = (part <= error and level >= 0.5) or 1.0 - part <= error
         moved[token] = (
             index[token] - size if words[token, 0] & np.uint64(1) else index[token] + size
@@ -53,11 +57,11 @@ def geometric(
 def truncated_exponential(
     index: Ids, epsilon: Floats, gamma: Floats, far: float, size: int, words: Words
 ) -> Moved:  # pragma: no cover - compiled
-    """Draw the new index in float64, and flag the tokens whose result rounding could change.
+    """Draw the new index in float64, and flag the tokens whose result could change by rounding.
 
     The weights come in this order: the index itself, 1; the indexes to its right, q + q² + … +
-    q^right, q = e^{-ε/2}; the indexes to its left, likewise; then ``far`` for each index outside,
-    from the lowest.
+    q^right with q = e^{-ε/2}; the indexes to its left, likewise; then ``far`` for each index beyond
+    the radius, from the lowest.
     """
     moved = np.empty_like(index)
     doubt = np.zeros(len(index), dtype=np.bool_)
@@ -97,7 +101,7 @@ def truncated_exponential(
             rest = max(1.0 - side / ratio, 2.0**-60)
             level = -math.log1p(rest - 1.0) / half if side / ratio < 0.5 else -math.log(rest) / half
             spread = error / (ratio * half * rest) + ROUNDING * (level + 1 / half)
-            if 4 * error > ratio * rest:  # the logarithm is not nearly linear here
+            if 4 * error > ratio * rest:  # the logarithm is far from linear in this interval
                 spread = 1.0
             step = int(min(level, np.float64(size)))
             moved[token] = at + sign * (1 + step)

@@ -1,4 +1,6 @@
-"""ChaCha20 for compiled samplers: eight blocks at a time, in little more time than one."""
+"""ChaCha20 for compiled samplers. Eight blocks are computed at a time, which takes little longer
+than one.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from lexveil.base.types import Words
 State = npt.NDArray[np.uint32]
 
 BLOCKS = 8  # ChaCha20 blocks computed at a time
-WORDS = 8 * BLOCKS  # 64-bit words in them
+WORDS = 8 * BLOCKS  # 64-bit words in these blocks
 
 
 @numba.njit(inline="always")
@@ -48,11 +50,11 @@ def _quarter(
 
 @kernel()
 def chacha20(start: State, out: State) -> None:  # pragma: no cover - compiled
-    """Compute eight blocks at once: 16 words of state in, 8 x 16 words of stream out (RFC 8439,
-    section 2.3).
+    """Compute eight blocks at once (RFC 8439, section 2.3): the input is 16 words of state, the
+    output 8 x 16 words of stream.
 
-    Word w of block i is ``out[w * BLOCKS + i]``, so that one instruction works on all blocks; their
-    counters are that of the state and the next seven, which must not pass 2^32.
+    Word w of block i is ``out[w * BLOCKS + i]``, so that one instruction processes all blocks.
+    Their counters are the counter of the state and the next seven, which must not exceed 2^32.
     """
     for word in range(16):
         for i in range(BLOCKS):
@@ -80,8 +82,8 @@ def chacha20(start: State, out: State) -> None:  # pragma: no cover - compiled
 def open_stream(
     state: State, keys: Words, row: int, nonce: int
 ) -> None:  # pragma: no cover - compiled
-    """Set ``state`` (16,) to the first block of the key in a row of ``keys`` (n, 4); each nonce
-    gives another stream.
+    """Set ``state`` (16,) to the first block of the stream whose key is a row of ``keys`` (n, 4).
+    Each nonce gives another stream.
     """
     state[0], state[1] = np.uint32(0x61707865), np.uint32(0x3320646E)
     state[2], state[3] = np.uint32(0x79622D32), np.uint32(0x6B206574)
@@ -98,7 +100,7 @@ def open_stream(
 def next_words(state: State, words: Words) -> None:  # pragma: no cover - compiled
     """Fill ``words`` (64,) with the stream's next 64-bit words.
 
-    One call fills all words, because a call counts references to its arrays, which takes longer
+    One call fills all words, because each call counts references to its arrays, which takes longer
     than computing one word.
     """
     blocks = np.empty(16 * BLOCKS, dtype=np.uint32)

@@ -1,17 +1,17 @@
-"""A matrix product whose result depends on neither threads nor shapes."""
+"""A matrix product whose result does not depend on threads or shapes."""
 
 from __future__ import annotations
 
 from lexveil.base.compiled import kernel
 from lexveil.base.types import Floats
 
-ROWS = 8  # rows of noise that share a pass over the root
+ROWS = 8  # rows of noise that are multiplied in one pass over the root matrix
 
 
 @kernel()
 def multiply(left: Floats, right: Floats, out: Floats) -> None:  # pragma: no cover - compiled
-    """Add ``left @ right`` to ``out``, with a fixed order of each sum: a library's product depends
-    on threads and shapes.
+    """Add ``left @ right`` to ``out``, adding up each sum in a fixed order. The product of a linear
+    algebra library would depend on threads and shapes.
     """
     for first in range(0, len(left), ROWS):
         last = min(first + ROWS, len(left))

@@ -1,9 +1,10 @@
-"""Rejection sampler over a bank, exact: integers are drawn, and what rounding could decide is left
-to exact arithmetic.
+"""Exact rejection sampler over a bank. It draws integers, and leaves every decision that rounding
+could change to exact arithmetic.
 
-A row of the bank is proposed by an envelope of its weight, a whole number that follows from the
-distance of whole-numbered coordinates: products of these are exact in float32, whatever processor
-and order of additions. It is accepted by its own weight, as kernels/tem.py has it.
+Each row of the bank has an envelope, a whole number that bounds its weight from above. The envelope
+follows from the distance of coordinates rounded to whole numbers; products of these are exact in
+float32, for every processor and order of additions. A row is proposed with probability proportional
+to its envelope, and accepted by its own weight, as in kernels/tem.py.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ from lexveil.core.mechanisms.kernels.keystream import WORDS, open_stream
 from lexveil.core.mechanisms.kernels.tem import ACCEPT, REFUSE, decide, least_mask, next_point
 from lexveil.core.mechanisms.rejection import PENDING, UNDECIDED, Draws
 
-NOWHERE = (0.0, np.inf)  # bounds that decide nothing, so that the distance is measured
+NOWHERE = (0.0, np.inf)  # bounds that never decide, so that the distance is computed
 Table = npt.NDArray[np.int64]
 
 
 class Bank(NamedTuple):
-    """The sentences that may come out.
+    """The sentences of a bank, or the queries, as vectors.
 
     Attributes:
         vectors: (N, p).
-        whole: (N, p) the same in whole steps.
-        squares: (N,) the squared lengths of these.
+        whole: (N, p) the vectors rounded to whole steps.
+        squares: (N,) the squared lengths of the rounded vectors.
     """
 
     vectors: Vectors
@@ -55,7 +56,7 @@ def add_envelopes(
         of_queries, of_bank: (q,) and (m,) squared lengths in whole steps.
         tables: (t, k) envelopes by the squared distance in units of 2^shift steps.
         table_of: (q,) the number of the table of each query.
-        sums: (q, at least m / size) array to which the sums are written.
+        sums: (q, at least m / size) output: the sums.
     """
     for query in range(len(of_queries)):
         table = tables[table_of[query]]
@@ -72,7 +73,9 @@ def add_envelopes(
 def whole_product(
     first: Vectors, left: int, second: Vectors, right: int
 ) -> np.float32:  # pragma: no cover - compiled
-    """Return the product of a row each of whole numbers, exact in any order of additions."""
+    """Return the product of two rows of whole numbers, one from each array. It is exact in any
+    order of additions.
+    """
     total = np.float32(0.0)
     for i in range(first.shape[1]):
         total += first[left, i] * second[right, i]
@@ -94,12 +97,12 @@ def draw(
     """Draw sentences.
 
     Args:
-        queries: as the bank.
-        sums: (q, blocks) of the envelopes of ``size`` consecutive sentences each.
+        queries: the query vectors.
+        sums: (q, blocks) sums of the envelopes of ``size`` consecutive sentences each.
         bits: the weight of distance 0 is 2 to this power.
 
     Returns:
-        (n,) rows of the bank; UNDECIDED.
+        (n,) rows of the bank; UNDECIDED for a draw that rounding could change.
     """
     out = np.full(len(draws.inputs), PENDING)
     state = np.empty(16, dtype=np.uint32)

@@ -1,12 +1,13 @@
-"""Exact rejection samplers of TEM: they draw integers and leave decisions that rounding could
+"""Exact rejection samplers of TEM. They draw integers, and leave every decision that rounding could
 change to exact arithmetic.
 
-The weight of word u is μ(u)·exp(-half·s), half = ε/2, s = min(d, γ), d the distance in float64. In
-units of 1/S every group of words has an envelope, a whole number W >= S·exp(-half·s) for all of its
-words. A uniform real point on the length Σ size·W gives a group, a word of it and a position q in
-[0, W); the word is accepted if q < S·exp(-half·s) and, where μ(u) = 2^-h, h further bits are all 0.
-So each word is drawn with exactly its weight, whatever the envelopes are. The whole part of the
-point is drawn first; if rounding could change the acceptance, the token is returned as undecided.
+The weight of word u is μ(u)·exp(-half·s), where half = ε/2, s = min(d, γ), and d is the distance in
+float64. The S of the following is a power of 2. Every group of words has an envelope, a whole
+number W with W >= S·exp(-half·s) for all of its words. A uniform real point on the length Σ size·W
+gives a group, a word of the group and a position q in [0, W). The word is accepted if q <
+S·exp(-half·s) and, for μ(u) = 2^-h, if h further bits are all 0. So each word is drawn with exactly
+its weight, whatever the envelopes are. The whole part of the point is drawn first; if rounding
+could change the acceptance, the token is returned as undecided.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ Interval = tuple[float, float]
 REFUSE = 0
 ACCEPT = 1
 UNSURE = 2
-AHEAD = 2  # tokens ahead for which the memory of lists is prefetched
+AHEAD = 2  # number of tokens in advance for which lists are prefetched into the processor's cache
 
 
 class Space(NamedTuple):
-    """Words of a mechanism: (V, p) vectors, -log2 μ of each word, and a sketch of
-    each word, in steps.
+    """Words of a mechanism: (V, p) vectors, -log2 μ of each word, and a sketch of each word, which
+    is its vector in whole steps.
     """
 
     vectors: Vectors
@@ -58,7 +59,8 @@ def draw_uniformly(
         bits: log2 of S.
 
     Returns:
-        (n,) words; PENDING where attempts ran out; UNDECIDED where exact arithmetic must decide.
+        (n,) words; PENDING if a token has used up its attempts; UNDECIDED if exact arithmetic must
+        decide.
     """
     vectors, halvings, sketches, step = space
     ids, epsilon, gamma, keys, refused, doubts = tokens
@@ -81,7 +83,7 @@ def draw_uniformly(
             proposed = point >> bits
             q = point & (scale - 1)
             is_thinned, at = _is_thinned(state, stream, at, halvings[proposed])
-            # Decide on the previous proposal while the memory of this one is being fetched.
+            # Decide on the previous proposal while the memory of the current one is being fetched.
             prefetch(sketches, proposed)  # type: ignore[call-arg]
             if before >= 0 and attempt > refused[token]:
                 bounds = sketch_bounds(sketches, step, word, before)
@@ -112,7 +114,7 @@ def draw_from_lists(
 
     Args:
         near_ids, near_distances: (m, K) lists of near words.
-        shells: the first place of each shell in a list, and K.
+        shells: the first position of each shell in a list, and K.
         places: (n,) the row of each token's list.
     """
     vectors, halvings, sketches, step = space
@@ -196,8 +198,8 @@ def next_point(
 def _is_thinned(
     state: State, stream: Words, at: int, halvings: int
 ) -> tuple[bool, int]:  # pragma: no cover - compiled
-    """Return whether a proposal is refused by its base measure 2^-halvings, and the next position
-    in ``stream``.
+    """Return whether the base measure 2^-halvings refuses a proposal, and the next position in
+    ``stream``.
     """
     if halvings == 0:
         return False, at
@@ -209,8 +211,8 @@ def _is_thinned(
 
 @kernel()
 def least_mask(total: np.int64) -> np.uint64:  # pragma: no cover - compiled
-    """Return the least 2^k - 1 that is at least ``total`` - 1: a masked word below ``total`` is
-    uniform.
+    """Return the least number 2^k - 1 that is at least ``total`` - 1. A random word under this mask
+    is uniform below ``total``, if it is below ``total``.
     """
     mask = np.uint64(total - 1)
     for shift in (1, 2, 4, 8, 16, 32):
@@ -222,12 +224,13 @@ def least_mask(total: np.int64) -> np.uint64:  # pragma: no cover - compiled
 def decide(
     vectors: Vectors, pair: Pair, half: float, radius: float, q: int, bits: int, bounds: Interval
 ) -> int:  # pragma: no cover - compiled
-    """Decide whether a proposal at a real position in [q, q + 1) is accepted: below
-    S·exp(-half·min(d, radius)); UNSURE if rounding could change it.
+    """Decide whether a proposal at a real position in [q, q + 1) is accepted. It is accepted if the
+    position is below S·exp(-half·min(d, radius)). Return UNSURE if rounding could change the
+    decision.
 
     The condition is min(d, radius) < -ln(position / S) / half, where d is the distance between the
-    pair of words. Most often the ``bounds`` of d decide it, and no vector is fetched; with their
-    margin, they decide as d would.
+    pair of words. In most cases the ``bounds`` of d decide, and no vector is fetched. The bounds
+    have a margin, so that they decide as d would.
     """
     scale = np.int64(1) << bits
     near, far = bounds
@@ -253,13 +256,13 @@ def decide(
 def score(
     vectors: Vectors, word: int, proposed: int, radius: float
 ) -> float:  # pragma: no cover - compiled
-    """Return min(d, radius) in float64, the number that defines the mechanism's weights."""
+    """Return min(d, radius) in float64, which defines the mechanism's weights."""
     return min(math.sqrt(squared_distance(vectors, word, vectors, proposed)), radius)
 
 
 @kernel()
 def among(members: Members, row: int, word: int) -> bool:  # pragma: no cover - compiled
-    """Whether a word is in a row of ``members``."""
+    """Return whether row ``row`` of ``members`` contains a word."""
     for place in range(members.shape[1]):  # noqa: SIM110
         if members[row, place] == word:
             return True

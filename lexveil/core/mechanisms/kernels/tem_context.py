@@ -1,11 +1,12 @@
-"""The rejection sampler of ``tem_context``, token after token: proposals depend on the word written
-before.
+"""The rejection sampler of ``tem_context``. It draws one token after the other, because proposals
+depend on the word written before.
 
 The weight of word u after c is m(u|c)·exp(-half·s), half = ε/2, s = min(d, γ), m a whole number.
-Each near word has an envelope W >= 2^30·exp(-half·s) of its own; all words share another one, at
-the largest distance of the list. A uniform whole number below Σ m·W gives a word and a position in
-[0, W), which 22 further bits refine; the word is accepted as in ``kernels.tem``, at
-2^52·exp(-half·s). Each word is drawn with exactly its weight, whatever the envelopes are.
+Each near word has an envelope W >= 2^30·exp(-half·s) of its own. All words together have another
+envelope, which holds at the largest distance of the list. A uniform whole number below Σ m·W gives
+a word and a position in [0, W), which 22 further bits refine. The word is accepted as in
+``kernels.tem``, at 2^52·exp(-half·s). Each word is drawn with exactly its weight, whatever the
+envelopes are.
 """
 
 from __future__ import annotations
@@ -56,10 +57,12 @@ class Walk(NamedTuple):
     Attributes:
         is_first: whether the token begins a text.
         kind: DRAWN, FOLLOWS, KEPT or SKIPPED (``rejection``).
-        about: number of a drawn token among the drawn; place of the token that a following token
-            copies; row of a kept token among the tokens that bigrams know, or -1.
-        before: written: the row of the token before each, or -1.
-        drawn: written: the word drawn for each token; a word that is already there is taken.
+        about: a number that depends on ``kind``. DRAWN: the number of the token among the drawn
+            tokens. FOLLOWS: the position of the token whose output it copies. KEPT: the row of the
+            token in the bigrams, or -1.
+        before: output: the row of the token before each token, or -1.
+        drawn: the word drawn for each token. A word that is present at the start is not drawn
+            again.
     """
 
     is_first: Flags
@@ -70,10 +73,10 @@ class Walk(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """The m tokens that are drawn.
+    """The m drawn tokens.
 
     Attributes:
-        ids: (m,) their words; -1 for a token that the base measure alone draws.
+        ids: (m,) their words; -1 for a token that is drawn by the base measure alone.
         epsilon, gamma: (m,) ε and γ.
         keys: (m, 4) keys of their streams.
         places: (m,) row of each token's list of near words.
@@ -92,16 +95,16 @@ class Drawn(NamedTuple):
 def walk_on(
     space: Space, mass: Mass, walk: Walk, drawn: Drawn, near: Near, start: int, doubt: Ids
 ) -> int:  # pragma: no cover - compiled
-    """Draw tokens from the token ``start`` on.
+    """Draw tokens, beginning with the token ``start``.
 
     Args:
         near: lists of near words, their distances, and (V,) the row of the written token for each
             word.
-        doubt: (3,) written for an undecided token: the proposed word, its position, the number of
+        doubt: (3,) output for an undecided token: the proposed word, its position, the number of
             the proposal.
 
     Returns:
-        The place of the first undecided token; n if all are drawn.
+        The position of the first undecided token; n if all are drawn.
     """
     written = near[2]
     before = walk.before[start] if start < len(walk.kind) else np.int64(-1)
@@ -137,8 +140,8 @@ def _draw(
     near: Near,
     doubt: Ids,
 ) -> np.int64:  # pragma: no cover - compiled
-    """Return the replacement of one token; -1 if rounding could change it, with the
-    doubt written.
+    """Return the replacement of one token. Return -1 and write ``doubt`` if rounding could change
+    the replacement.
     """
     near_ids, near_distances, _ = near
     state = np.empty(16, dtype=np.uint32)
@@ -220,8 +223,8 @@ def _draw(
 def _envelope(
     half: float, distance: float, radius: float
 ) -> np.int64:  # pragma: no cover - compiled
-    """Return a whole number >= 2^30·exp(-half·min(d, radius)), even if another order of additions
-    gives a slightly smaller d.
+    """Return a whole number >= 2^30·exp(-half·min(d, radius)). It also holds if another order of
+    additions gives a slightly smaller d.
     """
     weight = math.exp(-half * min(distance * (1 - ROUNDING), radius))
     scale = np.int64(1) << ENVELOPE_BITS
@@ -232,8 +235,8 @@ def _envelope(
 def _after(
     mass: Mass, word: np.int64, first: np.int64, last: np.int64
 ) -> np.int64:  # pragma: no cover - compiled
-    """Return the additional mass of a word after a token. The bigrams of that token are the rows
-    from ``first`` to before ``last``.
+    """Return the additional mass of a word after a token. Rows ``first`` to ``last`` - 1 are the
+    bigrams of that token.
     """
     end = last
     while first < last:
@@ -249,8 +252,8 @@ def _after(
 def _word_at(
     mass: Mass, point: np.int64, first: np.int64, last: np.int64
 ) -> np.int64:  # pragma: no cover - compiled
-    """Return the word at a point of the cumulative masses: first the masses of all words, then the
-    additional masses of the row.
+    """Return the word at a point of the cumulative masses. The masses of all words come first, then
+    the additional masses of rows ``first`` to ``last`` - 1.
     """
     if point < mass.singles[-1]:
         return np.int64(np.searchsorted(mass.singles, point, side="right") - 1)

@@ -1,9 +1,9 @@
 """Random words for rejection sampling, from a ChaCha20 key per token.
 
-The number of words that a token consumes is not known in advance. Four words from the text's
-generator are the key of ChaCha20 (Bernstein 2008; RFC 8439), whose stream serves that token alone,
-for as many words as needed. So results do not depend on batches, and a release rests on the same
-cipher as its generator.
+The number of words that a token consumes is not known in advance. So four words from the text's
+generator become a key of ChaCha20 (Bernstein 2008; RFC 8439), and the stream of this key provides
+as many words as the token needs. Results therefore do not depend on batches, and a release uses the
+same cipher as its generator.
 """
 
 from __future__ import annotations

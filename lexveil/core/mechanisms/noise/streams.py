@@ -1,5 +1,5 @@
-"""Random generators: named streams of a known seed for experiments, operating-system entropy for a
-release.
+"""Random generators: named streams of a known seed for experiments, and generators keyed by the
+operating system for releases.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ def stream(seed: int, *names: str) -> np.random.Generator:
     """Return the generator that belongs to ``names``, e.g. ("madlib", "S3", "10.0", doc_id,
     "text").
 
-    Streams have names, so order, batches and workers change no result. Anybody who knows the seed
-    can replay the noise, so a run with these streams is an experiment, never a release.
+    The names determine the stream, so order, batches and workers change no result. Everybody who
+    knows the seed can replay the noise, so a run with these streams is an experiment, never a
+    release.
     """
     key = b"".join(len(name.encode()).to_bytes(8, "big") + name.encode() for name in names)
     digest = blake2b(key, digest_size=16).digest()

@@ -57,7 +57,7 @@ PATTERNS = {
 
 @functools.cache
 def character_classes() -> Classes:
-    """(1114112,) classes of every code point, in the Unicode version of this
+    """(1114112,) classes of every code point, according to the Unicode version of this
     interpreter's ``re``.
     """
     points = np.arange(0x110000, dtype=np.uint32)
@@ -93,8 +93,8 @@ uncounted = kernel(_nrt=False)
 
 @uncounted
 def decode(data: Bytes, at: int) -> tuple[np.int64, int]:  # pragma: no cover - compiled
-    """Return the code point of the character at a byte, and its size in bytes. The text is valid
-    UTF-8.
+    """Return the code point of the character that starts at byte ``at``, and its size in bytes. The
+    data must be valid UTF-8.
     """
     first = np.int64(data[at])
     if first < 0x80:
@@ -110,7 +110,7 @@ def decode(data: Bytes, at: int) -> tuple[np.int64, int]:  # pragma: no cover - 
 
 @uncounted
 def before(data: Bytes, at: int) -> int:  # pragma: no cover - compiled
-    """Return the first byte of the character that ends before ``at``."""
+    """Return the position of the first byte of the character that ends before ``at``."""
     at -= 1
     while data[at] & 0xC0 == 0x80:
         at -= 1
@@ -121,7 +121,7 @@ def before(data: Bytes, at: int) -> int:  # pragma: no cover - compiled
 def run(
     data: Bytes, at: int, end: int, classes: Classes, wanted: int
 ) -> int:  # pragma: no cover - compiled
-    """Return the end of the run of characters of the wanted class that starts at ``at``; ``at`` if
+    """Return the end of the run of characters of class ``wanted`` that starts at ``at``; ``at`` if
     the run is empty.
     """
     while at < end:

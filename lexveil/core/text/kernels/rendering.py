@@ -1,4 +1,4 @@
-"""Compiled rendering: tokens to UTF-8, spaced as in ordinary English."""
+"""Compiled rendering of tokens as UTF-8, with the spacing of ordinary English."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def write(
     out: Bytes,
     ends: Ids,
 ) -> None:  # pragma: no cover - compiled
-    """Write the tokens of texts, each text on its own.
+    """Write the tokens of several texts, each text separately.
 
     Args:
         token: (n,) number of each output token among the pieces.
@@ -28,7 +28,7 @@ def write(
         place: (P,) spacing rule of each piece, as in ``Pieces``.
         letters, starts: the written pieces, as in ``Pieces``.
         out: output buffer with room for all pieces and a space before each.
-        ends: (n_texts + 1,) 0, and the end of each text in ``out``; written.
+        ends: (n_texts + 1,) output: 0, then the end of each text in ``out``.
     """
     at = np.int64(0)
     for text in range(len(bounds) - 1):
@@ -40,7 +40,7 @@ def write(
             kind = place[piece]
             opens = kind == OPENING
             closes = kind == CLOSING
-            if kind == QUOTE:  # quotation marks open and close in turn
+            if kind == QUOTE:  # quotation marks alternately open and close
                 is_open = not is_open
                 opens = is_open
                 closes = not is_open

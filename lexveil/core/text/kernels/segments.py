@@ -10,8 +10,8 @@ from lexveil.base.types import Floats, Ids, Lengths
 
 @kernel()
 def gst(pair_score: Floats, triple_score: Floats) -> Lengths:  # pragma: no cover - compiled
-    """Greedy Sequential Tokenization (CLMLDP Algorithm 1): from left to right, the longest
-    collocation first.
+    """Greedy Sequential Tokenization (CLMLDP Algorithm 1): scans from left to right and takes the
+    longest collocation at each position.
     """
     n = len(pair_score)
     lengths = np.zeros(n, dtype=np.int8)
@@ -25,7 +25,7 @@ def gst(pair_score: Floats, triple_score: Floats) -> Lengths:  # pragma: no cove
 
 @kernel()
 def take(starts: Ids, sizes: Ids, lengths: Lengths) -> None:  # pragma: no cover - compiled
-    """Accept candidates in their order, each if all its positions are free. A position is free
+    """Accept each candidate, in the given order, if all its positions are free. A position is free
     while its length is 1.
     """
     for c in range(len(starts)):
@@ -48,7 +48,7 @@ def mst_exact(
     for s in range(len(sentence_offsets) - 1):
         start = sentence_offsets[s]
         end = sentence_offsets[s + 1]
-        # Best totals from 1, 2 and 3 positions on. They start afresh in every sentence, so that
+        # Best totals from 1, 2 and 3 positions on. They are reset in every sentence, so that
         # rounding does not depend on the batch around it.
         after_1 = 0.0
         after_2 = 0.0

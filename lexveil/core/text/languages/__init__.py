@@ -1,7 +1,7 @@
 """Languages with known function words, abbreviations and apostrophes; one module each.
 
-Texts of another language are cut by the rules that all languages share. They have no function
-words, so all of their words are perturbed.
+Texts in any other language are tokenized by the rules that all languages share. Such a language has
+no function words, so all of its words are perturbed.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ LANGUAGES = {
 }
 DEFAULT = ENGLISH.code
 
-# Elided words: an output text has no space after them, whatever the language of its model.
+# Elided words: an output text has no space after them, for every language of a model.
 ELIDED = frozenset(f"{word}'" for one in LANGUAGES.values() for word in one.elisions)
 
 
 @functools.cache
 def language_of(code: str) -> Language:
-    """Return the language of a code such as ``de`` or ``de-AT``. A code that ``LANGUAGES`` lacks
-    gets a language without word lists.
+    """Return the language of a code such as ``de`` or ``de-AT``. For a code that is not in
+    ``LANGUAGES``, return a language without word lists.
     """
     primary = code.lower().replace("_", "-").partition("-")[0]
     return LANGUAGES.get(primary) or Language(primary, primary)

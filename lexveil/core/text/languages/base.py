@@ -1,5 +1,5 @@
-"""``Language``: the word lists and rules of a language for the tokenizer and the
-budget strategies.
+"""``Language``: the word lists and rules of a language, which the tokenizer and the budget
+strategies use.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ LONGEST_ABBREVIATION = 8  # letters of the longest word that the scanner can com
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """Closed word classes and the rules of apostrophes and full stops of one language.
+    """Closed word classes of one language, and its rules for apostrophes and full stops.
 
     All words are in lower case with straight apostrophes. Abbreviations, and the parts of a word
     before or after an apostrophe, have at most ``LONGEST_ABBREVIATION`` letters of Latin-1.
@@ -19,19 +19,19 @@ class Language:
     Attributes:
         code: ISO 639-1 code.
         name: English name of the language.
-        function_words: words that strategy S1 may leave unperturbed; no word with content may be
+        function_words: words that strategy S1 may leave unperturbed; content words must not be
             among them.
         connectors: words that no collocation contains.
         abbreviations: words after which a full stop ends no sentence.
-        elisions: words that form a token of their own with the apostrophe after them, where a
-            letter follows: ``l`` of l'homme.
-        leading: words that form a token of their own with the apostrophe before them: ``t`` of 't.
-        trailing: words that form a token with the apostrophe after them, where no letter follows:
-            ``po`` of po'.
-        alone: a capital letter that is a word, so that a full stop after it may end a sentence;
-            other capitals are initials.
-        has_ordinals: whether a full stop after a number of one or two digits makes an ordinal,
-            which ends no sentence.
+        elisions: words that form one token with a following apostrophe if a letter comes next, such
+            as ``l`` in l'homme.
+        leading: words that form one token with an apostrophe before them, such as ``t`` in 't.
+        trailing: words that form one token with a following apostrophe if no letter comes next,
+            such as ``po`` in po'.
+        alone: capital letter that is a word in itself, so that a full stop after it may end a
+            sentence; other single capitals are initials.
+        has_ordinals: whether a full stop after a number of one or two digits makes an ordinal, so
+            that the full stop ends no sentence.
     """
 
     code: str

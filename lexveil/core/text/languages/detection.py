@@ -6,13 +6,17 @@ from collections.abc import Mapping
 
 from lexveil.core.text.languages import LANGUAGES, language_of
 
-LEAST_WORDS = 20  # words below which no language is reported
-LEAST_SHARE = 0.15  # share of function words; texts of every known language have at least a third
-LEAST_RATIO = 1.5  # times the expected language's share: related languages share many words
+LEAST_WORDS = 20  # least number of words for which a language is reported
+LEAST_SHARE = (
+    0.15  # least share of function words; in texts of every known language it is at least a third
+)
+LEAST_RATIO = (
+    1.5  # least ratio to the expected language's share: related languages have words in common
+)
 
 
 def function_word_shares(counts: Mapping[str, int]) -> dict[str, float]:
-    """Return the share of words that are function words, by language.
+    """Return, for each known language, the share of all words that are its function words.
 
     Args:
         counts: count by normal form, without punctuation.
@@ -26,8 +30,9 @@ def function_word_shares(counts: Mapping[str, int]) -> dict[str, float]:
 
 
 def other_language(counts: Mapping[str, int], expected: str) -> tuple[str, dict[str, float]] | None:
-    """Return the language that texts seem to have, and its share and the expected language's share
-    of function words; None if it is the expected language.
+    """Return the language that texts seem to be written in, with its share of function words and
+    the share of the expected language; None if the texts seem to be in the expected language, or if
+    there are too few words to tell.
     """
     if sum(counts.values()) < LEAST_WORDS:
         return None

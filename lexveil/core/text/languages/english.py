@@ -1,9 +1,9 @@
 """English: closed word classes, which are stop words, connectors and abbreviations.
 
-A strategy may leave stop words unperturbed. They are function words only (articles, pronouns,
-auxiliaries, prepositions, conjunctions, and their contracted forms): longer lists in common
-libraries hold words with content ("bill", "fire", "computer"), which would stay in the output. The
-abbreviations are those with which the packaged model was cut.
+A strategy may leave stop words unperturbed. So they are function words only: articles, pronouns,
+auxiliaries, prepositions, conjunctions, and their contracted forms. Longer lists in common
+libraries contain content words ("bill", "fire", "computer"), which would remain in the output. The
+packaged model was tokenized with these abbreviations.
 """
 
 from __future__ import annotations

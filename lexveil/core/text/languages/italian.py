@@ -50,7 +50,7 @@ _ELISIONS = """
 l un d c m t s v n gl dell all dall nell sull coll dagl degl agl negl sugl quest quell anch tutt com
 dov cos quand senz nessun ciascun qualcun alcun quant
 """
-# elided words that are no function words
+# elided words that are not function words
 _OF_CONTENT = "bell sant mezz grand buon brav trent vent pover".split()
 
 ITALIAN = Language(

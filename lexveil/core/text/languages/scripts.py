@@ -1,11 +1,13 @@
-"""Detection of scripts without spaces between words; the tokenizer finds only clauses in them."""
+"""Detection of scripts without spaces between words. In such scripts the tokenizer finds only
+clauses, not words.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-# By name: the characters, and the least mean length of an unbroken run in text without spaces.
+# Script name -> its characters, and the least mean length of a run without spaces.
 _SCRIPTS = {
     "Japanese": (r"\u3005\u3041-\u30ff\u31f0-\u31ff\uff66-\uff9f", 4),
     "Chinese": (r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af", 4),
@@ -25,8 +27,8 @@ LEAST = 8  # characters of the script; a single name or word in it does not coun
 
 
 def script_without_spaces(text: str) -> str | None:
-    """Return the script without spaces that makes up at least half of a text that is not cut into
-    words; else None.
+    """Return the script without spaces that makes up at least half of a text, if the text is not
+    separated into words; otherwise None.
     """
     if text.isascii() or not _ANY.search(text):
         return None
@@ -42,7 +44,7 @@ def script_without_spaces(text: str) -> str | None:
 
 
 def emptied(texts: Sequence[str | None]) -> tuple[list[str | None], int]:
-    """Return the texts with an empty text in place of each one in a script without spaces, and the
+    """Replace each text in a script without spaces by an empty text; return the texts, and the
     number of emptied texts.
     """
     is_unsupported = [
@@ -56,7 +58,7 @@ def emptied(texts: Sequence[str | None]) -> tuple[list[str | None], int]:
 
 def first_without_spaces(texts: Sequence[str], forms: Sequence[str]) -> tuple[int, str] | None:
     """Return the number and the script of the first text in a script without spaces; None if there
-    is none.
+    is no such text.
 
     Args:
         forms: the distinct tokens of the texts, which are quicker to search than the texts.
