@@ -180,8 +180,8 @@ def test_a_budget_bounds_what_is_known_without_the_epsilons() -> None:
             "kept, unprotected: unknown words",
         ),
         ("S3", {"keep_layout": True}, "kept, unprotected: layout"),
-        ("S3", {"consistent": True}, "which tokens of a text are equal is not hidden"),
-        ("S3", {"n_columns": 2}, "2 columns of a row"),
+        ("S3", {"consistent": True}, "not hidden: which tokens of a text are equal"),
+        ("S3", {"n_columns": 2}, "2 text columns of a row"),
         ("S1", {}, "two texts that differ in one word"),
         ("S1", {"keep_layout": True}, "and has the same capitals"),
     ],
@@ -290,6 +290,6 @@ def test_a_statement_warns_of_what_a_guarantee_hides() -> None:
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_statement_says_that_a_part_of_a_budget_tells_the_number_of_words(strategy: str) -> None:
-    told = "B is divided by all words of a text, so that the ε_i tell how many it has"
+    told = "B is divided by the number of all words of a text, so that the ε_i reveal this number"
     because = measured("tem", strategy).guarantee().because
     assert (told in because) == (strategy in ("S1", "S2"))

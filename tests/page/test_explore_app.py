@@ -100,7 +100,7 @@ def test_the_page_says_of_its_draws_what_inspect_says_of_texts(client: TestClien
     text = "The minister said the government was there."
     fields = HOUSE | {"text": text, "budget": "epsilon", "epsilon": "200", "draws": "4"}
     shown = client.post("/api/draws", data=fields).text
-    assert "of the content words of a draw 100% came out as they are (median)" in shown
+    assert "of the content words of a draw 100% are unchanged (median)" in shown
     assert (
         "4 of 4 draws with content words came out" in shown
         and "CAUTION: a tenth of the draws keep 100%" in shown

@@ -97,7 +97,7 @@ def test_pseudonyms_are_equal_where_names_are_and_different_where_they_are_not(
     reason = next(
         reason for reason in done.record.guarantee.in_release.because if "random name" in reason
     )
-    assert "which of them are equal is not hidden" in reason
+    assert "it is not hidden which tokens are equal" in reason
 
 
 def test_pseudonyms_are_uniform_and_depend_on_equality_alone(built: Path, names: Path) -> None:
@@ -183,7 +183,7 @@ def test_the_statement_rests_on_no_detector(built: Path) -> None:
     stated = lexveil.privatize([TEXT], spans=[SPANS], seed=1, **how).record.guarantee.in_release
     assert any("always have the same structure" in reason for reason in plain.because)
     assert not any("always have the same structure" in reason for reason in stated.because)
-    assert "in which the same was found at the same places" in stated.statement
+    assert "with the same types found at the same places" in stated.statement
     assert any("no claim rests on it" in reason for reason in stated.because)
     assert "One other word can change that" in stated.not_covered
 

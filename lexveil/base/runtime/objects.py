@@ -173,7 +173,7 @@ def as_path(path: Path | str) -> Path:
     if "?" in path or ":" in bucket or "@" in account:
         raise RequestError(
             "the address of object storage has a ?, or something before an @, which may be a "
-            "credential; remove that part and write {FORMS}: credentials and options come from "
+            f"credential; remove that part and write {FORMS}: credentials and options come from "
             "the environment"
         )
     if not bucket or not account:

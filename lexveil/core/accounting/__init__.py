@@ -1,3 +1,3 @@
-"""Accounting: strategies, document budgets, policies of token classes, proven measurements, and the
-privacy record.
+"""Accounting: strategies, document budgets, policies of token classes, privacy measurements with
+proven bounds, and the privacy record.
 """

@@ -20,27 +20,27 @@ from lexveil.base.types import Counts, Floats
 
 Codes = npt.NDArray[np.int8]
 
-# the source of the number from which every epsilon follows
+# the source of the number from which every epsilon is computed
 BudgetSource = Literal["level", "given", "given words", "corpus", "data"]
 
 STRATEGIES = tuple(SEGMENTATION_OF)
 BY_WORDS = frozenset(["S1", "S2"])  # strategies that divide a budget by the words of a text
 
-# of a document, each of which gets its epsilon; those of a longer one share the epsilon of so many
+# A document of more tokens than this has the budget of this many tokens.
 MOST_TOKENS = 10_000
-ORDINARY = 100.0  # words of a text of ordinary length, where no public corpus says how many
-TOKEN_CAP = 2.0  # largest ε of a token where none is given, in base ε
+ORDINARY = 100.0  # words of a text of ordinary length, used if there is no public corpus
+TOKEN_CAP = 2.0  # default of the largest ε of a token, as a multiple of the base ε
 
 
 class Action(IntEnum):
-    """Treatment of a token. Arrays hold the numbers; compare them with ``.value``, which is ten
-    times as fast in NumPy.
+    """Action on a token. Arrays hold the numbers; compare them with ``.value``, which is ten times
+    as fast in NumPy.
 
     Kept tokens are unprotected. Sampled tokens are replaced by a uniform draw from the vocabulary,
-    which reveals only that a token of the class stood there. The last three actions are for tokens
-    that a detector found: a placeholder is the name of the type; a pseudonym is a name from a
-    public list, the same for equal tokens of a document; digits are random characters in the same
-    form.
+    which reveals only that a token of the class was in this position. The last three actions are
+    for tokens that a detector found. A placeholder is the name of the type. A pseudonym is a name
+    from a public list, the same name for equal tokens of a document. The action ``digits`` writes
+    random characters in the form of the token.
     """
 
     PERTURBED = 0
@@ -80,7 +80,7 @@ _ACTION_OF = {
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Treatment of the tokens of each class under one strategy: perturb, keep, drop or sample.
+    """The action on the tokens of each class under one strategy: perturb, keep, drop or sample.
 
     An unknown token has no vector, so ``oov`` cannot be perturb.
     """
@@ -99,16 +99,16 @@ class Policy:
         return cls(stopwords, punctuation, oov)
 
     def actions(self, kind: Codes, known: npt.NDArray[np.bool_]) -> Codes:
-        """Return the action for each token.
+        """Return the action on each token.
 
         Args:
             kind: (n,) ``TokenClass`` of each token.
             known: (n,) whether the token has a vector.
 
         Returns:
-            (n,) ``Action`` of each token. A token that should be perturbed and has no vector gets
-                the action of ``oov``; a token that a detector found is dropped until the action of
-                its type replaces this.
+            (n,) ``Action`` of each token. A token that should be perturbed but has no vector gets
+            the action of ``oov``. A token that a detector found is dropped, until the action of its
+            type replaces this action.
         """
         classes = (_ACTION_OF[name] for name in (self.stopwords, self.punctuation, self.oov))
         table = [Action.PERTURBED, *classes, Action.DROPPED]
@@ -118,8 +118,8 @@ class Policy:
 
 
 def document_budget(base_epsilon: float, n_words: Counts) -> float:
-    """Return the budget B = base ε × average words per text of the data set, the same for each of
-    its texts; 0 if there are no words.
+    """Return the budget B = base ε × average words per text of the data set. All texts of the data
+    set have the same budget; it is 0 if there are no words.
     """
     return budget_of_average(
         base_epsilon, int(n_words.sum()) / len(n_words) if len(n_words) else 0.0
@@ -130,31 +130,34 @@ def budget_of_average(base_epsilon: float, average_words: float) -> float:
     """Return the budget B = base ε × ``average_words``.
 
     Raises:
-        ParameterError: if the base ε or the budget is no finite number greater than 0.
+        ParameterError: if the base ε or the budget is not a finite number greater than 0.
     """
     if not (np.isfinite(base_epsilon) and base_epsilon > 0):
         raise ParameterError(f"epsilon is {base_epsilon}; it must be finite and greater than 0")
     budget = base_epsilon * average_words
     if not np.isfinite(budget):
         raise ParameterError(
-            f"epsilon is {base_epsilon}; a budget of that size is not a finite number, lower it"
+            f"epsilon is {base_epsilon}; the resulting budget is not a finite number, so choose "
+            "a smaller epsilon"
         )
     return budget
 
 
-BITS = 32  # significant bits of a token's ε: sums of up to 2 ** 21 equal ones are exact in float64
+# significant bits of a token's ε: sums of up to 2 ** 21 equal values are exact in float64
+BITS = 32
 
 
 def divisors(strategy: str, n_perturbed: Counts, n_words: Counts) -> Counts:
-    """Return the divisors of the budgets of texts, by strategy (CLMLDP section 5.2, Figure 1).
+    """Return the divisor of each text's budget, which depends on the strategy (CLMLDP section 5.2,
+    Figure 1).
 
-    S1 and S2 divide by all words of a text, so that a token of S2 gets as much as a word in S1, and
-    the share of an unperturbed word stays unspent. S3 and S4 divide by the number of perturbed
-    tokens.
+    S1 and S2 divide by all words of a text. So a token in S2 gets as much as a word in S1, and the
+    part of an unperturbed word stays unspent. S3 and S4 divide by the number of perturbed tokens.
 
     Args:
         n_perturbed: (n,) tokens to be perturbed, per text.
-        n_words: (n,) words of the text, whatever their action, and its perturbed punctuation marks.
+        n_words: (n,) per text, the number of its words, whatever their action, plus its perturbed
+            punctuation marks.
 
     Returns:
         (n,) at least ``n_perturbed``.
@@ -165,18 +168,18 @@ def divisors(strategy: str, n_perturbed: Counts, n_words: Counts) -> Counts:
 def epsilon_per_token(
     strategy: str, budget: float, n_perturbed: Counts, n_words: Counts, cap: float = math.inf
 ) -> Floats:
-    """Return the ε of each perturbed token of each text: its budget divided by its divisor, at most
-    ``cap``. The rest of a short text's budget stays unspent.
+    """Return the ε of each perturbed token of each text: the text's budget divided by its divisor,
+    at most ``cap``. If the cap applies, as in a short text, the rest of the budget stays unspent.
 
-    The ε is rounded down, so that the ε of a text's tokens, added in any order, are exact in
-    float64 and sum to at most B.
+    The ε is rounded down, so that the sum of the ε of a text's tokens is exact in float64 in any
+    order, and is at most B.
 
     Args:
         n_perturbed, n_words: (n,) as in ``divisors``.
         cap: largest ε of a token.
 
     Returns:
-        (n,) in 1 / embedding units; 0 where no token is perturbed.
+        (n,) in 1 / embedding units; 0 for a text without perturbed tokens.
     """
     parts = divisors(strategy, n_perturbed, n_words)
     shares = np.divide(budget, parts, out=np.zeros(len(parts)), where=n_perturbed > 0)
@@ -186,16 +189,16 @@ def epsilon_per_token(
 def epsilon_per_part(
     strategy: str, budget: DocumentBudget, n_parts: Counts, n_word_parts: Counts, most: int
 ) -> Floats:
-    """Return the ε of each part of each text, where tokens of some classes get more parts of the
-    budget than others.
+    """Return the ε of one part of the budget of each text, for budgets of which tokens of some
+    classes get more parts than others.
 
-    A token of k parts gets k times this ε: it stands for k equal tokens, so the properties of sums
-    in ``epsilon_per_token`` also hold for sums of parts.
+    A token of k parts gets k times this ε. It counts as k equal tokens, so sums of parts are also
+    exact and at most B, as in ``epsilon_per_token``.
 
     Args:
         n_parts: (n,) parts of the tokens to be perturbed, per text.
         n_word_parts: (n,) parts of the words by which S1 and S2 divide, per text.
-        most: greatest number of parts of a token; this many parts stay within the cap.
+        most: greatest number of parts of a token; the ε of this many parts stays within the cap.
     """
     cap = budget.cap / most
     # the division rounded up
@@ -205,8 +208,8 @@ def epsilon_per_part(
 
 
 def rounded_down(shares: Floats, parts: Counts, budget: float) -> Floats:
-    """Round each share down to so few bits that the sum of ``parts`` shares is exact in float64 and
-    at most B.
+    """Round each share down to few bits, so that the sum of ``parts`` shares is exact in float64
+    and at most B.
 
     Args:
         shares: (n,) not negative; may exceed B / n by the rounding of the division.
@@ -226,15 +229,16 @@ def rounded_down(shares: Floats, parts: Counts, budget: float) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class DocumentBudget:
-    """Budget of each document. It is known before any document is read, unless it follows from the
-    data set's own average.
+    """Budget of each document. It is known before any document is read, except when it is computed
+    from the data set's own average.
 
     Attributes:
         total: B, in 1 / units of the metric.
-        cap: the largest ε of a token; infinite if there is none.
-        average_words: the words per document that B or the cap follows from; None if neither does.
-        ordinary_words: the public number of words of a text of ordinary length, where every token
-            gets the cap and B is that of the longest text; None where B is that of every text.
+        cap: the largest ε of a token; infinite if there is no cap.
+        average_words: the number of words per document from which B or the cap was computed; None
+            if neither was.
+        ordinary_words: the public number of words of a text of ordinary length, if every token gets
+            the cap and B only limits the longest texts; None if every text may spend B.
     """
 
     total: float
@@ -244,7 +248,7 @@ class DocumentBudget:
 
     @property
     def usual(self) -> float:
-        """The ε that a text of ordinary length spends at most; the ledger's default cap follows
+        """The largest ε that a text of ordinary length spends. The ledger's default cap is computed
         from this ε.
         """
         if self.ordinary_words is None:
@@ -259,16 +263,16 @@ class DocumentBudget:
         return f"a text of {self.ordinary_words:.0f} words"
 
     def longest(self, cap: float) -> int | None:
-        """Return the largest number of perturbed tokens with which a row costs no more than the cap
-        of a subject; None where the cost of a row does not grow with its length.
+        """Return the largest number of perturbed tokens for which a row costs at most ``cap``, the
+        cap of a subject; None if the cost of a row does not grow with its length.
         """
         return None if self.ordinary_words is None else math.floor(cap / self.cap)
 
 
 @dataclass(frozen=True, slots=True)
 class PerToken:
-    """Every token gets the same epsilon, whatever the length of its text, as at a level of
-    protection. A document has no budget beside that of its tokens.
+    """Spending in which every token gets the same epsilon, whatever the length of its text, as at a
+    level of protection. A document has no further budget.
     """
 
     epsilon: float
@@ -285,7 +289,7 @@ class PerToken:
         return self.epsilon
 
     def in_release(self) -> PerToken:
-        """Return the spending itself, which a release may have."""
+        """Return this spending unchanged, because releases allow it."""
         return self
 
     def budget(
@@ -293,8 +297,8 @@ class PerToken:
         average_of_corpus: Callable[[], float | None],
         average_of_texts: float,  # noqa: ARG002
     ) -> DocumentBudget:
-        """Return the budget of a document, which binds one of more than ``MOST_TOKENS`` tokens
-        alone; see ``PerDocument``.
+        """Return the budget of a document. It limits only documents of more than ``MOST_TOKENS``
+        tokens. ``PerDocument.budget`` describes the arguments.
         """
         total = budget_of_average(self.epsilon, MOST_TOKENS)
         ordinary_words = average_of_corpus() or ORDINARY
@@ -303,14 +307,14 @@ class PerToken:
 
 @dataclass(frozen=True, slots=True)
 class PerDocument:
-    """Every document has a budget, which its strategy divides among the tokens.
+    """Spending in which every document has a budget, which the strategy divides among its tokens.
 
     Attributes:
-        base_epsilon: per word; None if ``total`` is given.
-        total: the budget B; None if it is the base epsilon times an average number of words.
-        average_words: the average number of words; None takes the average of the public corpus,
+        base_epsilon: ε per word; None if ``total`` is given.
+        total: the budget B; None if B is the base epsilon times an average number of words.
+        average_words: the average number of words; None means the average of the public corpus,
             "data" the average of the texts.
-        max_token_epsilon: the largest epsilon of a token; None is twice the base epsilon.
+        max_token_epsilon: the largest epsilon of a token; None means twice the base epsilon.
     """
 
     base_epsilon: float | None = None
@@ -320,7 +324,7 @@ class PerDocument:
 
     @property
     def source(self) -> BudgetSource:
-        """The source of the number from which every epsilon follows."""
+        """The source of the number from which every epsilon is computed."""
         if self.average_words == "data":
             return "data"
         if self.base_epsilon is None:
@@ -328,8 +332,8 @@ class PerDocument:
         return "corpus" if self.average_words is None else "given words"
 
     def in_release(self) -> PerDocument:
-        """Return the nearest that a release may have: a public number of words, and a largest
-        epsilon.
+        """Return the most similar spending that a release allows: it has a public number of words,
+        and a largest epsilon per token.
         """
         average = None if self.average_words == "data" else self.average_words
         most = None if self.max_token_epsilon == "none" else self.max_token_epsilon
@@ -341,7 +345,8 @@ class PerDocument:
         """Return the budget of a document.
 
         Args:
-            average_of_corpus: words per document of the public corpus, asked for where needed.
+            average_of_corpus: function that returns the words per document of the public corpus; it
+                is called only if needed.
             average_of_texts: words per document of the texts.
         """
         average = self.average_words

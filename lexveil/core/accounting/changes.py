@@ -1,5 +1,5 @@
-"""Changes: the fate of each token of a text, and the positions of the token and of
-its replacement.
+"""Changes in a text: the fate of each token (what happened to it), and the positions of the token
+and of its replacement.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lexveil.core.text.render import NOTHING
 
 
 class Fate(StrEnum):
-    """Fate of a token in the output."""
+    """Fate of a token: what happened to it between the source and the output."""
 
     REPLACED = "replaced"  # noise was drawn, and the output is another token
     RANDOM = "random"  # a uniform draw from the vocabulary, as for unknown words
@@ -64,19 +64,19 @@ class TextChanges:
     output_spans: Int32
 
     def source_parts(self, n_tokens: int | None = None) -> list[Part]:
-        """Cut the source at its tokens. The parts joined are the text, or the stretch of its first
-        ``n_tokens`` tokens.
+        """Divide the source into tokens and the characters between them. The parts joined are the
+        whole text, or its beginning with ``n_tokens`` tokens.
         """
         return list(_parts(self.source, self.source_spans[:n_tokens], self.fates, n_tokens))
 
     def output_parts(self, n_tokens: int | None = None) -> list[Part]:
-        """Cut the output at its tokens. The parts joined are the output, or the stretch of the
-        first ``n_tokens`` tokens.
+        """Divide the output into tokens and the characters between them. The parts joined are the
+        whole output, or its beginning with ``n_tokens`` tokens.
         """
         return list(_parts(self.output, self.output_spans[:n_tokens], self.fates, n_tokens))
 
     def source_of(self, token: int) -> str:
-        """Return a token as it is written in the source."""
+        """Return the text of a token in the source."""
         start, end = self.source_spans[token].tolist()
         return self.source[start:end]
 
@@ -90,8 +90,8 @@ class TextChanges:
         return {"source": self.source, "output": self.output, "tokens": tokens}
 
     def counts(self) -> dict[Fate, int]:
-        """Count the tokens of each fate, in the order of ``Fate``; fates without
-        tokens are left out.
+        """Count the tokens of each fate, in the order of ``Fate``. Fates without tokens are left
+        out.
         """
         counted = Counter(self.fates)
         return {fate: counted[fate] for fate in Fate if counted[fate]}
@@ -126,13 +126,12 @@ def changes_of(
         texts: the source texts.
         outputs: the output of each text.
         action: (n,) ``Action`` of each token.
-        rows: (n,) row of the output token in the vocabulary; -1 where the token was kept or
-            dropped.
-        lexicon: vocabulary by which the texts were encoded.
+        rows: (n,) row of the output token in the vocabulary; -1 for a kept or dropped token.
+        lexicon: vocabulary with which the texts were encoded.
         written: text that replaces a found token, by the number of the token.
 
     Raises:
-        ValueError: if an output does not hold these tokens in this order.
+        ValueError: if an output does not consist of these tokens in this order.
     """
     starts = encoded.first_word
     last = encoded.first_word + encoded.n_words - 1
@@ -167,8 +166,8 @@ _NO_SPANS: Int32 = np.zeros((0, 2), dtype=np.int32)
 
 
 def fates_of(action: npt.NDArray[np.int8], source_rows: Ids, output_rows: Ids) -> list[Fate]:
-    """Return the fate of each of n tokens, from its action and its rows in the vocabulary before
-    and after.
+    """Return the fate of each of n tokens, given its action and its vocabulary rows in source and
+    output.
     """
     fixed = {Action.KEPT: Fate.KEPT, Action.DROPPED: Fate.DROPPED, Action.SAMPLED: Fate.RANDOM}
     fixed |= dict.fromkeys((Action.PLACEHOLDER, Action.PSEUDONYM, Action.DIGITS), Fate.FOUND)
@@ -183,8 +182,8 @@ def output_spans(output: str, written: Sequence[str | None]) -> Int32:
     """Return the span of each output token in its text, (n, 2); -1 for tokens that are None.
 
     Args:
-        written: the tokens in lower case, in order. Only white space may stand between two of them;
-            the text may have the capitals of the source.
+        written: the tokens in lower case, in order. Only white space may separate two tokens; the
+            text may have the capitals of the source.
 
     Raises:
         ValueError: if the text does not consist of these tokens.
@@ -204,5 +203,7 @@ def output_spans(output: str, written: Sequence[str | None]) -> Int32:
         else:
             raise ValueError(f"token {token} is not at character {position} of the output")
     if output[position:].strip():
-        raise ValueError(f"after its last token, at character {position}, the output goes on")
+        raise ValueError(
+            f"after its last token, at character {position}, the output has further text"
+        )
     return spans

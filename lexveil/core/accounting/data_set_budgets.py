@@ -12,7 +12,7 @@ from lexveil.core.accounting.budgets import divisors, document_budget, epsilon_p
 
 
 class TokenCounts(NamedTuple):
-    """Token counts of n texts, (n,) each, from which the budgets of the texts follow.
+    """Token counts of n texts, (n,) each. The budgets of the texts are computed from them.
     ``n_word_parts`` counts the words by which S1 and S2 divide.
     """
 
@@ -23,7 +23,7 @@ class TokenCounts(NamedTuple):
 
 
 class TextBudgets(NamedTuple):
-    """Budgets of n texts, (n,) each: B, its divisor, and the epsilon of a token."""
+    """Budgets of n texts, (n,) each: the budget B, its divisor, and the epsilon of a token."""
 
     budget: Floats
     divisor: Ids
@@ -33,8 +33,8 @@ class TextBudgets(NamedTuple):
 def divided(
     counts: TokenCounts, dataset: npt.NDArray[np.str_], strategy: str, base_epsilon: float
 ) -> TextBudgets:
-    """Divide a budget among the tokens of each text. The budget is the same for all texts of a data
-    set: the base epsilon times the data set's words per text.
+    """Divide the budget of each text among its tokens. The budget is the same for all texts of a
+    data set: the base epsilon times the data set's words per text.
     """
     budget = np.zeros(len(dataset))
     per_token = np.zeros(len(dataset))
@@ -52,12 +52,12 @@ def divided(
 def of_every_token(
     counts: TokenCounts, dataset: npt.NDArray[np.str_], epsilon: float
 ) -> TextBudgets:
-    """Return budgets under which every perturbed token gets the same epsilon, however long its text
-    is.
+    """Return budgets under which every perturbed token gets the same epsilon, whatever the length
+    of its text.
 
-    The budget of a data set is the spend of its longest text. Levels of recovery use these budgets:
-    a budget that is the same for all texts would be divided among more tokens in long texts, and an
-    adversary would recover fewer of those tokens than the level says.
+    The budget of a data set is the ε that its longest text spends. Levels of recovery use these
+    budgets: a budget that is the same for all texts would be divided among more tokens in long
+    texts, and an adversary would recover fewer of those tokens than the level states.
     """
     budget = np.zeros(len(dataset))
     for name in np.unique(dataset):

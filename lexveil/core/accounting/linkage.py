@@ -1,7 +1,8 @@
-"""Linkage in the form that records and commands report: how often somebody with candidate texts
+"""Linkage in the form that records and commands report: how often somebody who has candidate texts
 identifies the source of an output.
 
-The figures were measured on public texts and ship with the library; they follow from no source.
+The figures were measured on public texts and ship with the library; they do not depend on the
+source.
 """
 
 from __future__ import annotations
@@ -11,16 +12,17 @@ from collections.abc import Sequence
 from lexveil.core.accounting.results import Number, Result
 from lexveil.core.protection import MeasuredLinkage
 
-CANDIDATES = 1_000  # texts among which the adversaries searched for the source of an output
-PIECE = 40  # words of such a text at most, where it becomes sentences of a bank
+# number of texts among which the adversaries searched for the source of an output
+CANDIDATES = 1_000
+PIECE = 40  # most words of such a text, if it becomes sentences of a bank
 NOT_MEASURED = (
-    "whoever has the original text among others is to be expected to find it again: how often was "
-    "not measured for these settings"
+    "whoever has the original text among others can probably find it; how often was not measured "
+    "for these settings"
 )
 SENTENCES_NOT_MEASURED = (
-    "how often whoever has the original text among others finds it again was not measured for this "
-    "bank, unit, number of sentences and epsilon; docs/reference/sentences.md has how often it was "
-    "for banks of public text"
+    "it was not measured for this bank, unit, number of sentences and epsilon how often whoever "
+    "has the original text among others finds it; docs/reference/sentences.md has figures for "
+    "banks of public text"
 )
 
 
@@ -33,7 +35,7 @@ class LinkageAt(Result):
             channel.
         structure: Share identified by the structure that is disclosed at every epsilon: fates of
             tokens, and kept tokens.
-        naive: Share identified by an adversary who does not know the method; null where it was not
+        naive: Share identified by an adversary who does not know the method; null if it was not
             measured.
     """
 
@@ -44,11 +46,11 @@ class LinkageAt(Result):
 
 
 class LinkageFigures(Result):
-    """Linkage figures: how often an adversary who holds the source of an output among other texts
+    """Linkage figures: how often an adversary who has the source of an output among other texts
     identifies the source, measured on public texts.
 
     Attributes:
-        candidates: Number of texts of similar length, the source among them; null where nothing was
+        candidates: Number of texts of similar length, including the source; null if nothing was
             measured.
         at: Figures by length of the texts.
         sentence: The figures as a sentence for people.
@@ -65,8 +67,8 @@ class LinkageFigures(Result):
         Args:
             figures: figures of one mechanism, strategy and level, by length; empty if nothing was
                 measured.
-            at_level: whether the run is at this level; else only linkage by structure counts, which
-                does not depend on epsilon.
+            at_level: whether the run is at this level. Otherwise only linkage by structure applies,
+                because it does not depend on epsilon.
         """
         if not figures:
             return cls(candidates=None, at=[], sentence=NOT_MEASURED)
@@ -97,12 +99,13 @@ class LinkageFigures(Result):
 
     @classmethod
     def of_sentences(cls, found: float | None, high: float | None = None) -> LinkageFigures:
-        """Build the figures of texts that become sentences of a bank, and disclose nothing of their
-        shape.
+        """Build the figures for texts that become sentences of a bank, which disclose nothing of
+        the shape of the text.
 
         Args:
-            found: share that the best adversary identified; None where nothing was measured.
-            high: upper end of its 95 % interval, where few texts were measured.
+            found: share that the best adversary identified; None if nothing was measured.
+            high: upper end of the 95 % interval of the share, given if only few texts were
+                measured.
         """
         if found is None:
             return cls(candidates=None, at=[], sentence=SENTENCES_NOT_MEASURED)
@@ -116,12 +119,12 @@ class LinkageFigures(Result):
             sentence=f"whoever has the original text among {CANDIDATES:,} of its length finds it "
             f"in {_of_100(found)} of 100 cases (one output of one text, among public texts of up "
             f"to {PIECE} words{interval}); outputs of several columns of a row, or of several "
-            "texts of a person, tell more than one",
+            "texts of a person, reveal more than one output",
         )
 
     @property
     def largest(self) -> float | None:
-        """Largest share of identified texts, over all lengths; None where nothing was measured."""
+        """Largest share of identified texts, over all lengths; None if nothing was measured."""
         return max((figure.found for figure in self.at), default=None)
 
 

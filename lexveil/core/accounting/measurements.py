@@ -1,11 +1,11 @@
 """Measurements: a run's mechanism and composition, with the proven bound. A guarantee statement is
 generated from a measurement and cannot claim more.
 
-A ``Measurement`` has an input domain, a neighbour relation, a privacy map (from the distances of
-tokens to a bound in nats, and a δ), conditions, and preconditions that were checked: each failed
-precondition is a refusal, and then there is no bound. ``of_token`` builds the measurement of a
-configured mechanism; each function after it composes one more part of a run. The design is that of
-OpenDP's measurements (Gaboardi et al. 2020); composition is basic composition.
+A ``Measurement`` has an input domain, a neighbour relation, conditions, and a privacy map, which
+computes a bound in nats and a δ from the distances of tokens. It also has refusals, one for each
+precondition that was checked and failed; with a refusal there is no bound. ``of_token`` builds the
+measurement of a configured mechanism; each function after it composes one more part of a run. The
+design is that of OpenDP's measurements (Gaboardi et al. 2020); composition is basic composition.
 """
 
 from __future__ import annotations
@@ -36,11 +36,12 @@ DISTANCE = "d(D,D')"
 DISTANCES = "Σ d(D_c,D'_c)"  # over the columns of a row
 SENTENCE_BY_SENTENCE = "Pr[M(D)=y] <= exp(Σ ε·d(s_i,s'_i))·Pr[M(D')=y]"
 
-# Where the number comes from that B, and with it every ε_i, follows from.
+# Source of the number from which B, and with it every ε_i, is computed.
 SOURCES: dict[BudgetSource, str] = {
-    "level": "the ε_i are public: each is that of the level of protection, or less in a text "
-    "of so many tokens that "
-    "they would spend more than B",
+    "level": (
+        "the ε_i are public: each is the ε of the level of protection, or less in a text with so "
+        "many tokens that they would spend more than B"
+    ),
     "given": "the document budget B is public: it was given",
     "given words": "the document budget B is public: the base ε times a number of words that "
     "was given",
@@ -52,8 +53,8 @@ Loss = Callable[[Floats, Floats], Floats]
 
 
 class NoBoundError(LexveilError):
-    """Error about a measurement for which no bound is proven, or about texts that are not
-    neighbours under the measurement.
+    """Error raised if no bound is proven for a measurement, or if texts are not neighbours under
+    the measurement.
     """
 
 
@@ -69,14 +70,14 @@ class PrivacyBound(NamedTuple):
 def check_spent(
     spent: Floats, per_token: Floats, per_part: Floats, n_parts: Floats, budget: DocumentBudget
 ) -> None:
-    """Check that the noise that was drawn is that of the measurement: the ε_i are within their
-    limit and add up to at most B.
+    """Check that the noise was drawn as the measurement states: the ε_i are within their limits and
+    add up to at most B.
 
-    The ε is equal for each part of the budget; a token has one part, or the parts of its share
-    class.
+    The ε of each part of the budget is equal; a token has one part, or the number of parts of its
+    share class.
 
     Args:
-        spent: (n,) exact sum of each text.
+        spent: (n,) exact sum of the ε_i of each text.
         per_token: (n,) the largest ε_i of each text.
         per_part: (n,) the largest ε of a part of each text.
         n_parts: (n,) parts on which ε was spent.
@@ -88,7 +89,7 @@ def check_spent(
         (spent == per_part * n_parts) & (spent <= budget.total) & (per_token <= budget.cap)
     ).all():
         raise NoBoundError(
-            "the noise that was drawn is not that of the plan; nothing was released. This is a bug"
+            "the drawn noise differs from the plan; nothing was released. This is a bug"
         )
 
 
@@ -102,15 +103,17 @@ class Measurement:
         metric: the distance d between two tokens.
         loss: the privacy map of one token: (n,) ε and (n,) distances to (n,) nats.
         delta: the δ of each perturbed token.
-        budget: B and the largest ε_i; None where they are not known, and of a single token.
+        budget: B and the largest ε_i; None if they are unknown, or for a single token.
         conditions: the preconditions of the bound.
-        not_covered: between which texts nothing is claimed; empty if there are none.
-        shares: the class of a token decides its share of the budget; None if all have the same.
+        not_covered: sentences that name the pairs of texts for which nothing is claimed.
+        shares: the shares of the budget that the class of a token determines; None if all tokens
+            have the same share.
         sampled: a phrase for the replacement of a sampled token.
-        repeats: equal tokens are replaced alike.
-        copies_layout: white space and capitals are those of the source.
-        looks_for: detectors decide the fate of what they find.
-        empties_scripts: texts in a script without spaces between words are taken for empty ones.
+        repeats: whether equal tokens of a text get the same replacement.
+        copies_layout: whether white space and capitals are copied from the source.
+        looks_for: whether detectors determine the fate of the tokens that they find.
+        empties_scripts: whether texts in a script without spaces between words are replaced by
+            empty texts.
         refusals: preconditions that failed. If there is one, nothing is claimed.
     """
 
@@ -133,18 +136,18 @@ class Measurement:
     def adding(
         self, *conditions: str, not_covered: Sequence[str] = (), **changes: Any
     ) -> Measurement:
-        """Return the measurement with further conditions, further uncovered cases, and other
+        """Return the measurement with further conditions, further uncovered cases, and changed
         attributes.
         """
         changes["not_covered"] = (*self.not_covered, *not_covered)
         return replace(self, conditions=(*self.conditions, *conditions), **changes)
 
     def refused(self, why: str) -> Measurement:
-        """Return the measurement with a refusal, so that nothing is claimed."""
+        """Return the measurement with a further refusal, so that nothing is claimed."""
         return replace(self, refusals=(*self.refusals, why))
 
     def bound(self, distances: Floats, epsilon: Floats | None = None) -> PrivacyBound:
-        """Evaluate the privacy map: a bound on how well two neighbours can be told apart.
+        """Evaluate the privacy map: a bound on how well two neighbours can be distinguished.
 
         Args:
             distances: (n,) distances d(w_i, w'_i) of the n perturbed tokens.
@@ -164,7 +167,7 @@ class Measurement:
             np.isfinite(distances).all() and (distances >= 0).all()
         ):
             raise NoBoundError("there must be one finite distance for each perturbed token")
-        spent = epsilon > 0  # a token that copies another's replacement spends nothing
+        spent = epsilon > 0  # a token that copies the replacement of another token spends nothing
         nats = math.fsum(self.loss(epsilon[spent], distances[spent]).tolist())
         return PrivacyBound(nats, min(1.0, self.delta * int(spent.sum())))
 
@@ -191,8 +194,8 @@ class Measurement:
         )
 
     def _figures(self, structure: StructureFigures) -> str:
-        """Return the sentence on the measured sensitivity of the structure, and on the parts of it
-        that no figure counts.
+        """Return the sentence on the measured sensitivity of the structure. It also names the parts
+        of the structure that the figures do not count.
         """
         uncounted = {
             "where tokens are repeated": self.repeats,
@@ -205,21 +208,21 @@ class Measurement:
             "replacements of one word by "
             f"another) it changed the number of tokens in {structure.number_changed:.1%}, the "
             "number or a fate in "
-            f"{structure.pattern_changed:.1%}, and anything of the structure in "
+            f"{structure.pattern_changed:.1%}, and any part of the structure in "
             f"{structure.structure_changed:.1%}"
             f"{f'; {left_out} is not in these figures' if left_out else ''}."
         )
 
     def _worst(self, distances: Floats) -> tuple[Floats, Floats]:
-        """Return the ε_i that B and the cap allow with the largest loss: they go to the largest
-        distances first.
+        """Return the ε_i with the largest loss that B and the cap allow: the largest distances get
+        the budget first.
         """
         if self.budget is None or not math.isfinite(self.budget.cap):
-            raise NoBoundError("the ε_i are not known, and nothing bounds them")
+            raise NoBoundError("the ε_i are unknown and unbounded")
         ordered = np.sort(np.asarray(distances, dtype=np.float64))[::-1]
         before = np.minimum(self.budget.cap * np.arange(len(ordered)), self.budget.total)
         worst = np.minimum(self.budget.cap, self.budget.total - before)
-        # A token for which no budget is left still has its rounding and its δ; the loss of a tiny ε
+        # A token without remaining budget still has a rounding error and a δ; the loss of a tiny ε
         # accounts for them.
         return np.maximum(worst, 2.0**-60 * self.budget.cap), ordered
 
@@ -247,8 +250,8 @@ def of_token(mechanism: Mechanism) -> Measurement:
 
 
 def over_tokens(token: Measurement, policy: Policy, *, seed_is_known: bool) -> Measurement:
-    """Compose the draws of all tokens of a text, which are independent: the losses add up (basic
-    composition).
+    """Compose the draws of all tokens of a text. The draws are independent, so their losses add up
+    (basic composition).
 
     Precondition: nobody knows the noise.
     """
@@ -265,7 +268,9 @@ def over_tokens(token: Measurement, policy: Policy, *, seed_is_known: bool) -> M
     if kept_names:
         conditions.append(f"kept, unprotected: {', '.join(kept_names)}; the same in both texts")
     if "sample" in treatments.values():
-        conditions.append(f"what replaces a sampled token is {token.sampled}, whatever stood there")
+        conditions.append(
+            f"a sampled token is replaced by {token.sampled}, whatever the source token is"
+        )
     text = replace(
         token, domain="a text", neighbours=NEIGHBOURS, conditions=(*conditions, *token.conditions)
     )
@@ -273,14 +278,15 @@ def over_tokens(token: Measurement, policy: Policy, *, seed_is_known: bool) -> M
 
 
 def with_shares(text: Measurement, shares: BudgetShares) -> Measurement:
-    """Add shares of the budget by class of the token, so that ε_i differs within a text.
+    """Add shares of the budget that depend on the class of a token, so that ε_i differs within a
+    text.
 
-    The class follows from the token alone and the ε_i are disclosed, so both are equal in
-    neighbours: tokens of different shares are never neighbours. Call this before
-    ``under_strategy``, whose claim about words it narrows.
+    The class depends on the token only, and the ε_i are disclosed, so both are equal in neighbours:
+    texts whose tokens have different shares are never neighbours. Call this function before
+    ``under_strategy``, because it narrows the claim that ``under_strategy`` makes about words.
     """
     parts_in_words = ", ".join(
-        f"{share:g} of what another token gets for {MEANING[name]}"
+        f"{share:g} of an ordinary token's share for {MEANING[name]}"
         for name, share in shares.differing.items()
     )
     listed = (
@@ -289,10 +295,9 @@ def with_shares(text: Measurement, shares: BudgetShares) -> Measurement:
     return text.adding(
         f"shares of the budget by public classes of tokens: {parts_in_words}{listed}; not hidden: "
         "which tokens have which "
-        "share, so that a word is protected among the words of its own share, and not "
-        "against any other",
+        "share, so that a word is protected only among the words with the same share",
         not_covered=[
-            "Not covered: a word in place of one that has another share of the budget; it "
+            "Not covered: a word in place of a word with another share of the budget, which "
             "changes the ε_i."
         ],
         shares=shares,
@@ -302,24 +307,24 @@ def with_shares(text: Measurement, shares: BudgetShares) -> Measurement:
 def under_strategy(
     text: Measurement, strategy: str, source: BudgetSource, budget: DocumentBudget | None = None
 ) -> Measurement:
-    """Set the ε_i to those that a strategy derives from a document budget.
+    """Set the ε_i to the values that a strategy computes from a document budget.
 
     Precondition: B is public. Neighbours already have equal numbers of tokens, fates and ε_i. In S1
     each token is a word, so replacing one perturbed word by another leaves the structure unchanged,
-    unless equal tokens are replaced alike or capitals are copied; in the other strategies the
-    replacement can change how the text is cut.
+    unless equal tokens get the same replacement or capitals are copied. In the other strategies,
+    replacing a word can change how the text is cut.
     """
     text = replace(text, budget=budget)
     if source == "data":
         return text.refused(
-            "the document budget follows from the private texts, and every ε_i from it"
+            "the document budget is computed from the private texts, and every ε_i from the budget"
         )
     if budget is not None and not math.isfinite(budget.cap):
-        text = text.refused("no limit holds the ε of a token: short texts come out as they are")
+        text = text.refused("the ε of a token has no limit, so short texts remain unchanged")
     text = text.adding(SOURCES[source])
     if strategy in BY_WORDS and source != "level":
         text = text.adding(
-            "B is divided by all words of a text, so that the ε_i tell how many it has"
+            "B is divided by the number of all words of a text, so that the ε_i reveal this number"
         )
     if strategy != "S1":
         cut = (
@@ -330,46 +335,47 @@ def under_strategy(
         )
         return text.adding(not_covered=[cut])
     other = (
-        "Not covered: texts with another number of words, and a word whose fate is another, "
-        "such as a stop word or an "
-        "unknown word in place of one that is perturbed."
+        "Not covered: texts with another number of words, and words with another fate, such as a "
+        "stop word or an unknown word in place of a perturbed word."
     )
     if text.repeats or text.looks_for:
         return text.adding(not_covered=[other])
     alike = " and has the same capitals" if text.copies_layout else ""
     alike += " and has the same share of the budget" if text.shares is not None else ""
-    alike += ", neither of them emptied for its script," if text.empties_scripts else ""
+    alike += ", neither text being emptied for its script," if text.empties_scripts else ""
     return text.adding(
-        "each token is one word: two texts that differ in one word which is perturbed in "
-        f"both{alike} always have the "
-        "same structure, so each such word is protected by ε_i·d(w_i,w'_i)",
+        "each token is one word: two texts that differ in one word that is perturbed in "
+        f"both{alike} always have the same structure, so each such word is protected by "
+        "ε_i·d(w_i,w'_i)",
         not_covered=[other],
     )
 
 
 def with_screened_words(text: Measurement, parts: Sequence[str]) -> Measurement:
-    """Add the screen, which writes the nearest other word in place of a word of public parts of a
-    list: post-processing of each draw.
+    """Add the screen. When a draw gives a word of the chosen parts of a public list, the screen
+    writes the nearest word outside them: post-processing of each draw.
     """
     return text.adding(
-        f"where a word of public lists ({', '.join(parts)}) is drawn, its nearest word of none of "
-        "them is written, whatever stood there"
+        f"if a word of the public lists {', '.join(parts)} is drawn, the nearest word outside "
+        "these lists is written, whatever the source word is"
     )
 
 
 def with_scripts_emptied(text: Measurement) -> Measurement:
-    """Take texts in a script without spaces between words for empty texts, before every other step.
+    """Replace texts in a script without spaces between words by empty texts, before every other
+    step.
 
-    The map is that of the texts that a public function makes of the source's. So two texts that are
-    emptied are told apart by nothing, and one that is emptied has the structure of an empty text.
-    Before ``under_strategy``: one word can change whether most of a text is in such a script.
+    A public function replaces these texts, and the privacy map applies to the texts after it. So
+    two emptied texts are indistinguishable, and an emptied text has the structure of an empty text.
+    Call this function before ``under_strategy``, because one word can change whether a text is
+    emptied.
     """
     return text.adding(
-        "a text of which at least half is in a script without spaces between words is taken for an "
-        "empty one, and comes out so, whatever it says",
+        "a text of which at least half is in a script without spaces between words is replaced "
+        "by an empty text",
         not_covered=[
-            "Not covered: a text that is emptied for its script and one that is not, also where "
-            "only one word is another."
+            "Not covered: two texts of which one is emptied for its script and the other is not, "
+            "even if they differ in one word only."
         ],
         empties_scripts=True,
     )
@@ -380,50 +386,50 @@ def over_columns(text: Measurement, n_columns: int | None) -> Measurement:
     text, which has one budget.
 
     Args:
-        n_columns: None where a column may find several texts in a row.
+        n_columns: number of text columns; None if a column may select several texts of a row.
     """
     if n_columns == 1:
         return text
     if n_columns is None:
         return text.adding(
-            "a text is all texts that the columns find in a row; how many there are, and which of "
-            "them a token stands in, is not hidden",
+            "all texts that the columns select in a row count as one text; not hidden: how many "
+            "there are, and which of them contains a token",
             domain="the texts of a row",
         )
     return text.adding(
-        f"a text is the {n_columns} columns of a row; which column a token stands in is not hidden",
+        f"the {n_columns} text columns of a row count as one text; not hidden: which column "
+        "contains a token",
         domain=f"the texts of {n_columns} columns of a row",
     )
 
 
 def repeated_alike(text: Measurement) -> Measurement:
-    """Replace equal tokens of a text alike, for the ε of one.
+    """Give equal tokens of a text the same replacement, for the ε of one token.
 
-    Given the places at which tokens are equal, the first of each is perturbed independently and the
-    others copy its replacement, which is post-processing. Between texts whose tokens are equal at
-    other places there is no bound: a copy never differs from its original, but two draws do.
+    Given the positions of equal tokens, the first of each is perturbed independently and the others
+    copy its replacement, which is post-processing. There is no bound between texts whose equal
+    tokens are at different positions: a copy never differs from its original, but two draws do.
     """
     return text.adding(
-        "which tokens of a text are equal is not hidden; the sum is over the distinct ones",
+        "not hidden: which tokens of a text are equal; the sum is over the distinct tokens",
         neighbours=f"{NEIGHBOURS}, whose tokens are repeated at the same places,",
         not_covered=[
-            "Not covered: texts whose tokens are repeated at other places, also where only "
-            "one word is another."
+            "Not covered: texts whose tokens are repeated at other places, even if they differ "
+            "in one word only."
         ],
         repeats=True,
     )
 
 
 def with_layout_copied(text: Measurement) -> Measurement:
-    """Copy white space and capitals from the source. Call this before ``under_strategy``: another
-    word can have other capitals.
+    """Copy white space and capitals from the source. Call this function before ``under_strategy``,
+    because another word can have other capitals.
     """
     return text.adding(
         "kept, unprotected: layout; white space and capitals are copied and the same in both texts",
         not_covered=[
-            "Not covered: texts with another layout, also where only one word is another and "
-            "has other capitals, "
-            "which no figure here counts."
+            "Not covered: texts with another layout, even if they differ only in one word with "
+            "other capitals; the figures do not count such pairs."
         ],
         copies_layout=True,
     )
@@ -431,12 +437,13 @@ def with_layout_copied(text: Measurement) -> Measurement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentenceMeasurement(Measurement):
-    """Measurement of a run that puts sentences of a bank in the place of texts.
+    """Measurement of a run that replaces texts by sentences of a bank.
 
     Attributes:
-        per_text: draws for a text; None where there is one for each of its sentences.
-        n_columns: texts of a row, which are one text.
-        diameter: D: no two units are farther apart.
+        per_text: number of draws for a text; None if there is one draw for each sentence of the
+            text.
+        n_columns: number of text columns; the texts of a row count as one text.
+        diameter: D, the largest possible distance between two units.
         epsilon: the epsilon of a draw.
     """
 
@@ -447,14 +454,14 @@ class SentenceMeasurement(Measurement):
 
     @property
     def local_epsilon(self) -> float:
-        """ε·D in nats: the bound on the privacy loss of one draw, whatever the unit is."""
+        """ε·D in nats: a bound on the privacy loss of one draw that holds for every unit."""
         return self.epsilon * self.diameter
 
     def guarantee(self, structure: StructureFigures | None = None) -> Guarantee:
         """Return the guarantee that a record states; the guarantee does not use ``structure``."""
         del structure
         if self.refusals:
-            # of a class of slots, no parent is found by super() alone
+            # super() without arguments fails in a dataclass with slots
             return Measurement.guarantee(self)
         if self.per_text is not None:
             several = self.n_columns > 1
@@ -473,7 +480,7 @@ class SentenceMeasurement(Measurement):
             formula=formula,
             statement=f"{self.neighbours[0].upper()}{self.neighbours[1:]} are indistinguishable up "
             f"to exp({total}): {whose}, in the {self.metric}, and ε = {self.epsilon:g} for each "
-            f"sentence that is written. No two are farther apart than D = {self.diameter:g}, so "
+            f"sentence that is written. The largest possible distance is D = {self.diameter:g}, so "
             f"that this is local differential privacy of {local} nats as well.",
             because=[*self.conditions],
             not_covered=" ".join(self.not_covered) or None,
@@ -494,25 +501,25 @@ def of_sentences(
 
     Args:
         draw: the measurement of one draw.
-        per_text: draws for a text; None for one for each of its sentences.
-        n_columns: texts of a row.
-        diameter: D: no two units are farther apart.
-        budget: the ε of a draw, and of all of a text.
-        longest: words of a sentence; a longer one counts as several.
+        per_text: number of draws for a text; None for one draw for each sentence of the text.
+        n_columns: number of texts of a row.
+        diameter: D, the largest possible distance between two units.
+        budget: the ε of a draw, and of all draws of a text.
+        longest: most words of a sentence; a longer sentence counts as several.
     """
     if per_text is not None:
         neighbours = "any two texts"
         disclosed = (
             f"not hidden: that there is a text; every text becomes {per_text} sentences, so that "
-            "neither its words nor their number nor how it is written is disclosed"
+            "neither its words nor their number nor its style is disclosed"
         )
         not_covered: tuple[str, ...] = ()
     else:
         neighbours = "any two texts with the same number of sentences"
         disclosed = (
-            f"not hidden: the number of sentences of a text, where one of more than {longest} "
-            "words counts as several; each becomes one sentence, so that nothing else of how it "
-            "is written is disclosed"
+            "not hidden: the number of sentences of a text, where a sentence of more than "
+            f"{longest} words counts as several; each becomes one sentence, so that nothing else "
+            "of the text's style is disclosed"
         )
         not_covered = ("Not covered: texts with another number of sentences.",)
     return SentenceMeasurement(
@@ -524,8 +531,8 @@ def of_sentences(
         budget=budget,
         conditions=(
             disclosed,
-            "the bank of sentences, the model and its purposes are public, and no private text "
-            "has a part in them",
+            "the bank of sentences, the model and its purposes are public and were made without "
+            "private texts",
             *draw.conditions,
         ),
         not_covered=not_covered,
@@ -538,29 +545,30 @@ def of_sentences(
 
 
 def with_known_seed(text: Measurement) -> Measurement:
-    """Refuse the claim of a measurement: nothing is claimed where somebody knows the noise."""
-    return text.refused("the seed of the noise is known: it can be subtracted")
+    """Refuse all claims of a measurement, because somebody knows the noise."""
+    return text.refused("the seed of the noise is known, so the noise can be subtracted")
 
 
 def with_rows_withheld(text: Measurement) -> Measurement:
-    """Withhold the rows of subjects that have no budget left in the ledger, according to the ε_i of
-    all releases.
+    """Withhold the rows of subjects that have no budget left in the ledger. What is left depends on
+    the ε_i of all releases.
     """
     return text.adding(
-        "that a row is withheld is not hidden: it tells that its subject (without a subject "
-        "column, the same text) was "
-        "released before, in this output or another, unless the row alone costs more than the cap"
+        "not hidden: that a row is withheld, which reveals that its subject (without a subject "
+        "column, the same text) was released before, in this output or another, unless the row "
+        "alone costs more than the cap"
     )
 
 
 _IN_PLACE = {
-    "perturb": "treated as any other token",
+    "perturb": "treated like any other token",
     "sample": "each replaced by {sampled}",
     "drop": "left out",
     "placeholder": "each replaced by the name of its type",
-    "pseudonym": "each replaced by a random name of a public list, equal ones of a document "
-    "by the same, so that which "
-    "of them are equal is not hidden",
+    "pseudonym": (
+        "each replaced by a random name of a public list, equal tokens of a document by the same "
+        "name, so that it is not hidden which tokens are equal"
+    ),
     "digits": "each digit and letter replaced by a random one, so that the form (how many "
     "there are, capitals, and the "
     "marks between) is not hidden",
@@ -570,13 +578,14 @@ _IN_PLACE = {
 def with_detectors(
     text: Measurement, sources: Sequence[str], actions: Mapping[str, str], other: str
 ) -> Measurement:
-    """State that detectors decide the action on the tokens that they find. Call this method before
-    ``under_strategy``, because detectors void the claim of that method.
+    """State that detectors decide the action on the tokens that they find. Call this function
+    before ``under_strategy``, because detectors void the claim that ``under_strategy`` makes about
+    words.
 
-    Detectors may look at the whole text, so that one changed word can change their findings
-    anywhere in the text. The findings are therefore part of the structure, which neighbours share.
-    Given the structure, the replacement of a found token depends on the structure and on noise, and
-    not on the token. Nothing is claimed for found tokens that are not perturbed.
+    Detectors may use the whole text, so one changed word can change their findings anywhere in the
+    text. The findings are therefore part of the structure, which neighbours share. Given the
+    structure, the replacement of a found token depends on the structure and on noise, and not on
+    the token. Nothing is claimed for found tokens that are not perturbed.
 
     Args:
         sources: names of the detectors.
@@ -591,22 +600,28 @@ def with_detectors(
         f"{', '.join(names)}: {in_place[action]}" for action, names in sorted(by_action.items())
     ]
     others = "all other types" if told else "all types"
-    alike = ["equal in the same way where they get pseudonyms"] if "pseudonym" in by_action else []
-    alike += ["in the same form where they are redrawn in it"] if "digits" in by_action else []
-    same = (
-        f"in which the same was found at the same places{''.join(f', {what}' for what in alike)},"
+    alike = (
+        ["with the same tokens equal among those that get pseudonyms"]
+        if "pseudonym" in by_action
+        else []
     )
+    alike += (
+        ["with the same form of each token whose characters are redrawn"]
+        if "digits" in by_action
+        else []
+    )
+    same = f"with the same types found at the same places{''.join(f', {what}' for what in alike)},"
     return text.adding(
-        f"found by {' and '.join(sources)}; which tokens were found, and of which type, is "
-        "not hidden, and no claim "
-        "rests on it: what is not found is treated as any other token",
+        f"found by {' and '.join(sources)}; not hidden: which tokens were found, and their "
+        "types; no claim relies on the findings: a token that is not found is treated like any "
+        "other token",
         "unprotected, of found tokens: that they were found, and their type. "
         f"{'; '.join([*told, ''])}{others}: "
         f"{in_place[other]}",
         neighbours=f"{text.neighbours.removesuffix(',')}, {same}",
         not_covered=[
-            "Not covered: texts in which other tokens are found. One other word can change "
-            "that anywhere in a text."
+            "Not covered: texts in which other tokens are found. One changed word can change the "
+            "findings anywhere in a text."
         ],
         looks_for=True,
     )

@@ -1,7 +1,7 @@
-"""The operator's report: it compares a source with its output, or counts the source, and is as
+"""The operator's report. It compares a source with its output, or counts the source, so it is as
 secret as the source.
 
-A single such number with nine digits can identify a short text exactly, whatever epsilon is.
+A single statistic with nine digits can identify a short text exactly, whatever epsilon is.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from lexveil.core.accounting.results import Number, Result, Sha256
 from lexveil.core.text.languages import LANGUAGES
 
 SCHEMA = 2
-MUCH_KEPT = 0.5  # share of a text's content words that still says most of its content
+MUCH_KEPT = 0.5  # share of a text's content words that still conveys most of its content
 SECRECY = (
-    "As secret as the source: exact statistics of source and output tell short texts "
+    "As secret as the source: exact statistics of source and output can identify short texts, "
     "whatever epsilon is. Publish the "
     "output and its record, never this file"
 )
@@ -36,7 +36,7 @@ class ClassCounts(Result):
     """Tokens by class and action.
 
     Attributes:
-        sentence: Sentences of a bank that were drawn; left out where words are replaced.
+        sentence: Sentences of a bank that were drawn; left out for runs that replace words.
     """
 
     word: ActionCounts
@@ -47,15 +47,16 @@ class ClassCounts(Result):
 
 
 class DocumentShares(Result):
-    """Shares of documents' content words (neither stop words nor punctuation) that came out
-    unchanged.
+    """Shares of documents' content words (neither stop words nor punctuation) that are unchanged in
+    the output.
 
     Attributes:
         documents: Number of documents with a content word.
-        median_unchanged: Median over documents of the share of content words that came out
+        median_unchanged: Median over documents of the share of content words that are unchanged.
+        worst_tenth_unchanged: Least share of unchanged content words among the tenth of the
+            documents with the largest shares.
+        nearly_verbatim: Number of documents in which nine tenths of the content words or more are
             unchanged.
-        worst_tenth_unchanged: Least share among the tenth of the documents that kept most.
-        nearly_verbatim: Number of documents that kept nine tenths of their content words or more.
     """
 
     documents: NonNegativeInt
@@ -64,26 +65,31 @@ class DocumentShares(Result):
     nearly_verbatim: NonNegativeInt
 
     def sentence(self, unit: str = "text") -> str:
-        """Return the shares as a sentence for people; ``unit`` is their word for a document."""
+        """Return the shares as a sentence for people.
+
+        Args:
+            unit: the word for a document.
+        """
         return (
-            f"of the content words of a {unit} {self.median_unchanged:.0%} came out as they "
-            "are (median), in a tenth "
-            f"of the {unit}s {self.worst_tenth_unchanged:.0%} or more; {self.nearly_verbatim:,} of "
-            f"{self.documents:,} {unit}s with content words came out nearly as they are"
+            f"of the content words of a {unit} {self.median_unchanged:.0%} are unchanged "
+            f"(median), in a tenth of the {unit}s {self.worst_tenth_unchanged:.0%} or more; "
+            f"{self.nearly_verbatim:,} of "
+            f"{self.documents:,} {unit}s with content words are nearly unchanged"
         )
 
     def caution(self, unit: str = "text") -> str | None:
-        """Return a caution if many documents keep many of their content words unchanged; otherwise
-        None.
+        """Return a caution if many content words are unchanged in many documents; otherwise None.
+
+        Args:
+            unit: the word for a document.
         """
         if self.worst_tenth_unchanged <= MUCH_KEPT:
             return None
         return (
             f"CAUTION: a tenth of the {unit}s keep {self.worst_tenth_unchanged:.0%} or more "
-            "of their content words: "
-            "epsilon is large, or texts are short, whose tokens get more of a budget; choose "
-            "a stronger protection, or "
-            "a smaller max_token_epsilon"
+            "of their content words: epsilon is large, or the texts are short, so that each "
+            "token gets more of the budget; choose a stronger protection, or a smaller "
+            "max_token_epsilon"
         )
 
 
@@ -95,12 +101,12 @@ class RunCounts(Result):
         mean_cosine: Mean cosine between the vectors of changed perturbed tokens and of their
             replacements.
         unprotected_share: Share of all tokens that were kept.
-        epsilon_spent_mean: Mean epsilon spent per text; a row with several text columns spends
-            the sum of its texts, whose mean the record has (`spent.mean`).
-        found: Tokens that detectors found, by type and action; they are in no class. Null without a
-            detector.
-        n_in_bank: Sentences of the texts that stand in the bank, which is harmless: the bank is the
-            same for all texts. Left out where words are replaced.
+        epsilon_spent_mean: Mean epsilon spent per text. A row with several text columns spends the
+            sum of its texts; the mean over rows is in the record (`spent.mean`).
+        found: Tokens that detectors found, by type and action; they belong to no class. Null
+            without a detector.
+        n_in_bank: Sentences of the texts that are also in the bank. This is harmless, because the
+            bank is the same for all texts. Left out for runs that replace words.
     """
 
     n_texts: NonNegativeInt
@@ -122,8 +128,10 @@ class RunCounts(Result):
     n_in_bank: NonNegativeInt | None = None
 
     def public(self, **further: int | None) -> Counts:
-        """Return the counts that a record publishes; ``further`` are counts of rows and of formula
-        cells.
+        """Return the counts that a record publishes.
+
+        Args:
+            further: counts of rows and of formula cells.
         """
         same = (
             "n_texts",
@@ -141,16 +149,16 @@ class RunCounts(Result):
 
 
 class LanguageFinding(Result):
-    """Finding that texts look like another language than the model's, or that the model knows few
+    """Finding that texts seem to be in another language than the model, or that the model knows few
     of the texts' words.
 
     Attributes:
         model: The model.
         language: The language of the model.
-        looks_like: The language of which the texts have most function words; null where it is the
-            model's, or none that is known.
-        function_words: Share of the words that are function words of the two languages; empty where
-            there is no other one.
+        looks_like: The known language with the most function words in the texts; null if it is the
+            model's language, or if no known language fits.
+        function_words: Share of the words that are function words, for each of the two languages;
+            empty if there is no other language.
         known: Share of the words that the model's vocabulary knows.
         words: Number of words that were examined, from the first on.
     """
@@ -167,8 +175,9 @@ class LanguageFinding(Result):
         """The finding as a sentence for people."""
         if self.looks_like is None:
             return (
-                f"has few words that the model `{self.model}` knows ({self.known:.0%}): no other "
-                "one is replaced by a word of its kind. Perhaps the texts are in another language "
+                f"has few words that the model `{self.model}` knows ({self.known:.0%}): only "
+                "these words are replaced by similar words. Perhaps the texts are in another "
+                "language "
                 "(docs/how-to/languages.md)"
             )
         shares = ", ".join(f"{code} {share:.0%}" for code, share in self.function_words.items())
@@ -181,16 +190,16 @@ class LanguageFinding(Result):
 
 
 class LedgerCosts(Result):
-    """Request to the ledger and its charges.
+    """Costs of a run: the request to the ledger, and its charges.
 
     Attributes:
         id: Id of the transaction, as in the record.
         head: Head of the ledger's hash chain after the charge.
         cap: Lifetime epsilon of a subject.
-        documents_withheld: Documents left out, and not charged, because their subject has less
-            left than they cost.
-        subjects: Subjects of all requested documents.
-        subjects_near: Subjects that differ from another one in capitals or punctuation only:
+        documents_withheld: Documents that were left out, and not charged, because their subject has
+            less budget left than they cost.
+        subjects: Number of subjects in all requested documents.
+        subjects_near: Subjects whose names differ from another one in capitals or punctuation only:
             probably one person with two budgets.
         subjects_exhausted: Subjects that had documents withheld.
         subjects_charged: Subjects that are charged.
@@ -198,8 +207,8 @@ class LedgerCosts(Result):
             add up.
         epsilon_charged: Epsilon charged, summed over all subjects.
         largest_balance: Largest epsilon that one of the subjects has spent, over all releases.
-        longest_row: Perturbed tokens that a row may have, so that it costs no more than the cap;
-            null without a cap, and where what a row costs does not grow with its length.
+        longest_row: Largest number of perturbed tokens for which a row costs no more than the cap;
+            null without a cap, or if the cost of a row does not grow with its length.
     """
 
     id: str
@@ -226,10 +235,10 @@ class OperatorHashes(Result):
 
 
 class ReleaseEvents(Result):
-    """Data that `lexveil release` stores with a release, besides its ids.
+    """Data that `lexveil release` stores with a release, in addition to its ids.
 
     Attributes:
-        salt: Fingerprint of the ledger's salt, under which ids are recognized in later releases.
+        salt: Fingerprint of the ledger's salt. Later releases with the same salt recognize the ids.
     """
 
     name: str
@@ -247,13 +256,14 @@ class OperatorReport(Result):
         lexveil: Version of Lexveil.
         model: Model of the words and their vectors.
         coverage: Share of the words that the vocabulary knows.
-        documents: Null where there is no content word.
-        language: Null where nothing speaks against the model's language.
-        emptied: Texts that came out empty, because they are in a script without spaces between
-            words; null where such an input is refused.
-        screened: Share of the replaced words that are of each chosen part of the screen, none of
-            which comes out; null of sentences, and where detectors looked.
-        ledger: Null of an experiment, for which nothing is paid.
+        documents: Shares of unchanged words by document; null if there are no content words.
+        language: Finding about the language of the texts; null if they seem to be in the model's
+            language.
+        emptied: Number of texts that are empty in the output, because they are in a script without
+            spaces between words; null if such an input is refused.
+        screened: Share of the drawn words that belong to each chosen part of the screen, which
+            replaces them; null for sentences, and if detectors were used.
+        ledger: Costs in the ledger; null for an experiment, which is not charged.
         release: Data of `lexveil release` about the release; null for other runs.
     """
 
@@ -274,5 +284,5 @@ class OperatorReport(Result):
 
 
 def operator_schema() -> dict[str, object]:
-    """Return the JSON schema of an operator's report, which docs/operator.schema.json holds."""
+    """Return the JSON schema of an operator's report. docs/operator.schema.json is a copy."""
     return json_schema(OperatorReport, f"Lexveil operator's report, schema {SCHEMA}")

@@ -1,9 +1,9 @@
-"""The privacy record that is published with each output: what was done, what is guaranteed, and
-what is not.
+"""The privacy record that is published with each output: how the output was made, what is
+guaranteed, and what is not.
 
 Its numbers are functions of the output, of parameters and of the disclosures of the guarantee: the
 number of tokens of each text, and the fate and epsilon of each token. Numbers that compare a source
-with its output, or count a source, belong to the operator and stand in
+with its output, or count a source, are for the operator only; they are in
 ``lexveil.core.accounting.operator_report``.
 """
 
@@ -24,7 +24,7 @@ NONE = "none"  # formula of a guarantee that claims nothing
 
 Treatment = Literal["perturb", "keep", "drop", "sample"]
 FoundTreatment = Literal["perturb", "sample", "drop", "placeholder", "pseudonym", "digits"]
-# one of this package, or of another one that is installed
+# a mechanism of this package, or of another installed package
 MechanismName = Annotated[
     str, WithJsonSchema({"type": "string", "examples": ["none", *own_names()]})
 ]
@@ -38,9 +38,9 @@ class Guarantee(Result):
         statement: The bound in words.
         because: Conditions of the bound, or the reasons why there is none.
         not_covered: Pairs of texts for which nothing is claimed.
-        structure: Measured frequency with which one replaced word leads to such a pair; null where
-            it was not measured.
-        in_release: Guarantee that a release with the same settings would state; only of
+        structure: Measured frequency with which replacing one word leads to such a pair; null if it
+            was not measured.
+        in_release: Guarantee that a release with the same settings would state; only in
             experiments.
     """
 
@@ -58,7 +58,7 @@ class Guarantee(Result):
 
 
 class PolicyRecord(Result):
-    """Treatment of each class of token."""
+    """Action on the tokens of each class."""
 
     stopwords: Treatment
     punctuation: Treatment
@@ -66,9 +66,10 @@ class PolicyRecord(Result):
 
 
 class SharesRecord(Result):
-    """Shares of a document's budget for tokens of public classes; a token of no class gets 1.
+    """Shares of a document's budget for tokens of public classes. A token that belongs to no class
+    has the share 1.
 
-    The class of a token is not hidden: no word is protected against a word of another share.
+    The class of a token is not hidden: no word is protected against a word with another share.
 
     Attributes:
         list_sha256: SHA-256 of the public list of words.
@@ -81,13 +82,13 @@ class SharesRecord(Result):
 
 
 class DetectionRecord(Result):
-    """Detectors, and the treatment of the tokens that they find. No claim relies on their findings.
+    """Detectors, and the actions on the tokens that they find. No claim relies on their findings.
 
-    The tokens that were found, and their types, are not hidden.
+    It is not hidden which tokens were found, and which types they have.
 
     Attributes:
         sources: Names of the detectors.
-        types: Treatment of the tokens of each type.
+        types: Action on the tokens of each type.
     """
 
     sources: list[str]
@@ -96,11 +97,11 @@ class DetectionRecord(Result):
 
 
 class ScreenRecord(Result):
-    """The screen: words of public parts of a list that are never put out.
+    """The screen: words of chosen parts of a public list, which never appear in the output.
 
     Attributes:
         parts: The parts of the list that were chosen.
-        sha256: Of the file of the list.
+        sha256: SHA-256 of the file of the list.
     """
 
     parts: list[str]
@@ -112,12 +113,12 @@ class SentencesRecord(Result):
 
     Attributes:
         unit: The unit that one draw replaces: a text, or a sentence of a text.
-        per_text: Draws for a text; null where there is one for each of its sentences.
-        longest: Words of a sentence of a text; a longer one counts as several. Null where the unit
-            is the text.
-        bank: SHA-256 of the card of the bank, which has the hashes of the bank's files.
-        bank_sentences: In the bank.
-        diameter: D: no two units are farther apart.
+        per_text: Number of draws for a text; null if there is one draw for each sentence.
+        longest: Most words of a sentence of a text; a longer sentence counts as several. Null if
+            the unit is the text.
+        bank: SHA-256 of the card of the bank, which lists the hashes of the bank's files.
+        bank_sentences: Number of sentences in the bank.
+        diameter: D, the largest possible distance between two units.
         local_epsilon: The bound ε·D on the loss of one draw, in nats.
     """
 
@@ -135,10 +136,10 @@ class Counts(Result):
     file has only the number of texts.
 
     Attributes:
-        n_documents: Rows with any text.
+        n_documents: Rows that contain any text.
         n_rows: Rows of the output.
-        found: Tokens that detectors found, by type and action; perturbed, kept, dropped and sampled
-            ones are also in the numbers above. Null without a detector.
+        found: Tokens that detectors found, by type and action. Found tokens that were perturbed,
+            kept, dropped or sampled are also in the numbers above. Null without a detector.
         n_formula_cells: Rewritten fields that a spreadsheet would compute as formulas.
     """
 
@@ -167,8 +168,8 @@ class SpendSummary(Result):
     """Epsilon spent per document.
 
     Attributes:
-        min_token_epsilon: The least of any token that spends anything; null in older records.
-        max_token_epsilon: The largest of any token.
+        min_token_epsilon: The least epsilon of all tokens that spend any; null in older records.
+        max_token_epsilon: The largest epsilon of a token.
     """
 
     documents: NonNegativeInt
@@ -184,7 +185,7 @@ class LedgerEntry(Result):
     """Ledger transaction that charged the output.
 
     Attributes:
-        id: Id by which `lexveil ledger verify --record` finds the transaction and its hash of the
+        id: Id with which `lexveil ledger verify --record` finds the transaction and its hash of the
             record.
         cap: Lifetime epsilon of a subject.
     """
@@ -216,10 +217,10 @@ class ModelReference(Result):
     Attributes:
         name: The name of a packaged model; `own` is the model that a run of the project made.
         version: The version of a packaged model; null for `own`.
-        made_of: The public texts or vectors that its words got their vectors from; null in records
+        made_of: The public texts or vectors from which the word vectors were made; null in records
             of earlier releases.
-        sha256: The hash of the model's card, which has the hashes of all files; for `own`, the hash
-            of the embedding and the collocations.
+        sha256: The hash of the model's card, which lists the hashes of all files; for `own`, the
+            hash of the embedding and the collocations.
     """
 
     name: str
@@ -233,8 +234,8 @@ class ModelReference(Result):
 
 
 def model_in_words(name: str, version: str | None, made_of: str | None) -> str:
-    """Return a phrase that names a model, its version and the texts or vectors that the model was
-    made of.
+    """Return a phrase that names a model, its version, and the texts or vectors from which the
+    model was made.
     """
     of = f", made of {made_of}" if made_of else ""
     return f"model {name}{f' {version}' if version else ''}{of}"
@@ -244,15 +245,15 @@ class Protection(Result):
     """Level of protection of an output: the shares of its words that an adversary who knows the
     method is expected to recover.
 
-    The shares come from public texts and frequencies: a text of other words may reveal more or
-    less.
+    The shares were measured on public texts and frequencies; a text of other words may reveal more
+    or less.
 
     Attributes:
-        content: Share of the perturbed content words, which are no function words.
-        rare: Share of the rare words among them.
+        content: Share of the perturbed content words (all words but function words).
+        rare: Share of the rare words among the content words.
         reader: Adversary, and source of the shares.
-        linkage: For sentences of a bank, the share of texts whose source is found among 1,000
-            texts; null for words.
+        linkage: For sentences of a bank, the share of texts whose source an adversary finds among
+            1,000 texts; null for words.
     """
 
     level: Literal["strong", "balanced", "light"]
@@ -276,7 +277,7 @@ def _of_100(share: float) -> str:
 
 
 class OutputHashes(Result):
-    """Hashes of published files, never of the source: with the source's hash anybody could test a
+    """Hashes of published files, never of the source. With the source's hash anybody could test a
     guess of the text.
     """
 
@@ -292,10 +293,9 @@ class Publication(Result):
 
 
 class PrivacyRecord(Result):
-    """Privacy record of an output: how the output was made, which bound is guaranteed, and which is
-    not.
+    """Privacy record of an output: how the output was made, what is guaranteed, and what is not.
 
-    It never holds source words, nor a key or seed of the noise.
+    It never contains source words, nor a key or seed of the noise.
 
     Attributes:
         schema_version: Version of this form.
@@ -304,39 +304,41 @@ class PrivacyRecord(Result):
         metric: Distance d of the guarantee; epsilon is in 1 / its units.
         parameters: Parameters of the mechanism, as in params.yaml.
         no_proof: Reason why the mechanism as configured has no proven guarantee.
-        protection: Level of protection, at which every token gets the base epsilon; null where the
+        protection: Level of protection, at which every token gets the base epsilon; null if the
             request named an epsilon, a budget or a share of words.
-        base_epsilon: Epsilon per word, or of every token where `grid.budget` says so; null where
-            the document budget was given.
+        base_epsilon: Epsilon per word, or of every token if `grid.budget` is `token`; null if the
+            document budget was given.
         average_words: Words per document by which the base epsilon was multiplied to give the
-            budget; null where no such number was needed, or there are several.
+            budget; null if no such number was needed, or there are several.
         document_budget: Budget B of each document, by data set; `input` for a user's own.
-        shares: Null where all tokens of a document got the same.
-        detection: Null where nothing was looked for.
+        shares: Shares of the budget by class of token; null if all tokens of a document had the
+            same share.
+        detection: Detectors and their actions; null if no detector was used.
         sentences: The sentences of a bank that S5 wrote; null for words.
-        screen: The public words that do not come out: the nearest other word takes their place, and
-            a bank has no sentence with them; null where every word may come out.
-        on_unsupported: Whether texts in a script without spaces between words were taken for empty
-            ones, and came out empty; null where such an input is refused.
-        consistent: Whether equal tokens of a document were replaced alike.
-        mode: Mode of the run; in an experiment the seed is known, so nothing is private.
-        linkage: Linkage figures of somebody with candidate texts; null of a copy.
-        meaning: Meaning of epsilon; null where nothing was perturbed, or classes have shares; runs
-            of the graph measure it.
+        screen: The public words that do not appear in the output, because the nearest other word
+            replaces them and a bank contains no sentence with them; null if every word may appear.
+        on_unsupported: Whether texts in a script without spaces between words were replaced by
+            empty texts; null if such an input is refused.
+        consistent: Whether equal tokens of a document got the same replacement.
+        mode: Mode of the run. In an experiment the seed is known, so nothing is private.
+        linkage: Linkage figures: how often somebody who has candidate texts identifies the source;
+            null for a copy.
+        meaning: Meaning of epsilon; null if nothing was perturbed, if classes have shares, or for a
+            run of the graph, which measures recovery instead.
         without_guarantee: Whether the output was released although no guarantee can be given for
             it.
         columns: The text columns.
-        other_columns: Columns that went out as they were, of which nothing is guaranteed; null
-            where texts came without a table.
+        other_columns: Columns that were copied unchanged and are not covered by the guarantee; null
+            if texts came without a table.
         release: The transaction of the ledger that charged the release; null for an experiment,
             which is not charged.
-        audit: The audit that is relied on: of the same code, space, parameters and policy, and
-            recent; null without one.
+        audit: The audit on which the record relies. It is recent, and tested the same code, space,
+            parameters and policy; null without an audit.
         model: The model of the words and their vectors; null for a copy, and in records up to
             schema 4.
-        made_with: The artifacts that decide what comes out: embedding, collocations, word orders.
+        made_with: The artifacts that determine the output: embedding, collocations, word orders.
         publication: The release of an archive by `lexveil release`; null for other outputs.
-        withdrawn: Rows taken out of the archive since.
+        withdrawn: Rows that were later taken out of the archive.
     """
 
     schema_version: Literal[5] = Field(alias="schema")
@@ -379,11 +381,11 @@ class PrivacyRecord(Result):
 
     @classmethod
     def of(cls, **fields: Any) -> PrivacyRecord:
-        """Build a record of this version with these fields; most fields that are left out are
-        missing from its JSON form.
+        """Build a record of this version from some fields. Most omitted fields are missing from its
+        JSON form.
 
         Raises:
-            pydantic.ValidationError: if the fields are no valid privacy record.
+            pydantic.ValidationError: if the fields do not form a valid privacy record.
         """
         nothing: dict[str, object] = {"parameters": {}, "document_budget": {}, "made_with": {}}
         nothing |= dict.fromkeys(("no_proof", "average_words", "model"))
@@ -391,7 +393,7 @@ class PrivacyRecord(Result):
 
 
 def record_schema() -> dict[str, object]:
-    """Return the JSON schema of a privacy record, which docs/record.schema.json holds."""
+    """Return the JSON schema of a privacy record. docs/record.schema.json is a copy."""
     return json_schema(PrivacyRecord, f"Lexveil privacy record, schema {SCHEMA}")
 
 

@@ -11,7 +11,8 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 Sha256: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
-Number: TypeAlias = int | float  # keeps the type of the input: 5 stays 5
+# keeps the type of the input: the whole number 5 does not become 5.0
+Number: TypeAlias = int | float
 
 ATTRIBUTES = "\n\nAttributes:\n"
 _LINE_BREAK = re.compile(r"(?<!\n)\n(?!\n)")  # line break within a paragraph
@@ -19,8 +20,8 @@ _ATTRIBUTE = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
 
 class Result(BaseModel):
-    """Immutable result. A field that was not set is missing from its JSON form, which differs from
-    null.
+    """Immutable result. A field that was not set is missing from the JSON form; a missing field
+    differs from null.
     """
 
     # Validators are built when a class is first used, because building all of them takes too long.
@@ -30,7 +31,9 @@ class Result(BaseModel):
     def __get_pydantic_json_schema__(
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """Describe the fields of the schema by the Attributes section of the docstring."""
+        """Take the descriptions of the schema's fields from the Attributes section of the
+        docstring.
+        """
         shown = handler(schema)
         resolved = handler.resolve_ref_schema(shown)
         about = (inspect.getdoc(cls) or "").partition(ATTRIBUTES)[0]

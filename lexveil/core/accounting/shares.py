@@ -1,8 +1,8 @@
 """Classes of tokens that get their own share of the budget.
 
-The class of a token follows from the token alone, by a public rule: the token is a stop word, a
-number, or on a public list. So the class is the same in every text. The ε that a token spends is as
-public as its class: it reveals the class, and no more.
+A public rule determines the class from the token alone: the token is a stop word, a number, or on a
+public list. So a token has the same class in every text. The ε of a token is public; it reveals the
+token's class, and no more.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ from lexveil.core.accounting.budgets import Codes
 from lexveil.core.text.languages.english import STOP_WORDS
 from lexveil.core.text.normal_forms import is_listed
 
-CLASSES = ("other", "stopwords", "numbers", "listed")  # the last class that fits a token applies
+# if several classes fit a token, the last one applies
+CLASSES = ("other", "stopwords", "numbers", "listed")
 OTHER, STOPWORDS, NUMBERS, LISTED = range(len(CLASSES))
-WHOLE = 100  # parts of the budget for a token of no class: shares are whole hundredths
+WHOLE = 100  # parts of the budget for a token that belongs to no class; shares are whole hundredths
 LARGEST = 10.0
 
 MEANING = {
     "stopwords": "stop words",
     "numbers": "numbers",
-    "listed": "words of a public list, and collocations with one",
+    "listed": "words of a public list, and collocations that contain such a word",
 }
 
 
@@ -36,20 +37,20 @@ def parts_of(share: Any) -> int:
     """Return a share in hundredths.
 
     Raises:
-        ValueError: if the share is no whole number of hundredths from 0.01 to 10.
+        ValueError: if the share is not a whole number of hundredths from 0.01 to 10.
     """
     is_number = isinstance(share, Real) and not isinstance(share, bool)
     parts = round(float(share) * WHOLE) if is_number and 0 < share <= LARGEST else 0
     if parts < 1 or abs(share * WHOLE - parts) > 1e-9 * WHOLE:
         raise ValueError(
-            f"must be a number from 0.01 to {LARGEST:g} in steps of 0.01; 1 is what every "
-            "other token gets"
+            f"must be a number from 0.01 to {LARGEST:g} in steps of 0.01; the share of every "
+            "other token is 1"
         )
     return parts
 
 
 def is_number(token: str) -> bool:
-    """Whether a token, in normal form, has a digit and no letter."""
+    """Return whether a token in normal form contains a digit and no letter."""
     return any(map(str.isdigit, token)) and not any(map(str.isalpha, token))
 
 
@@ -58,9 +59,9 @@ class ShareClasses:
     """The class of each token of a vocabulary.
 
     Attributes:
-        codes: (V,) each token's class, as a number in ``CLASSES``.
-        parts: (4,) parts of the budget for a token of each class; a token of no class gets
-            ``WHOLE``.
+        codes: (V,) the class of each token, as an index into ``CLASSES``.
+        parts: (4,) parts of the budget for a token of each class; a token that belongs to no class
+            gets ``WHOLE``.
     """
 
     codes: Codes
@@ -72,13 +73,13 @@ class ShareClasses:
         return int(self.parts.max())
 
     def of(self, rows: Ids) -> Codes:
-        """Return (n,) the class of each token by its row; a row of -1 is no token of
-        the vocabulary.
+        """Return (n,) the class of each token by its row; the row -1 belongs to a token outside the
+        vocabulary.
         """
         return np.where(rows >= 0, self.codes[rows], np.int8(OTHER)).astype(np.int8)
 
     def sizes(self, rows: Ids) -> dict[str, int]:
-        """Count the tokens of each class among these rows."""
+        """Count the tokens of each class among some rows."""
         counts = np.bincount(self.codes[rows], minlength=len(CLASSES)).tolist()
         return dict(zip(CLASSES, counts, strict=True))
 
@@ -88,8 +89,8 @@ class BudgetShares:
     """Shares of a document's budget by class of token, and the public list that defines a class.
 
     Attributes:
-        stopwords, numbers, listed: share of each class, in hundredths of the share of a token of no
-            class.
+        stopwords, numbers, listed: share of a token of each class, in hundredths of the share of a
+            token that belongs to no class.
         words: the public list, in normal form; words of a collocation are joined by ``_``.
         list_sha256: SHA-256 of the list's file; None without a list.
     """
@@ -107,7 +108,7 @@ class BudgetShares:
 
     @property
     def differing(self) -> dict[str, float]:
-        """Return the share of each class of tokens whose share of the budget is not 1."""
+        """Return the classes whose share is not 1, with their shares."""
         part_by_class = dict(zip(CLASSES, self.parts.tolist(), strict=True))
         return {name: parts / WHOLE for name, parts in part_by_class.items() if parts != WHOLE}
 
@@ -119,8 +120,8 @@ class BudgetShares:
         }
 
     def class_of(self, token: str, function_words: frozenset[str] = STOP_WORDS) -> int:
-        """Return the class of a token, as a number in ``CLASSES``. Only the token, the list and the
-        language decide it.
+        """Return the class of a token, as an index into ``CLASSES``. It depends only on the token,
+        the list and the language.
         """
         if is_listed(token, self.words):
             return LISTED
@@ -131,20 +132,24 @@ class BudgetShares:
     def over(
         self, tokens: Sequence[str], function_words: frozenset[str] = STOP_WORDS
     ) -> ShareClasses:
-        """Return the class of each token of a vocabulary, with the function words of
-        its language.
+        """Return the class of each token of a vocabulary.
+
+        Args:
+            tokens: the vocabulary.
+            function_words: the function words of its language.
         """
         codes = (self.class_of(token, function_words) for token in tokens)
         return ShareClasses(np.fromiter(codes, dtype=np.int8, count=len(tokens)), self.parts)
 
     def require_several(self, classes: ShareClasses, rows: Ids) -> None:
-        """Check that no share is that of a single word: its ε would identify the word.
+        """Check that no share belongs to a single word only, because its ε would then identify the
+        word.
 
         Args:
             rows: rows of the words that can be perturbed.
 
         Raises:
-            ParameterError: if a share is that of a single word.
+            ParameterError: if only one word has a certain share.
         """
         sizes = classes.sizes(rows)
         for parts in np.unique(self.parts).tolist():
@@ -153,9 +158,9 @@ class BudgetShares:
             ]
             if sum(sizes[name] for name in names) == 1:
                 raise ParameterError(
-                    "release.shares: a single word of the vocabulary gets the share "
+                    "release.shares: only one word of the vocabulary gets the share "
                     f"{parts / WHOLE:g} "
-                    f"({' and '.join(names)}), so that what is spent on it would tell the "
-                    "word. Give its class the "
-                    "share of others, or list more words"
+                    f"({' and '.join(names)}), so that the epsilon spent on this word would "
+                    "identify it. Set the share of its class to that of another class, or list "
+                    "more words"
                 )

@@ -1,4 +1,4 @@
-"""A privacy record in a few lines for people, followed by the figures that are private to the
+"""A privacy record as a few lines for people, followed by the figures that are private to the
 operator.
 """
 
@@ -12,10 +12,10 @@ from typing import Any
 from lexveil.core.accounting.operator_report import OperatorReport
 from lexveil.core.accounting.record import PrivacyRecord
 
-# A statement warns above these shares: of all tokens, and of the perturbed ones.
+# A statement warns above these shares of kept tokens and of unchanged perturbed tokens.
 MUCH_UNPROTECTED = 0.3
 MUCH_UNCHANGED = 0.8
-WIDTH = 96  # characters of a line of a page
+WIDTH = 96  # characters per line of a page
 
 PRIVATE = "private to the operator, as secret as the source:"
 
@@ -23,8 +23,8 @@ PRIVATE = "private to the operator, as secret as the source:"
 def statement(
     record: PrivacyRecord, operator: OperatorReport | None = None, files: Sequence[str] = ()
 ) -> list[str]:
-    """Return the lines of a statement: expected recovery, actions and guarantee; then, marked as
-    private, costs and comparisons of source and output.
+    """Return the lines of a statement: expected recovery, actions and guarantee, followed by the
+    costs and the comparisons of source and output, which are marked as private.
 
     Args:
         files: lines about the output files.
@@ -35,8 +35,8 @@ def statement(
 
 
 def statement_for_recipients(record: PrivacyRecord, name: str) -> str:
-    """Write a page of plain sentences for the recipients of an output, from the privacy record
-    alone: the whole page may be published.
+    """Write a page of plain sentences for the recipients of an output. It uses the privacy record
+    only, so the whole page may be published.
 
     Args:
         name: the name of the output.
@@ -52,7 +52,7 @@ def _wrapped(line: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    """Return a text that begins with a capital and ends with a full stop."""
+    """Return a text with a capital at the beginning and a full stop at the end."""
     return text[:1].upper() + text[1:].rstrip(".") + "."
 
 

@@ -1,10 +1,10 @@
-"""Sensitivity of the disclosed structure: how often one replaced word changes it, measured on
+"""Sensitivity of the disclosed structure: how often replacing one word changes it, measured on
 public texts.
 
 The guarantee compares texts with the same number of tokens, the same fate of each token and the
-same ε_i. Where the text itself decides how it is cut, as in S2 to S4, one other word may change all
+same ε_i. If the text itself determines how it is cut, as in S2 to S4, one other word may change all
 three, and between such texts nothing is claimed. The frequency of such changes depends on
-collocations, vocabulary and policy, and on no private text.
+collocations, vocabulary and policy, and not on a private text.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from lexveil.core.accounting.results import Result
 from lexveil.core.text.encode import Encoded, Lexicon, TokenClass, encode
 from lexveil.core.text.languages import DEFAULT
 
-PER_TEXT = 10  # replacements of each text
-TEXTS_AT_A_TIME = 2000  # changed texts cut at a time
+PER_TEXT = 10  # replacements per text
+TEXTS_AT_A_TIME = 2000  # changed texts tokenized per block
 Z = 1.959963984540054  # normal quantile of a 95 % interval
 
 
 class StructureFigures(Result):
-    """Sensitivity of a text's structure to one replaced word, measured on public texts.
+    """Sensitivity of a text's structure to replacing one word, measured on public texts.
 
     Attributes:
         source: Description of the texts.
         number_changed: Share of the replacements that change the number of tokens.
         pattern_changed: Share of the replacements that change the number of tokens, or the fate of
-            one of them.
+            a token.
         structure_changed: Share of the replacements that change the number, fates, epsilon or kept
-            words: between such texts nothing is claimed.
+            words; nothing is claimed between texts that differ in these.
     """
 
     source: str
@@ -53,16 +53,16 @@ class ReplacementShare(Result):
 
 
 class StructureChange(Result):
-    """Sensitivity of the structure to one replaced word, as shares of the replacements.
+    """Sensitivity of the structure to replacing one word, as shares of the replacements.
 
     Attributes:
         number: Share that changes the number of tokens.
-        cuts: Share that changes the number of tokens, or the number of words in one of them.
-        pattern: Share that changes the number of tokens, or the fate of one of them.
-        epsilon: Share that changes the divisor of the budget, and with it every ε_i: all words (S1,
-            S2), or the perturbed tokens.
-        structure: Share that changes number, pattern, ε_i or kept words: between such texts nothing
-            is claimed.
+        cuts: Share that changes the number of tokens, or the number of words in a token.
+        pattern: Share that changes the number of tokens, or the fate of a token.
+        epsilon: Share that changes the divisor of the budget, and with it every ε_i. The divisor is
+            the number of all words in S1 and S2, and of perturbed tokens in S3 and S4.
+        structure: Share that changes number, pattern, ε_i or kept words; nothing is claimed between
+            texts that differ in these.
     """
 
     number: ReplacementShare
@@ -76,9 +76,9 @@ class Replacements:
     """Texts, and copies of them with one replaced word each.
 
     A word is a token of letters and digits. The word to replace is drawn uniformly from the words
-    of a text; the other word is drawn by its frequency until it differs, and takes over a capital
-    at the start. A copy with another number of words than its text, because the tokenizer joins
-    them otherwise, is left out.
+    of a text. The other word is drawn by its frequency until it differs, and gets a capital if the
+    replaced word had one. A copy is left out if the tokenizer gives it another number of words than
+    its text.
 
     Attributes:
         texts: (n,) texts with at least one word.
@@ -135,16 +135,16 @@ class Replacements:
 def measure(
     replacements: Replacements, lexicon: Lexicon, policy: Policy | None, strategy: str
 ) -> StructureChange:
-    """Cut texts and their copies by ``lexicon``, and compare their structure.
+    """Tokenize texts and their copies with ``lexicon``, and compare their structure.
 
     Args:
-        policy: policy of the fates; None compares the classes of tokens in place of their fates,
-            and counts every token that a policy can keep as kept, which bounds every policy from
-            above.
+        policy: policy that determines the fates. None compares the classes of tokens instead of
+            their fates, and counts every token that a policy can keep as kept, which is an upper
+            bound for every policy.
         strategy: strategy that divides the budget.
 
     Raises:
-        ValueError: if the lexicon is not that of the strategy, or there is no copy.
+        ValueError: if the lexicon does not fit the strategy, or there is no copy.
     """
     if lexicon.segmentation != SEGMENTATION_OF[strategy] or not replacements.copies:
         raise ValueError(
@@ -177,8 +177,8 @@ def measure(
 def _compared(
     before: Encoded, after: Encoded, text_of: Ids, policy: Policy | None, strategy: str
 ) -> Flags:
-    """Return whether number, cuts, pattern, ε_i and kept words of each copy differ from its text's,
-    shape (5, n_copies).
+    """Return whether number, cuts, pattern, ε_i and kept words of each copy differ from those of
+    its text, shape (5, n_copies).
     """
     old = _fates(before, policy)
     new = _fates(after, policy)
@@ -200,7 +200,7 @@ def _compared(
         (now != then for now, then in then_and_now), dtype=np.bool_, count=int(stays.sum())
     )
     has_copy: Flags = np.bincount(copy[stays], others, minlength=len(number)) > 0
-    if policy is None:  # any class may be perturbed
+    if policy is None:  # a policy may perturb tokens of any class
         epsilon = pattern | cuts if strategy == "S2" else pattern
     else:
         epsilon = _divisors(after, new, strategy) != _divisors(before, old, strategy)[text_of]
@@ -208,7 +208,9 @@ def _compared(
 
 
 def _fates(encoded: Encoded, policy: Policy | None) -> Codes:
-    """Return the fate of each token; without a policy, its class and whether it is unknown."""
+    """Return the fate of each token. Without a policy, return the class of each token and whether
+    the token is unknown.
+    """
     known = encoded.rows >= 0
     return (
         np.where(known, encoded.kind, encoded.kind + 4)
@@ -218,8 +220,8 @@ def _fates(encoded: Encoded, policy: Policy | None) -> Codes:
 
 
 def _may_be_kept(fates: Codes, policy: Policy | None) -> Flags:
-    """Return whether each token is kept, by its fate; without a policy, whether a token of its
-    class may be kept.
+    """Return whether each token is kept, according to its fate. Without a policy, return whether
+    some policy can keep tokens of its class.
     """
     may: Flags = fates != TokenClass.WORD.value if policy is None else fates == Action.KEPT.value
     return may
@@ -238,8 +240,8 @@ def _divisors(encoded: Encoded, action: Codes, strategy: str) -> Floats:
 
 
 def _share(changed: Flags, text_of: Ids) -> ReplacementShare:
-    """Return the share that changed, with Wilson's interval at the effective sample size under the
-    spread over texts.
+    """Return the share of changed copies, with Wilson's interval for the effective sample size,
+    which accounts for the spread over texts.
     """
     n = np.bincount(text_of)
     k = np.bincount(text_of, changed)

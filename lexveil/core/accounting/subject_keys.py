@@ -1,25 +1,27 @@
-"""Subject keys: the keys under which the ledger sums the spends of rows.
+"""Subject keys: the keys under which the ledger adds up the epsilon spent on rows.
 
-All commands share one rule, because two spellings of one subject would have two budgets:
+All commands share one rule, because two spellings of one subject would otherwise have two budgets:
 
-* A row whose subject is named has that value, as text (``lexveil.io.formats.values``: a float32 has
-  the shortest digits that are this one among its kind): without characters that show nothing
-  (Unicode's category Cf and property Default_Ignorable_Code_Point, and C1 controls), in the normal
-  form NFKC, white space trimmed and every run of it one space. What is then a decimal number as
-  JSON writes one without exponent is that number: ``7``, ``7.0`` and ``7.00`` are one subject, and
-  so are ``-0`` and ``0``. ``007`` and ``+7`` are no such numbers, and remain themselves. A time of
-  a day in ISO 8601 has a T, its seconds and no zeros at the end of a fraction, ``Z`` is
-  ``+00:00``, and midnight without a zone is the day. Capitals and punctuation count: ``c7`` and
-  ``C7`` are two.
-* A row without a named subject has its texts: the normal forms of their tokens, cut by the rules of
-  English whatever the model's language, after the same treatment of characters. Capitals, white
-  space and Unicode form do not matter, nor does a column without any token: a text has one key,
-  wherever in a row it stands.
+* A row with a named subject has the name as its key. The name is converted to text
+  (``lexveil.io.formats.values``: a float32 gets the fewest digits that identify it). Invisible
+  characters are removed (Unicode's category Cf and property Default_Ignorable_Code_Point, and C1
+  controls), the text is put in the normal form NFKC, white space is trimmed, and every run of white
+  space becomes one space. A decimal number in JSON's notation without exponent is reduced to its
+  value: ``7``, ``7.0`` and ``7.00`` are one subject, and so are ``-0`` and ``0``. ``007`` and
+      ``+7``
+  are not such numbers, and stay as they are. A date and time in ISO 8601 gets a T, its seconds and
+  no zeros at the end of a fraction; ``Z`` becomes ``+00:00``; midnight without a zone becomes the
+  date. Capitals and punctuation are significant: ``c7`` and ``C7`` are two subjects.
+* A row without a named subject has a key made from its texts: the normal forms of their tokens,
+after
+  the same treatment of characters. They are tokenized by the rules of English for every model.
+  Capitals, white space and Unicode form do not matter, nor does a column without any token: a text
+  has one key in whichever column it is.
 
-The two kinds never meet: no subject's name holds a NUL. A service may keep the subjects of its
-clients apart (``keys_of_client``): then the name of the client is a part of every key, of texts
-too. ``KEYS_RULE`` is the version of all this; a
-ledger remembers under which one it was made, and takes no release under another.
+The two kinds never coincide, because a subject's name contains no NUL. A service may separate the
+subjects of its clients (``keys_of_client``): then the client's name is a part of every key, also of
+keys made from texts. ``KEYS_RULE`` is the version of this rule. A ledger stores the version with
+which it was made, and accepts no release under another version.
 """
 
 from __future__ import annotations
@@ -43,13 +45,13 @@ _TIME = re.compile(
     re.ASCII,
 )
 _NUMBER = re.compile(r"(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?", re.ASCII)
-# 1 took texts and names as they are written; 2 gave a text a key for each further column without
-# any; 3 one key to a text for all clients of a service, and others to a float32, and to midnight,
-# than to its number, and to its day
+# Earlier versions: 1 used texts and names as written; in 2 the key of a text depended on further
+# empty columns; in 3 all clients of a service shared the key of a text, a float32 had another key
+# than its number, and midnight another key than its date.
 KEYS_RULE = "4"
-# Code points that show nothing, as Unicode 15.1 has them. Written down, because libraries have
-# tables of several versions: categories Cf and Default_Ignorable_Code_Point, and C1 controls that
-# are no white space.
+# Invisible code points of Unicode 15.1: category Cf, property Default_Ignorable_Code_Point, and C1
+# controls that are not white space. They are listed here, because the Unicode version of libraries
+# differs.
 UNSEEN = (
     (0x80, 0x84),
     (0x86, 0x9F),
@@ -80,7 +82,8 @@ UNSEEN = (
     (0xE0000, 0xE0FFF),
 )
 _UNSEEN = "[%s]" % "".join(r"\x{%x}-\x{%x}" % pair for pair in UNSEEN)  # noqa: UP031
-MAX_COMPARED = 2**18  # greatest number of subjects compared with each other; takes some 50 MB
+# greatest number of subjects that are compared with each other, which takes some 50 MB
+MAX_COMPARED = 2**18
 
 
 def subject_key(name: str) -> str:
@@ -97,8 +100,8 @@ def subject_key(name: str) -> str:
 
 
 def _time_of_day(match: re.Match[str]) -> str:
-    """Return a day and time in one standard form; only the day if the time is midnight and no time
-    zone is given.
+    """Return a date and time in one standard form; only the date if the time is midnight and no
+    time zone is given.
     """
     day, minutes, seconds, fraction, zone = match.groups()
     fraction = (fraction or "").rstrip("0")
@@ -110,11 +113,11 @@ def _time_of_day(match: re.Match[str]) -> str:
 
 
 def keys_of_client(client: str, keys: Sequence[str]) -> list[str]:
-    """Return the keys of a client's subjects, where each client has keys of its own: two clients
-    never share a key, whether the key was made from a name or from texts.
+    """Return the keys of a client's subjects, for a service in which each client has separate keys.
+    Two clients never share a key, whether the key was made from a name or from texts.
 
     Args:
-        client: its name, without a slash.
+        client: the client's name, without a slash.
     """
     return [
         f"{TEXT}{client}/{key.removeprefix(TEXT)}" if key.startswith(TEXT) else f"{client}/{key}"
@@ -128,11 +131,11 @@ def is_unseen(character: str) -> bool:
 
 
 def text_keys(rows: Sequence[Sequence[str | None]]) -> list[str]:
-    """Return the keys of rows by their texts.
+    """Return a key for each row, made from the row's texts.
 
     Args:
-        rows: the texts of each row, one for each column, None for null; no text holds a NUL or an
-            unpaired surrogate.
+        rows: the texts of each row, one for each column, None for null; no text contains a NUL or
+            an unpaired surrogate.
     """
     return keys_of_columns(
         [pa.array(column, pa.large_string()) for column in zip(*rows, strict=True)]
@@ -140,7 +143,7 @@ def text_keys(rows: Sequence[Sequence[str | None]]) -> list[str]:
 
 
 def keys_of_columns(columns: Sequence[pa.LargeStringArray]) -> list[str]:
-    """Return the keys of rows by their texts, given each column as one array."""
+    """Return a key for each row, made from the row's texts, given each column as one array."""
     import pyarrow.compute as pc
 
     if not columns:
@@ -178,8 +181,8 @@ def _normal_texts(texts: pa.LargeStringArray) -> pa.StringArray:
 
 
 def _bytes_of(array: pa.StringArray) -> tuple[memoryview, npt.NDArray[np.int32]]:
-    """Return the bytes of all texts, one after the other, and the (n + 1,) first byte
-    of each text.
+    """Return the bytes of all texts, one after the other, and (n + 1,) the position of the first
+    byte of each text.
     """
     _, positions, content = array.buffers()
     offsets = np.frombuffer(positions, np.int32)[array.offset : array.offset + len(array) + 1]
@@ -190,7 +193,7 @@ class NearCollisions:
     """Counter of subjects whose keys differ only in capitals and punctuation: probably one person
     with two budgets.
 
-    The counter keeps only hashes, under the hash key of this process, and compares the first
+    The counter stores only hashes, under this process's hash key, and compares the first
     ``MAX_COMPARED`` subjects.
     """
 
@@ -204,7 +207,7 @@ class NearCollisions:
             self._hashes |= {(hash(_folded(key)), hash(key)) for key in keys}
 
     def count(self) -> int:
-        """Return the number of subjects with a near namesake."""
+        """Return the number of subjects whose key resembles another subject's key."""
         sizes = Counter(folded for folded, _ in self._hashes)
         return sum(size for size in sizes.values() if size > 1)
 

@@ -16,8 +16,7 @@ from lexveil.core.text.normal_forms import is_punctuation
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The W words that may go into a mechanism and come out of it, as a subset of an embedding's
-    rows.
+    """The W input and output words of a mechanism, as a subset of an embedding's rows.
 
     Attributes:
         rows: (W,) row of the embedding, ascending.
@@ -39,17 +38,17 @@ class Vocabulary:
         return np.concatenate([*squares])
 
     def rows_of(self, numbers: WordNumbers | WrittenNumbers) -> ModelRows:
-        """Return the row of each of n numbers; -1 for no word."""
+        """Return the row of each of n word numbers; -1 if there is no word."""
         if not len(self.rows):
             return ModelRows(numbers)
         return ModelRows(np.where(numbers >= 0, self.rows[numbers], -1))
 
-    PARTS: ClassVar = 16  # parts converted one at a time, since float64 takes twice the memory
+    PARTS: ClassVar = 16  # convert in parts, because float64 takes twice the memory
 
     @classmethod
     def of(cls, tokens: Sequence[str], vectors: Vectors, policy: Policy) -> Vocabulary:
-        """Build the vocabulary of all tokens; without punctuation if the policy does not perturb
-        it, so that no word turns into a comma.
+        """Build the vocabulary from all tokens. Punctuation is left out if the policy does not
+        perturb it, so that no word becomes a comma.
         """
         keep = np.ones(len(tokens), dtype=bool)
         if policy.punctuation != "perturb":
