@@ -94,7 +94,7 @@ def test_the_map_bounds_the_exact_loss_of_neighbours(
 OF_DATA: dict[str, Any] = {"average_words": "data", "base_epsilon": 1.0, "budget": None}
 VIOLATED: dict[str, tuple[dict[str, Any], str]] = {
     "seed": ({"seed": 7}, "the seed of the noise is known"),
-    "private average": (OF_DATA, "follows from the private texts"),
+    "private average": (OF_DATA, "is computed from the private texts"),
 }
 
 

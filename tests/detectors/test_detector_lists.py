@@ -41,9 +41,9 @@ def test_allowed_words_are_whole() -> None:
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ([], "no word"),
-        (["[]"], "1: no name"),
-        (["a", " [X"], "2: a heading"),
+        ([], "the list has no entry"),
+        (["[]"], "1: the heading is not a valid"),
+        (["a", " [X"], "2: the heading has no closing"),
         (["a", "[X]", "A"], "two headings"),
     ],
 )
@@ -77,14 +77,14 @@ def test_spans_of_several_columns_and_none() -> None:
     ("value", "columns", "message"),
     [
         ("[{", ["a"], "not valid JSON"),
-        ({"start": 0}, ["a"], "no list of spans"),
-        ([{"start": 0, "end": 3}], ["a"], "span 1: must have start"),
+        ({"start": 0}, ["a"], "not a list of spans"),
+        ([{"start": 0, "end": 3}], ["a"], "span 1: a span must have start"),
         ([SPAN | {"text": "Ann"}], ["a"], "must have start"),
         ([SPAN | {"start": True}], ["a"], "whole numbers"),
         ([SPAN | {"end": 7}], ["a"], "outside its text"),
         ([SPAN | {"end": 0}], ["a"], "outside its text"),
         ([SPAN | {"start": -1}], ["a"], "outside its text"),
-        ([SPAN | {"type": "Ann Lee"}], ["a"], "its type is no name"),
+        ([SPAN | {"type": "Ann Lee"}], ["a"], "the type of the span is not a name"),
         ([SPAN], ["a", "b"], "has no column"),
         ([SPAN | {"column": "c"}], ["a", "b"], "not one of the text columns"),
     ],

@@ -104,7 +104,7 @@ def test_a_model_that_is_not_there_is_refused_before_anything_is_read_or_charged
         "spacy_model: en_core_web_lg is neither an installed model of spaCy nor a folder of one"
         in said
     )
-    assert "No model is fetched" in said and "/nowhere" not in said
+    assert "does not download models" in said and "/nowhere" not in said
     assert not (built / "out.jsonl").exists() and not (built / ".lexveil/ledger").exists()
 
 

@@ -131,7 +131,7 @@ def test_where_vectors_begin() -> None:
     assert begun.is_composed.tolist() == [False, True, False, False]
     assert begun.is_random.tolist() == [False, False, True, True]
     assert (drawn == 0.5).all()
-    with pytest.raises(ValueError, match="3 dimensions, of the base 4"):
+    with pytest.raises(ValueError, match="have 3 dimensions, the base"):
         start(["york"], drawn[:1, :3], Base(BASE, keep=True))
 
 

@@ -175,7 +175,7 @@ def test_sigterm_ends_the_run_that_is_under_way_and_pauses_schedules(served: Ser
 
 def test_a_run_holds_others_up_and_a_power_cut_leaves_none_behind(served: Served) -> None:
     running = served.start_waiting()
-    with pytest.raises(RequestError, match="another run is at work"), build_lock():
+    with pytest.raises(RequestError, match="another run is in progress"), build_lock():
         pass
     served.kill()
     served.project.behave()

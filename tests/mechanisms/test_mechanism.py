@@ -99,7 +99,7 @@ TWICE = vectors()[[0, 1, 0]]
     ("name", "given", "some", "message"),
     [
         ("madlb", {}, vectors(), "madlib"),
-        ("diffractor_tem", {}, vectors(), "works on lists"),
+        ("diffractor_tem", {}, vectors(), "needs word lists"),
         *(("tem", {"tem": {"beta": beta}}, vectors(), r"tem\.beta") for beta in (0.0, 1.0, NAN)),
         *(
             ("mahalanobis", {"mahalanobis": {"lambda": share}}, vectors(), r"\.lambda")

@@ -21,7 +21,7 @@ def vectors() -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def queries() -> np.ndarray:
-    """Vectors that are no sentence of the bank, and the zero vector."""
+    """Vectors that are not a sentence of the bank, and the zero vector."""
     drawn = np.random.default_rng(2).standard_normal((5, DIMENSIONS)) * 0.3
     return np.vstack([drawn, np.zeros(DIMENSIONS)]).astype(np.float32)
 
@@ -90,5 +90,5 @@ def test_each_says_the_distance_of_its_claim(name: str, vectors: np.ndarray) -> 
 
 
 def test_a_text_cannot_be_left_out_of_a_bank(vectors: np.ndarray) -> None:
-    with pytest.raises(ParameterError, match="no sentence of the bank"):
+    with pytest.raises(ParameterError, match="not a sentence of the bank"):
         sentence_mechanism("vickrey", vectors, RADIUS, {"exclude_input": True})

@@ -635,7 +635,7 @@ def test_a_charge_once_for_several_sentences_is_seen(
     monkeypatch.setattr(
         engine, "allocate", lambda strategy, budget, counts: plain(strategy, budget, counts) * 4
     )
-    with pytest.raises(NoBoundError, match="not that of the plan"):
+    with pytest.raises(NoBoundError, match="differs from the plan"):
         privatize(TEXTS, bank)
 
 

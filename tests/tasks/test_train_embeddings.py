@@ -207,7 +207,7 @@ def test_words_that_were_not_learnt_from_are_unknown(tokens: Path) -> None:
 
 def test_a_corpus_without_sentences_is_refused(tokens: Path) -> None:
     pq.write_table(TOKENS.empty_table(), tokens)
-    with pytest.raises(ParameterError, match="was given no sentence"):
+    with pytest.raises(ParameterError, match="received no sentences"):
         stage.run(tokens, WORDS, 13, paths.LANGUAGE_MODEL)
     assert not paths.LANGUAGE_MODEL.exists()
 

@@ -1,4 +1,5 @@
-"""Base model of a training: initial vectors for known tokens, and tokens that the corpus lacks.
+"""Base model of a training: it gives the initial vectors of the tokens that it knows, and adds
+tokens that the corpus lacks.
 
 A token that both the corpus and the base know begins with the base's vector. A collocation that
 only the corpus has begins with the mean of its words' vectors
@@ -25,8 +26,8 @@ class Base:
 
     Attributes:
         space: the base's tokens of that segmentation.
-        keep: whether the base's vectors stay exactly as they are; else training moves the vectors
-            of the tokens that the corpus has.
+        keep: whether the base's vectors stay exactly as they are. Otherwise training changes the
+            vectors of the tokens that occur in the corpus.
     """
 
     space: WordSpace
@@ -39,7 +40,7 @@ class Start:
 
     Attributes:
         vectors: (n, p) float32.
-        is_known: (n,) whether a vector is the base's.
+        is_known: (n,) whether a vector comes from the base.
         is_composed: (n,) whether a vector is the mean of its words' vectors.
     """
 
@@ -58,13 +59,16 @@ def start(tokens: Sequence[str], drawn: Vectors, base: Base) -> Start:
 
     Args:
         tokens: the corpus's n tokens.
-        drawn: (n, p) random vectors, for the tokens for which the base has none.
+        drawn: (n, p) random vectors, for the tokens that the base gives no vector.
 
     Raises:
         ValueError: if the base's vectors have another number of dimensions.
     """
     if drawn.shape[1] != base.space.vectors.shape[1]:
-        raise ValueError(f"{drawn.shape[1]} dimensions, of the base {base.space.vectors.shape[1]}")
+        raise ValueError(
+            f"the vectors have {drawn.shape[1]} dimensions, the base's "
+            f"{base.space.vectors.shape[1]}"
+        )
     row_of = {token: row for row, token in enumerate(base.space.tokens)}
     vectors = np.array(drawn, dtype=np.float32)
     rows = np.array([row_of.get(token, -1) for token in tokens], dtype=np.int64)
@@ -85,13 +89,13 @@ def start(tokens: Sequence[str], drawn: Vectors, base: Base) -> Start:
 
 
 def joined(own: WordSpace, base: WordSpace) -> tuple[WordSpace, Rows]:
-    """Merge two spaces, and sort the tokens by falling count. A token of both spaces has the vector
-    of ``own`` and the sum of the counts.
+    """Merge two spaces, and sort the tokens by falling count. A token of both spaces gets the
+    vector of ``own`` and the sum of the counts.
 
-    Tokens of the same count stay in their order, those of ``own`` first.
+    Tokens of equal count keep their order; the tokens of ``own`` come first.
 
     Returns:
-        The V tokens, and (V,) the row of each in ``own``, -1 where ``own`` lacks it.
+        The V tokens, and (V,) the row of each token in ``own``, -1 if ``own`` lacks it.
     """
     row_of = {token: row for row, token in enumerate(base.tokens)}
     rows = np.array([row_of.get(token, -1) for token in own.tokens], dtype=np.int64)
@@ -109,8 +113,8 @@ def joined(own: WordSpace, base: WordSpace) -> tuple[WordSpace, Rows]:
 
 
 def of_joined(figures: Floats, rows: Rows) -> Floats:
-    """Reorder figures of ``own``'s n tokens into the order of ``joined``, (V,); NaN for a token
-    that ``own`` lacks.
+    """Reorder figures of ``own``'s n tokens into the token order of ``joined``, (V,); NaN for a
+    token that ``own`` lacks.
     """
     return (
         np.where(rows >= 0, figures[rows], np.nan) if len(figures) else np.full(len(rows), np.nan)

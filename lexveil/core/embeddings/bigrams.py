@@ -1,5 +1,5 @@
-"""Bigram counts of an embedding's tokens in public text: how often each token directly follows each
-other one.
+"""Bigram counts of an embedding's tokens in public text: how often one token directly follows
+another.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ class Bigrams(NamedTuple):
     """Counts of adjacent tokens, by the rows of V tokens (CSR).
 
     Attributes:
-        starts: (V + 1,) int64, the first entry of each token in ``ids`` and ``counts``, and the
-            end.
-        ids: (E,) int32, the tokens that follow, ascending for each.
+        starts: (V + 1,) int64, the position of each token's first entry in ``ids`` and ``counts``,
+            then the number of entries.
+        ids: (E,) int32, the tokens that follow, ascending for each first token.
         counts: (E,) int64, above 0.
     """
 
@@ -50,12 +50,12 @@ class Bigrams(NamedTuple):
         return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
 
     def turned(self) -> Self:
-        """Return the reversed counts: how often each token directly precedes each other one."""
+        """Return the reversed counts: how often one token directly precedes another."""
         return self.of(self.ids, self.first, self.counts, len(self.starts) - 1)
 
     def draw(self, tokens: Ids, rng: np.random.Generator) -> Ids:
-        """Draw a following token for each of n tokens, by the counts, (n,); -1 where the token has
-        no follower.
+        """Draw a following token for each of n tokens, with probability proportional to its count,
+        (n,); -1 for a token without followers.
         """
         sums = np.concatenate([[0], np.cumsum(self.counts)])
         start, stop = (sums[self.starts[tokens + end]] for end in (0, 1))
@@ -64,8 +64,8 @@ class Bigrams(NamedTuple):
         return np.where(stop > start, drawn_words, -1)
 
     def only(self, rows: Ids) -> Self:
-        """Return the counts among the tokens in these rows alone, renumbered by their place in
-        ``rows``.
+        """Return the counts among the tokens in ``rows`` only. The tokens are renumbered by their
+        position in ``rows``.
         """
         number = np.full(len(self.starts) - 1, -1, dtype=np.int64)
         number[rows] = np.arange(len(rows))
@@ -82,8 +82,8 @@ class Bigrams(NamedTuple):
         )
 
     def renumbered(self, number: Ids, n: int) -> Self:
-        """Renumber both tokens of each pair, by ``number`` (V,) among n tokens, and drop pairs with
-        a token of number -1.
+        """Renumber both tokens of each pair by ``number`` (V,), which numbers n tokens. Drop pairs
+        with a token of number -1.
         """
         first = number[self.first]
         second = number[self.ids]
@@ -91,7 +91,7 @@ class Bigrams(NamedTuple):
         return self.of(first[is_word], second[is_word], self.counts[is_word], n)
 
     def of_words(self, tokens: Sequence[str], counts: Ids) -> Self:
-        """Return the counts for text that is cut into single words, where a collocation counts as
+        """Return the counts for text that is cut into single words. A collocation then counts as
         its words in sequence.
 
         Args:
@@ -126,7 +126,7 @@ class Bigrams(NamedTuple):
         return self.of(first[known], second[known], total[known], n)
 
     def with_counts(self, others: Self) -> Self:
-        """Add the counts of another corpus of the same tokens."""
+        """Return the sum of these counts and those of another corpus with the same tokens."""
         first, second, counts = (
             np.concatenate(both)
             for both in zip(
@@ -141,7 +141,7 @@ class Bigrams(NamedTuple):
 def _order(numbers: Ids) -> Ids:
     """Return the stable sort order of non-negative numbers, (E,).
 
-    Sorting numbers packed with their places takes a tenth of the time of ``argsort``.
+    Sorting numbers packed with their positions takes a tenth of the time of ``argsort``.
     """
     bits = len(numbers).bit_length()
     if int(numbers.max()).bit_length() + bits > 63:

@@ -1,13 +1,13 @@
 """Vectors of untrained collocations: the mean of the vectors of their words.
 
-The rule is fixed and public. A composed vector is a function of the word vectors alone, never of a
-private text, so what a mechanism proves for a space also holds for a space with composed vectors.
-The price is meaning: *hot dog* lies between *hot* and *dog*, and *dog hot* would lie at the same
-place (docs/decisions/0011-composed-vectors.md).
+The rule is fixed and public. A composed vector depends only on the word vectors, never on a private
+text, so the guarantee of a mechanism also holds for a space with composed vectors. The price is a
+loss of meaning: *hot dog* lies between *hot* and *dog*, and *dog hot* would have the same vector
+(docs/decisions/0011-composed-vectors.md).
 
 Source: the additive model of Mitchell and Lapata (2010), *Composition in Distributional Models of
-Semantics*, divided by the number of words so that a composed vector is as long as the vectors that
-it is compared with.
+Semantics*, divided by the number of words so that a composed vector has a similar length to the
+vectors with which it is compared.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def composed(tokens: Sequence[str], rows: Mapping[str, int], vectors: Vectors) -
     Args:
         tokens: n tokens of one or more words, joined by ``_``.
         rows: the row in ``vectors`` of each word.
-        vectors: (V, p) float32; any other type is rounded to it first.
+        vectors: (V, p) float32; any other type is first rounded to float32.
 
     Returns:
         (n, p) float32, in the order of ``tokens``.

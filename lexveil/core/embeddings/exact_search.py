@@ -1,10 +1,10 @@
-"""Exact nearest neighbours by blocked products of 8-bit or float32 numbers, with near ties decided
+"""Exact nearest neighbours by blocked products of 8-bit or float32 numbers. Near ties are decided
 in float64.
 
-The result is that of a float64 scan: wherever rounding could have changed an answer, the candidates
-within the rounding bound are measured again in float64. The result therefore depends neither on
-block sizes, nor on the number of threads, nor on the kind of products. For few neighbours of many
-queries, 8-bit products are used where the processor has an instruction for them.
+The result equals that of a float64 scan: if rounding could have changed an answer, the distances of
+all candidates within the rounding bound are computed again in float64. So the result does not
+depend on block sizes, the number of threads, or the kind of products. For few neighbours of many
+queries, 8-bit products are used if the processor has an instruction for them.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 Queries = npt.NDArray[np.float64]
 Distances = npt.NDArray[np.float64]
 
-# Scores of 1024 x 2048 float32 are reduced to maxima before they leave the cache.
+# Blocks of 1024 x 2048 float32 scores are reduced to maxima before they leave the cache.
 QUERY_BLOCK = 1024
 WORD_BLOCK = 2048
 GROUP = 16  # words that share one maximum
 FEW = 8  # greatest number of neighbours that 8-bit products screen
-# Rounding the words to 8 bits takes about as long as SCREEN_QUERIES searches; loading the code that
-# does it takes as long as SCREEN_WORK multiplications.
+# Rounding the words to 8 bits takes about as long as SCREEN_QUERIES searches; loading the code for
+# the rounding takes as long as SCREEN_WORK multiplications.
 SCREEN_QUERIES = 1024
 SCREEN_WORK = 5e9
 FARTHEST = 1e15  # greatest length for which a score fits into float32
@@ -38,19 +38,19 @@ FARTHEST = 1e15  # greatest length for which a score fits into float32
 class ExactSearch:
     """Nearest rows of a fixed set of vectors, by Euclidean distance.
 
-    The search maximises <q, u> - |u|²/2, which orders the words u as the distance |q - u| does.
-    Equally near rows are ordered by row number. Peak memory beside the vectors: about V/16 x 1024
-    float32 and 50 MB, and V·p bytes for products of 8 bits.
+    The search maximizes <q, u> - |u|²/2, which orders the words u as the distance |q - u| does.
+    Equally near rows are ordered by row number. Peak memory in addition to the vectors: about V/16
+    x 1024 float32 and 50 MB, and V·p bytes for products of 8 bits.
 
     Args:
         vectors: (V, p), taken as float32.
-        screens: whether many searches may use 8-bit products in place of float32 products; affects
+        screens: whether many searches may use 8-bit products instead of float32 products; affects
             time and memory, never results.
     """
 
     def __init__(self, vectors: Vectors, screens: bool = True) -> None:
-        # The view is read-only, like one of a file: for a writable array, every kernel would be
-        # compiled once more.
+        # The view is read-only, like a memory-mapped file: for a writable array, every kernel would
+        # be compiled once more.
         self.vectors = np.ascontiguousarray(vectors, dtype=np.float32)[:]
         self.vectors.flags.writeable = False
         halves = np.einsum("vp,vp->v", self.vectors, self.vectors, dtype=np.float64) / 2
@@ -61,7 +61,9 @@ class ExactSearch:
         self._screen: Screen | None = None
 
     def fresh(self) -> ExactSearch:
-        """Return a copy without the query count and the 8-bit screen of earlier queries."""
+        """Return a copy without the query count and the 8-bit screen that earlier queries
+        caused.
+        """
         search = copy(self)
         search._asked = min(self._asked, 0)
         search._screen = None
@@ -79,15 +81,15 @@ class ExactSearch:
         return self.nearest_k(queries, 1)[0][:, 0]
 
     def nearest_k(self, queries: Queries, k: int) -> tuple[Rows, Distances]:
-        """Return the k nearest rows of each query, nearest first (ties: lowest row), with their
-        distances.
+        """Return the k nearest rows of each query and their distances, nearest first; of equally
+        near rows, the lowest comes first.
 
         Args:
             queries: (n, p) float64, finite.
             k: number of rows, at most V.
 
         Returns:
-            (n, k) int64 and (n, k) float64, as a float64 scan would give them.
+            (n, k) int64 and (n, k) float64, equal to the result of a float64 scan.
         """
         k = min(k, len(self.vectors))
         ids = np.empty((len(queries), k), dtype=np.int64)
@@ -103,8 +105,8 @@ class ExactSearch:
         return ids, np.sqrt(squares)
 
     def _nearest(self, queries: Queries, k: int) -> tuple[Rows, Distances]:
-        """Return the k nearest rows of a block of queries, and the squares of their distances, by
-        the fastest method.
+        """Return the k nearest rows of each query in a block, and the squares of their distances,
+        by the fastest method.
         """
         lengths = np.sqrt(np.einsum("np,np->n", queries, queries))
         far = ~(lengths + self._longest < FARTHEST)
@@ -122,7 +124,9 @@ class ExactSearch:
         return ids, squares
 
     def _scanned(self, queries: Queries, query: int, k: int) -> tuple[Rows, Distances]:
-        """Return the k nearest rows of one query by measuring every row in float64."""
+        """Return the k nearest rows of one query, by computing the distance of every row in
+        float64.
+        """
         from lexveil.core.embeddings.kernels.search import measure_pairs
 
         every = np.arange(len(self.vectors))
@@ -131,8 +135,8 @@ class ExactSearch:
         return order, squares[order]
 
     def _prepare(self, n: int) -> None:
-        """Round the words to 8 bits as soon as the count of queries, n more included, makes up for
-        the time.
+        """Round the words to 8 bits once the number of queries, including the next n, is large
+        enough to save more time than the rounding takes.
         """
         if self._asked < 0 or self._screen is not None:
             return
@@ -188,8 +192,8 @@ class ExactSearch:
         """Return a bound on twice the largest error of a score: in float32 (p + 8) rounding steps
         of |q| |u| + |u|²/2, rounded up.
 
-        The bound includes the float64 error of squared distances, which dominates for queries
-        longer than some 10^8 lengths of a word.
+        The bound includes the float64 error of squared distances. This error dominates for queries
+        that are more than about 10^8 times as long as a word vector.
         """
         p = self.vectors.shape[1]
         lengths = np.sqrt(np.einsum("np,np->n", queries, queries))
@@ -230,8 +234,8 @@ def distance_rows(vectors: Vectors, rows: Rows) -> Distances:
 def approximate_neighbors(
     vectors: Vectors, k: int, seed: int
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-    """Return k near neighbours of every word by pynndescent, not always the nearest; for large
-    vocabularies only.
+    """Return k near neighbours of every word by pynndescent, which may miss some of the nearest. It
+    serves large vocabularies only.
 
     pynndescent runs one job, because its result depends on the number of jobs.
 
@@ -248,7 +252,7 @@ def approximate_neighbors(
         vectors, metric="euclidean", n_neighbors=wide, random_state=seed % 2**32, n_jobs=1
     )
     ids, distances = (table[:, : k + 1] for table in index.neighbor_graph)
-    # Drop the word itself, at whatever place among equal distances; if it is missing, drop the
+    # Drop the word itself, wherever it is among equal distances; if it is missing, drop the
     # farthest.
     own = ids == np.arange(len(vectors))[:, None]
     own[~own.any(axis=1), -1] = True

@@ -11,7 +11,7 @@ from lexveil.core.embeddings.exact_search import pair_distances
 from lexveil.core.embeddings.neighborhoods import Near
 
 WORDS_AT_A_TIME = 512
-PROBES = 4  # words from which the first guess at the largest distance is measured
+PROBES = 4  # words whose distances give the first estimate of the largest distance
 
 
 def smallest_distance(vectors: Vectors, nearest: Near | None = None) -> float:
@@ -19,7 +19,7 @@ def smallest_distance(vectors: Vectors, nearest: Near | None = None) -> float:
     V must be 2 or more.
 
     Args:
-        nearest: (V,) the nearest other word of each word; None to search for it.
+        nearest: (V,) the nearest other word of each word; None to compute it.
     """
     from lexveil.core.embeddings.knn_graph import nearest_others
 
@@ -30,10 +30,10 @@ def smallest_distance(vectors: Vectors, nearest: Near | None = None) -> float:
 
 
 def largest_distance(vectors: Vectors) -> float:
-    """Return Δ_max over all pairs, to the rounding of float64. V must be 1 or more.
+    """Return Δ_max over all pairs, up to the rounding of float64. V must be 1 or more.
 
-    Two words are at most as far apart as the sum of their distances from the mean vector, so pairs
-    of words near the mean are never measured.
+    The distance of two words is at most the sum of their distances from the mean vector, so the
+    distances of pairs near the mean need not be computed.
     """
     middle = vectors.mean(axis=0, dtype=np.float64)
     radius = np.concatenate(
@@ -60,7 +60,7 @@ def largest_distance(vectors: Vectors) -> float:
     for start in range(0, len(order), WORDS_AT_A_TIME):
         if radius[start] * 2 < best:
             break
-        # Later words only: pairs with earlier words have been compared already.
+        # Compare with later words only: pairs with earlier words have been compared already.
         end = int(np.searchsorted(-radius, radius[start] - best, side="right"))
         block = vectors[order[start : start + WORDS_AT_A_TIME]].astype(np.float64) - middle
         for first in range(start, end, WORDS_AT_A_TIME):
@@ -69,7 +69,7 @@ def largest_distance(vectors: Vectors) -> float:
                 - middle
             )
             # |a - b|² by a product, which loses some digits, finds the pair; the distance of the
-            # pair is then measured directly.
+            # pair is then computed directly.
             squared = -2 * (block @ others.T)
             squared += np.einsum("np,np->n", block, block)[:, None]
             squared += np.einsum("np,np->n", others, others)[None]

@@ -2,8 +2,8 @@
 far training moved each vector.
 
 ``train_embeddings`` writes the results to artifacts/metrics/embeddings/SEGMENTATION.json under
-"quality"; docs/reference/embeddings.md lists the keys. Similarity is cosine throughout, so the
-length of vectors does not matter for the first three.
+"quality"; docs/reference/embeddings.md lists the keys. Similarity is always cosine, so the length
+of vectors does not affect the first three.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lexveil.core.embeddings.word_space import WordSpace, unit_vectors
 Question = tuple[str, str, str, str]
 
 NEIGHBOURS = 5
-# Places of the sampled tokens in the order of frequency, as a share of the tokens of their length.
+# Ranks of the sampled tokens by frequency, as a share of the tokens with as many words.
 PLACES: Mapping[str, tuple[float, ...]] = {
     "frequent": (0.005, 0.01, 0.02),
     "medium": (0.2, 0.3, 0.4),
@@ -28,16 +28,18 @@ PLACES: Mapping[str, tuple[float, ...]] = {
 LENGTHS = ("unigram", "bigram", "trigram")
 # least count of each band; 0 for an external model, which has no counts
 BANDS = (0, 1, 2, 5, 10, 20, 50, 100, 1000, 10_000)
-# in lengths of the random start: a vector that moved less is more chance than meaning
+# in lengths of the random start: a vector that moved less is mostly random
 HARDLY = 1.0
-ANALOGY_WORDS = 30_000  # the most frequent ones; as in word2vec's compute-accuracy
+# number of most frequent tokens among which answers are searched, as in word2vec's compute-accuracy
+ANALOGY_WORDS = 30_000
 WORDS_AT_A_TIME = 256
-SLACK = 4  # spare candidates, so that rounding of float32 does not decide
+# additional candidates, so that float32 rounding does not decide which tokens are nearest
+SLACK = 4
 
 
 def neighbour_samples(space: WordSpace) -> dict[str, dict[str, list[dict[str, object]]]]:
-    """Return the nearest tokens of three frequent, medium and rare tokens of each length, by length
-    and frequency.
+    """Return the nearest tokens of sampled tokens, by number of words and frequency: three
+    frequent, three medium and three rare tokens for each number of words.
 
     Tokens without a letter are left out.
     """
@@ -57,7 +59,7 @@ def neighbour_samples(space: WordSpace) -> dict[str, dict[str, list[dict[str, ob
 
 
 def nearest(space: WordSpace, tokens: Sequence[str]) -> list[dict[str, object]]:
-    """Return the nearest tokens of each of ``tokens`` that the space has."""
+    """Return the nearest tokens of each of ``tokens``; tokens that the space lacks are left out."""
     unit = unit_vectors(space.vectors)
     row_of = {token: row for row, token in enumerate(space.tokens)}
     return [_neighbours(space, unit, row_of[token]) for token in tokens if token in row_of]
@@ -82,8 +84,8 @@ def _neighbours(space: WordSpace, unit: Vectors, row: int) -> dict[str, object]:
 
 
 def similarity(space: WordSpace, pairs: Sequence[tuple[str, str, float]]) -> dict[str, object]:
-    """Return the rank correlation (Spearman) of cosines with human judgements, over the pairs with
-    two known words.
+    """Return the rank correlation (Spearman) of cosines with human judgements, over the pairs in
+    which both words are known.
 
     Args:
         pairs: first word, second word, judgement; words in the tokenizer's normal form.
@@ -115,12 +117,12 @@ def analogies(space: WordSpace, sections: Mapping[str, Sequence[Question]]) -> d
     (3CosAdd, Mikolov et al. 2013).
 
     The answer is the token, other than a, b and c, whose vector is nearest in cosine to b - a + c
-    (all at length 1), out of the ``ANALOGY_WORDS`` most frequent. A question with any other word is
-    left out.
+    (all at length 1), among the ``ANALOGY_WORDS`` most frequent tokens. A question that contains
+    any other word is left out.
 
     Returns:
         questions, questions_known, correct, accuracy (share of questions_known; None if there are
-            none), and the same four by section.
+        none), and the same four values by section.
     """
     unit = unit_vectors(space.vectors[:ANALOGY_WORDS])
     row_of = {token: row for row, token in enumerate(space.tokens[:ANALOGY_WORDS])}
@@ -160,17 +162,17 @@ def _answered(questions: int, known: int, correct: int) -> dict[str, object]:
 
 
 def by_frequency(space: WordSpace, displacement: Floats | None) -> dict[str, object]:
-    """Return the lengths of vectors by band of frequency, and the share of vectors that training
+    """Return the lengths of vectors by frequency band, and the share of vectors that training
     hardly moved.
 
     Args:
-        displacement: (V,) in lengths of the random start, NaN for a vector without a random start;
-            None for a model whose random start is not known.
+        displacement: (V,) distance of each vector from its random start, in lengths of that start;
+            NaN for a vector without a random start. None for a model whose random start is unknown.
 
     Returns:
-        hardly_moved: share of the vectors with a random start that moved less than ``HARDLY``, None
+        hardly_moved: share of the vectors with a random start that moved less than ``HARDLY``; None
             if there are none;
-        bands: the bands that hold a token, each with least_count, n_tokens, tokens_covered,
+        bands: the bands that contain a token, each with least_count, n_tokens, tokens_covered,
             norm_q10, norm_median, norm_q90, norm_largest, hardly_moved.
     """
     norms = np.linalg.norm(space.vectors, axis=1)

@@ -1,10 +1,10 @@
-"""Exact nearest other words of every word: float32 matrix products find candidates, float64 ranks
-them.
+"""Exact nearest other words of every word. Float32 matrix products find candidates, and float64
+distances rank them.
 
-Every list is cut where float32 rounding could have hidden a nearer word, so the rest of it is
-proven: its entries are the nearest words of a float64 scan, in order, equally near words by row.
-``Scanner`` finds words beyond the proven lists. Results therefore do not depend on block sizes,
-threads or the processor's matrix kernels.
+Every list is cut where float32 rounding could have hidden a nearer word, so the remaining list is
+proven: its entries are the nearest words of a float64 scan, in order, with equally near words
+ordered by row. ``Scanner`` finds words beyond the proven lists. Results therefore do not depend on
+block sizes, threads or the processor's matrix kernels.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Neighbors = npt.NDArray[np.int32]
 QUERY_BLOCK = 256
 WORD_BLOCK = 2048
 GROUP = 16  # words whose scores are compared together
-# spare candidates, so that near ties among the last ones seldom need a scan
+# additional candidates, so that near ties among the last candidates seldom need a scan
 SPARE = 8
 
 
@@ -33,7 +33,7 @@ class Graph:
     Attributes:
         ids: (n, k) int32 rows, nearest first; -1 in empty places.
         proven: (n,) int32; the first ``proven`` entries of a row are the nearest words, in order.
-        distances: (n, k) float64, squares added in the order of the dimensions; None for an
+        distances: (n, k) float64, with squares added in the order of the dimensions; None for an
             approximate graph.
     """
 
@@ -81,7 +81,9 @@ class Scanner:
 
 
 def exact_graph(scanner: Scanner, k: int, queries: Ids) -> Graph:
-    """Return the graph of the k nearest other words of each query, a row; k is cut to V - 1."""
+    """Return the graph of the k nearest other words of each query. A query is a row number; k is
+    reduced to V - 1 if it is larger.
+    """
     vectors, n_words = scanner.vectors, len(scanner.vectors)
     k = min(k, n_words - 1)
     ids = np.empty((len(queries), max(k, 0)), dtype=np.int32)
@@ -107,7 +109,7 @@ def exact_graph(scanner: Scanner, k: int, queries: Ids) -> Graph:
             own = np.flatnonzero((block >= first) & (block < first + scores.shape[1]))
             scores[own, block[own] - first] = -np.inf
             _keep_best(scores, base[words], error[words], lengths, first, top, neighbors)
-        # squared distance below which no rejected word can lie
+        # lower bound on the squared distance of all rejected words
         cut = np.full(len(block), np.inf)
         if k < n_words - 1:
             cut = (scanner.norms[block] ** 2 - 2 * top[:, -1].astype(np.float64)) * (1 - 1e-9)
@@ -117,11 +119,11 @@ def exact_graph(scanner: Scanner, k: int, queries: Ids) -> Graph:
 
 
 def nearest_others(vectors: Vectors, queries: Ids, k: int) -> tuple[Neighbors, Floats]:
-    """Return the k nearest other words of each query, a row, and their distances: nearest first,
-    equally near words by row.
+    """Return the k nearest other words of each query (a row number), and their distances: nearest
+    first, equally near words by row.
 
     Returns:
-        (n, k) int32 and (n, k) float64; k is cut to V - 1.
+        (n, k) int32 and (n, k) float64; k is reduced to V - 1 if it is larger.
     """
     graph = exact_graph(Scanner(vectors), k + SPARE, queries)
     k = min(k, len(vectors) - 1)
@@ -240,8 +242,8 @@ def _keep(score: np.float32, word: int, top: Vectors, neighbors: Neighbors) -> n
 def _rank(
     vectors: Vectors, queries: Ids, neighbors: Neighbors, cut: Floats
 ) -> tuple[Neighbors, Floats, Neighbors]:
-    """Sort each query's candidates by (squared distance, row), and count the proven ones, which are
-    nearer than ``cut``.
+    """Sort each query's candidates by (squared distance, row), and count the proven candidates,
+    whose distance is below ``cut``.
     """
     k = neighbors.shape[1]
     ids = np.empty_like(neighbors)
@@ -280,8 +282,8 @@ def walk(
     filled: int,
     target: int,
 ) -> tuple[int, int]:
-    """Follow the graph until ``target`` words are placed or all proven neighbours of a word are
-    used; return the last word and the number of placed words.
+    """Follow the graph until ``target`` words are placed, or until all proven neighbours of a word
+    are used. Return the last word and the number of placed words.
     """
     while filled < target:
         following = -1

@@ -1,5 +1,5 @@
-"""List sets of 1-Diffractor: orders of the words that several models share, and the quality of the
-orders.
+"""List sets of 1-Diffractor: orders of the words that several models have in common, and the
+quality of these orders.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Streams = Callable[[str, str], np.random.Generator]  # generator by model and us
 
 
 def shared_words(spaces: Sequence[WordSpace]) -> tuple[list[str], list[Rows]]:
-    """Return the W words that every space knows, in the order of the first space, and their rows in
-    each, (W,) int64.
+    """Return the W words that every space contains, in the order of the first space, and their rows
+    in each space, (W,) int64.
     """
     numbers = [{token: row for row, token in enumerate(space.tokens)} for space in spaces]
     words = [token for token in spaces[0].tokens if all(token in number for number in numbers[1:])]
@@ -45,20 +45,20 @@ def list_sets(
 ) -> dict[str, ListSet]:
     """Build the list sets of models, by name.
 
-    The start of a list depends only on its model and its number, so a set of one list shares it
-    with a set of two.
+    The start of a list depends only on its model and its number. So a set with one list per model
+    shares this list with a set that has two.
 
     Args:
         spaces: space by the name of the model.
         sets: names of the list sets to build, keys of ``SETS``.
-        search: how neighbours are searched, see ``greedy_orders``.
+        search: method of the neighbour search, see ``greedy_orders``.
         seed: seed of the approximate search.
-        streams: random generators of the start of each list and of the choice of measured words.
+        streams: random generators, for the start of each list and for the choice of measured words.
         on_start: called with the number of words to be placed in lists; returns a function that is
             called with the number of words placed since its last call.
 
     Raises:
-        ValueError: if the models share fewer than two words.
+        ValueError: if the models have fewer than two words in common.
     """
     # models of each list set
     groups = {name: tuple(spaces) if SETS[name][1] else (next(iter(spaces)),) for name in sets}
@@ -69,7 +69,9 @@ def list_sets(
     shared = {group: shared_words([spaces[model] for model in group]) for group in n_lists}
     for group, (words, _) in shared.items():
         if len(words) < 2:
-            raise ValueError(f"{', '.join(group)} share {len(words)} words; lists need at least 2")
+            raise ValueError(
+                f"{', '.join(group)} have {len(words)} words in common; lists need at least 2"
+            )
     on_step = on_start(sum(n * len(group) * len(shared[group][0]) for group, n in n_lists.items()))
     orders: dict[tuple[tuple[str, ...], str], Orders] = {}
     quality: dict[tuple[tuple[str, ...], str], list[dict[str, object]]] = {}
@@ -100,7 +102,7 @@ def list_sets(
 def _quality(
     model: str, vectors: Vectors, orders: Orders, streams: Streams
 ) -> list[dict[str, object]]:
-    """Measure how near in meaning the words of each list are to those around them."""
+    """Measure how similar in meaning the words of each list are to the words around them."""
     measured = np.arange(len(vectors))
     if len(vectors) > MEASURED:
         measured = np.sort(streams(model, "quality").choice(len(vectors), MEASURED, replace=False))

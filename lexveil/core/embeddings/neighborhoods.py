@@ -1,9 +1,9 @@
-"""Exact lists of the nearest words of every word, with their distances: built once per space and
-shared by all callers.
+"""Exact lists of the nearest words of every word, with their distances. They are built once per
+space, and all callers share them.
 
-A list is a function of the vectors alone: candidates come from float32 matrix products, but every
-list equals that of a float64 scan whose squares are added in the order of the dimensions. So the
-lists of any two processes, on any processors, agree bit by bit.
+A list depends only on the vectors. Candidates come from float32 matrix products, but every list
+equals the result of a float64 scan that adds squares in the order of the dimensions. So the lists
+of any two processes, on any processors, are equal bit by bit.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from lexveil.base.types import Floats, Ids, Vectors
 
 Near = npt.NDArray[np.int32]
 
-# words of a list, with the word itself: more than truncated Gumbel needs for a million words
+# words of a list, including the word itself: more than truncated Gumbel needs for a million words
 LISTED = 64
 
 
 @dataclass(frozen=True)
 class NearTable:
-    """Lists of the first n words of a vocabulary, nearest first; the word itself comes first, ties
-    are ordered by number.
+    """Lists of near words for the first n words of a vocabulary, nearest first. The word itself
+    comes first; ties are ordered by number.
 
     Attributes:
         ids: (n, K) int32.
@@ -42,8 +42,8 @@ class NearTable:
 
 
 class Neighborhoods:
-    """Lists of the K nearest words of all words of a vocabulary, from a table or computed on
-    request.
+    """Lists of the K nearest words of all words of a vocabulary. They come from a table, or are
+    computed on request.
 
     Attributes:
         vectors: (V, p) float32.
@@ -58,14 +58,17 @@ class Neighborhoods:
         none = NearTable(np.empty((0, self.size), dtype=np.int32), np.empty((0, self.size)))
         self.table = none if table is None else table
         if self.table.ids.shape[1] != self.size or len(self.table) > n_words:
-            raise ValueError(f"lists of {self.table.ids.shape}, for {n_words} words")
+            raise ValueError(
+                f"the table has lists of shape {self.table.ids.shape}, which do not fit "
+                f"{n_words} words"
+            )
         self._own: NearTable | None = None
         self._place: Ids | None = None
         self._n_own = 0
 
     def fresh(self) -> Neighborhoods:
-        """Return a copy without the lists computed on request, which depend on the words of earlier
-        requests.
+        """Return a copy without the lists that were computed on request, because they depend on the
+        words of earlier requests.
         """
         return Neighborhoods(self.vectors, self.table)
 
@@ -85,7 +88,7 @@ class Neighborhoods:
             yield chosen, own, place[words[chosen]]
 
     def lists(self, words: Ids) -> NearTable:
-        """Return the lists of n words, gathered into a table of their own."""
+        """Return the lists of n words as one new table."""
         ids = np.empty((len(words), self.size), dtype=np.int32)
         distances = np.empty((len(words), self.size))
         for chosen, table, rows in self.tables(words):
@@ -122,7 +125,7 @@ class Neighborhoods:
 
 
 def nearest_words(vectors: Vectors, words: Ids) -> NearTable:
-    """Compute the lists of some words.
+    """Compute the lists of near words for some words.
 
     Args:
         vectors: (V, p) float32.

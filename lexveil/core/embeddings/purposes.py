@@ -1,10 +1,10 @@
-"""Metrics that keep a purpose: an embedding with one more axis for each public scale of words.
+"""Metrics with a purpose: an embedding with an additional axis for each public scale of words.
 
 A scale gives words a score from -1 to 1, as a lexicon of sentiment does. Its axis separates words
-of different scores, so that a word is more often replaced by one of its own side. The metric stays
-public and fixed before any text is read: mechanisms, proofs, audits and adversaries apply
-unchanged, in the metric with these axes. The price is that a word on the scale has fewer likely
-replacements, so an adversary recovers more of these words.
+of different scores, so that a word is more often replaced by a word with a score of the same sign.
+The metric stays public and is fixed before any text is read. So mechanisms, proofs, audits and
+adversaries apply unchanged, in the metric with these axes. The price is that a word on the scale
+has fewer likely replacements, so an adversary recovers more of these words.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from lexveil.core.embeddings.word_space import WordSpace, unit_vectors
 
 # displacement of a word of median length, in lengths of its vector, at score 1 and weight 1
 REACH = 1.8
-STEP = 2.0**-12  # of coordinates: coarser than what processors round in other ways
-# weights; with less an axis is rounded away
+STEP = 2.0**-12  # step of coordinates: coarser than the rounding differences between processors
+# range of weights; with a smaller weight, rounding would remove the axis
 LIGHTEST = 0.01
 HEAVIEST = 10.0
-PENALTY = 5.0  # of the ridge regression; between 0.5 and 20 a scale hardly changes
-LEAST_SCORE = 0.3  # a found score that is nearer to 0 is chance
+PENALTY = 5.0  # penalty of the ridge regression; between 0.5 and 20 it hardly changes a scale
+LEAST_SCORE = 0.3  # a predicted score that is nearer to 0 is chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,10 @@ class Purpose:
 
     Attributes:
         weight: from ``LIGHTEST`` to ``HEAVIEST``.
-        scores: from -1 to 1, of tokens in normal form; words of a collocation are joined by ``_``.
-        sha256: of the file that it was read from.
-        is_public: whether who made it says that no private text has a part in it.
+        scores: scores from -1 to 1 by token in normal form; words of a collocation are joined by
+            ``_``.
+        sha256: SHA-256 of the file from which it was read.
+        is_public: whether its author states that it was made without private texts.
     """
 
     name: str
@@ -46,14 +47,14 @@ class Purpose:
     is_public: bool
 
     def __str__(self) -> str:
-        """Return NAME=WEIGHT with all digits of the weight, so that purposes that differ have
+        """Return NAME=WEIGHT with all digits of the weight, so that different purposes have
         different names.
         """
         return f"{self.name}={self.weight!r}".removesuffix(".0")
 
     def of(self, tokens: Sequence[str]) -> Floats:
-        """Return (V,) the score of each token: its own, or for a collocation without one the mean
-        of its words' scores; 0 for other words.
+        """Return (V,) the score of each token: its own score, or for a collocation without a score
+        the mean of its words' scores; 0 for other words.
         """
         scores = self.scores
         return np.array([_score(token, scores) for token in tokens], dtype=np.float64)
@@ -67,11 +68,11 @@ def _score(token: str, scores: Mapping[str, float]) -> float:
 
 
 def with_axes(space: WordSpace, purposes: Sequence[Purpose]) -> WordSpace:
-    """Return the space with one more axis for each purpose: (V, p + n) float32.
+    """Return the space with an additional axis for each purpose: (V, p + n) float32.
 
-    The coordinate of a word on an axis is ``REACH`` · weight · score · l² / the median of l, where
-    l is the length of its vector, rounded to whole ``STEP``: rare words, whose vectors are short,
-    are separated less and stay as hidden as without the axis.
+    The coordinate of a word on an axis is ``REACH`` · weight · score · l² / (median of l), rounded
+    to multiples of ``STEP``, where l is the length of the word's vector. Rare words have short
+    vectors, so they are separated less and are hidden as well as without the axis.
     """
     if not purposes:
         return space
@@ -86,12 +87,13 @@ def with_axes(space: WordSpace, purposes: Sequence[Purpose]) -> WordSpace:
 def spread(space: WordSpace, known: Mapping[str, float]) -> dict[str, float]:
     """Predict the scores of more words from the known ones, by the positions of words in the space.
 
-    The prediction is a ridge regression (Hoerl & Kennard 1970) of the known scores, 0 among them,
-    on unit vectors. Known words keep their score; predicted scores are drawn to 0 by
-    ``LEAST_SCORE``, since most words are on no scale.
+    The prediction is a ridge regression (Hoerl & Kennard 1970) of the known scores, including those
+    that are 0, on unit vectors. Known words keep their score. Predicted scores are moved towards 0
+    by ``LEAST_SCORE``, since most words are on no scale.
 
     Returns:
-        Scores that are not 0, to two places; collocations are left to their words.
+        Scores other than 0, rounded to two decimals. Collocations are left out, because their words
+        determine their scores.
     """
     unit = unit_vectors(space.vectors).astype(np.float64)
     rows = [row for row, token in enumerate(space.tokens) if token in known]

@@ -1,10 +1,10 @@
-"""Lengths of vectors by public rules, which decide how close words lie and so how well they hide
-each other.
+"""Lengths of vectors by public rules. The lengths decide how close words lie, and so how well words
+hide each other.
 
-A mechanism with the guarantee ε·d protects two words the more, the closer they are. Any map of the
-vocabulary into a space that depends on public facts alone gives a metric (a pseudometric where it
-maps two words to one point), and the proofs need no more: a shorter vector protects a word more. An
-ε of the word's own would reveal the word.
+A mechanism with the guarantee ε·d protects two words the better, the closer they are. Every map of
+the vocabulary into a space that depends only on public facts gives a metric (a pseudometric if it
+maps two words to one point), and the proofs need nothing else. So a shorter vector protects a word
+better. An ε that depended on the word would reveal the word.
 """
 
 from __future__ import annotations
@@ -22,20 +22,21 @@ EXPONENT = 0.2
 # decimals of factors: processors differ in the last digits of powers and sums, and vectors must
 # have the same bytes
 PLACES = 9
-SMOOTHING = 0.5  # occurrences added to each word, so that a word with count 0 has a length
+# number added to the count of each word, so that the factor of a word with count 0 is not 0
+SMOOTHING = 0.5
 
 
 def frequency_factors(counts: Counts, exponent: float = EXPONENT) -> Floats:
-    """Return (count / largest count)^exponent of each of V words, in (0, 1]; shape (V,)."""
+    """Return (count / largest count)^exponent for each of V words, in (0, 1]; shape (V,)."""
     smoothed = counts + SMOOTHING
     factors: Floats = (smoothed / smoothed.max(initial=SMOOTHING)) ** exponent
     return factors.round(PLACES)
 
 
 def listed_factors(tokens: Sequence[str], factors: Mapping[str, float]) -> Floats:
-    """Return the factor of each of V tokens by a public list; shape (V,).
+    """Return the factor of each of V tokens according to a public list; shape (V,).
 
-    A collocation without an entry gets the smallest factor of its listed words; otherwise a listed
+    A collocation without an entry gets the smallest factor of its listed words. Otherwise a listed
     name would be less protected inside a collocation. Tokens without any entry get 1.
     """
     factor_of_token = np.ones(len(tokens))
@@ -51,10 +52,10 @@ def listed_factors(tokens: Sequence[str], factors: Mapping[str, float]) -> Float
 
 
 def kept_length(space: WordSpace, factors: Floats) -> float:
-    """Return the number by which ``factors`` (V,) are multiplied to keep the mean length of an
-    occurrence in the space.
+    """Return the number by which ``factors`` (V,) must be multiplied so that the mean vector length
+    over all occurrences in the space stays the same.
 
-    The number is 1 if there are no occurrences, or none has a length.
+    The number is 1 if there are no occurrences, or if all lengths are 0.
     """
     has_length = space.vectors.any(axis=1)  # a vector of length 0 stays 0
     before = float(space.counts @ np.linalg.norm(space.vectors, axis=1).astype(np.float64))
@@ -69,9 +70,9 @@ def scaled(space: WordSpace, rule: Rule, factors: Mapping[str, float] | None = N
     distance.
 
     Args:
-        rule: none leaves lengths as they are, unit makes them 1, frequency gives
-            ``frequency_factors`` times one number that keeps the mean length of an occurrence, so
-            that an epsilon has the same order as before.
+        rule: ``none`` leaves lengths as they are; ``unit`` makes them 1; ``frequency`` multiplies
+            ``frequency_factors`` by one number that keeps the mean length of an occurrence, so that
+            useful epsilons have the same order as before.
         factors: further factors by word, from a public list; see ``listed_factors``.
     """
     if rule == "none" and not factors:

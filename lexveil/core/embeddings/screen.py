@@ -1,7 +1,8 @@
-"""Exact nearest neighbours by products of 8-bit numbers: the products screen, float64 decides.
+"""Exact nearest neighbours by products of 8-bit numbers. The products preselect words, and float64
+distances decide.
 
-Words and queries are rounded to whole numbers of a step of their own. The effect of rounding on a
-score is bounded (docs/proofs/screen.md), so that a word is left out only if another one is
+Each word and each query is rounded to whole multiples of its own step. The effect of rounding on a
+score is bounded (docs/proofs/screen.md), so that a word is discarded only if other words are
 certainly nearer.
 """
 
@@ -24,7 +25,7 @@ WIDEST = 2**16  # greatest number of coordinates that 32-bit sums can hold
 
 
 class Screen:
-    """Screen of an exact search: its words, rounded to 8 bits. It takes about V·p bytes.
+    """Screen of an exact search: the words, rounded to 8 bits. It takes about V·p bytes.
 
     Args:
         vectors: (V, p) float32, V > 0, p up to ``WIDEST``, each shorter than ``LONGEST_DISTANCE``.
@@ -36,7 +37,7 @@ class Screen:
         self.kind = kind
         self.vectors = vectors
         n_words, p = vectors.shape
-        # Subtracting the mean vector changes no distance; it makes words shorter, and so errors
+        # Subtracting the mean vector changes no distance. It makes words shorter, and so errors
         # smaller.
         self.centre = vectors.mean(axis=0, dtype=np.float64)
         lengths = np.empty(n_words)
@@ -78,8 +79,8 @@ class Screen:
             self.words,
             bounds,
         )
-        # Sums begin with minus the share of the queries' offset, which so drops out; 16-bit sums
-        # wrap around.
+        # Sums begin with minus the contribution of the queries' offset, which cancels it; 16-bit
+        # sums wrap around.
         by_sum = self.words.numbers.reshape(n_tiles, self.n_chunks, self.depth, *sums[2:], -1)
         for first in range(0, n_tiles, 64):
             some = by_sum[first : first + 64].sum(axis=(2, 5), dtype=np.int32)
@@ -103,8 +104,8 @@ class Screen:
 
         Returns:
             (n, k) int64, (n, k) float64, and (n,) whether the query was answered. A query is not
-                answered if more than ``ROOM`` words are too near to tell apart, or if its length
-                does not fit into single precision.
+            answered if more than ``ROOM`` words are too near to distinguish, or if its length does
+            not fit into single precision.
         """
         n = len(queries)
         packed = self.packed(queries)
@@ -142,7 +143,7 @@ class Screen:
             self.chosen.offset,
             packed,
         )
-        # Bound on the float64 error of squared distances, of centred queries and words, and of the
+        # Bound on the float64 errors of squared distances, of centred queries and words, and of the
         # decision.
         packed.slacks[:] = (queries.shape[1] + 16) * 2.0**-50 * (packed.lengths + self.longest) ** 2
         return packed

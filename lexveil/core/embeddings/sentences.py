@@ -1,11 +1,10 @@
 """Vectors of sentences and texts: weighted means of the vectors of their words and collocations.
 
-The vector of a unit (a sentence, or a whole text) is the sum of the vectors of its known tokens,
-each by the weight a / (a + frequency), a = 10^-3, without its part along one public direction,
-brought to length 1 (Arora, Liang & Ma 2017); one coordinate more for each purpose. Weights,
-direction and purposes are public and fixed before a text is read, and the vector of a unit is
-computed from its own tokens alone, in an order of its own: it is a function of the unit, the same
-in every batch.
+A unit is a sentence or a whole text. Its vector is the sum of the vectors of its known tokens, each
+times the weight a / (a + frequency) with a = 10^-3, minus the component of this sum along one
+public direction, scaled to length 1 (Arora, Liang & Ma 2017). Each purpose adds one coordinate.
+Weights, direction and purposes are public and fixed before a text is read. The vector of a unit is
+computed from its own tokens only, in a fixed order, so it is the same in every batch.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from lexveil.base.types import Counts, Floats, Ids, Vectors
 from lexveil.core.embeddings.purposes import STEP, Purpose
 from lexveil.core.embeddings.word_space import WordSpace
 
-SMOOTHING = 1e-3  # a: the frequency at which a token weighs half
-TOKENS_AT_A_TIME = 4096  # tokens at a time, as far as units allow it
-# of which vectors are brought to length: float32 makes none of them longer than 1
+SMOOTHING = 1e-3  # a: the frequency at which the weight of a token is one half
+TOKENS_AT_A_TIME = 4096  # approximate number of tokens per block of units
+# length of scaled vectors: after rounding to float32 none is longer than 1
 UNIT = 1 - 2.0**-20
-NOTHING = 1e-9  # of its length: what is left of a sum along the direction alone is rounding
+NOTHING = 1e-9  # relative length of a sum below which only rounding errors remain of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +31,8 @@ class Units:
     """The tokens of n units, one unit after the other.
 
     Attributes:
-        rows: (m,) row of each token in the embedding; -1 of one that is not in it.
-        starts: (n + 1,) the places where the tokens of each unit begin.
+        rows: (m,) row of each token in the embedding; -1 for a token that is not in it.
+        starts: (n + 1,) the position at which the tokens of each unit begin.
     """
 
     rows: Ids
@@ -63,7 +62,7 @@ class SentenceAxis:
 
     Attributes:
         scores: (V,) the scores of the tokens of the embedding.
-        deviation: the deviation of the mean scores of the sentences of a bank.
+        deviation: the standard deviation of the mean scores of the sentences of a bank.
     """
 
     weight: float
@@ -78,7 +77,7 @@ class SentenceSpace:
     Attributes:
         vectors: (V, p) the vectors of the tokens.
         weights: (V,) the weights of the tokens.
-        component: (p,) of length 1, the direction that is left out; zeros leave out nothing.
+        component: (p,) of length 1, the direction that is removed from sums; zeros remove nothing.
         axes: the axes of the purposes.
     """
 
@@ -89,8 +88,8 @@ class SentenceSpace:
 
     @classmethod
     def fitted(cls, space: WordSpace, bank: Units) -> Self:
-        """Return the space of a bank: its direction is the first principal component of the
-        sentences of the bank.
+        """Return the space for a bank. The removed direction is the first principal component of
+        the sentences of the bank.
         """
         weights = token_weights(space.counts)
         plain = cls(np.asarray(space.vectors), weights, np.zeros(space.vectors.shape[1]))
@@ -103,12 +102,12 @@ class SentenceSpace:
 
     @property
     def diameter(self) -> float:
-        """The distance D that two units never exceed."""
+        """D, an upper bound on the distance of two units."""
         return float(2 * np.sqrt(1 + sum(axis.weight**2 for axis in self.axes)))
 
     @property
     def radius(self) -> float:
-        """The length that no vector of a unit exceeds."""
+        """Upper bound on the length of the vector of a unit."""
         return self.diameter / 2
 
     def with_purposes(
@@ -117,7 +116,7 @@ class SentenceSpace:
         """Return the space with an axis for each purpose.
 
         Raises:
-            ValueError: naming a purpose that tells no sentence of the bank from another.
+            ValueError: naming a purpose that does not distinguish any sentences of the bank.
         """
         axes = []
         for purpose in purposes:
@@ -129,8 +128,8 @@ class SentenceSpace:
         return replace(self, axes=tuple(axes))
 
     def embed(self, units: Units) -> Vectors:
-        """Return the vectors of n units, (n, p + number of axes) float32; zeros where no token is
-        known.
+        """Return the vectors of n units, (n, p + number of axes) float32; zeros for a unit without
+        known tokens.
         """
         known = units.known()
         vectors = np.zeros((len(units), self.dimensions), dtype=np.float32)
@@ -146,12 +145,14 @@ class SentenceSpace:
             vectors[start:stop, :p] = np.where(is_something[:, None], unit, 0.0)
         for place, axis in enumerate(self.axes):
             score = np.tanh(self.mean_scores(units, axis.scores) / axis.deviation)
-            # coarser than what processors round in other ways
+            # coarser than the rounding differences between processors
             vectors[:, p + place] = np.trunc(axis.weight * score / STEP) * STEP
         return vectors
 
     def mean_scores(self, units: Units, scores: Floats) -> Floats:
-        """(n,) the mean score of the known tokens of each unit by their weights; 0 without any."""
+        """Return (n,) the mean score of the known tokens of each unit, weighted by the tokens'
+        weights; 0 for a unit without known tokens.
+        """
         known = units.known()
         weights = self.weights[known.rows]
         total = _sum_units(weights * scores[known.rows], known.starts)
@@ -159,8 +160,8 @@ class SentenceSpace:
         return np.divide(total, weight, out=np.zeros(len(total)), where=weight > 0)
 
     def _sums(self, known: Units, start: int, stop: int) -> Floats:
-        """(stop - start, p) sums of the token vectors of each unit in a range, each vector times
-        the weight of its token.
+        """Return (stop - start, p) the sum of the token vectors of each unit in a range, each
+        vector times the weight of its token.
         """
         first = known.starts[start]
         last = known.starts[stop]
@@ -170,14 +171,14 @@ class SentenceSpace:
 
 
 def token_weights(counts: Counts) -> Floats:
-    """(V,) weights a / (a + frequency) of tokens, computed from the counts of the tokens."""
+    """Return (V,) weights a / (a + frequency) of tokens, computed from the counts of the tokens."""
     weights: Floats = SMOOTHING / (SMOOTHING + counts / max(int(counts.sum()), 1))
     return weights
 
 
 def principal_component(space: SentenceSpace, bank: Units) -> Floats:
-    """(p,) the direction in which the mean vectors of the sentences of a bank are longest, without
-    centring; its largest coordinate is positive.
+    """Return (p,) the direction in which the mean vectors of the bank's sentences have the largest
+    sum of squares, without centring. Its largest coordinate is positive.
     """
     known = bank.known()
     p = space.vectors.shape[1]
@@ -192,7 +193,7 @@ def principal_component(space: SentenceSpace, bank: Units) -> Floats:
 
 
 def _sum_units(values: Floats, starts: Ids) -> Floats:
-    """Return the sum of the values of each unit, one after the other; 0 of a unit without any."""
+    """Return the sum of the values of each unit; 0 for a unit without values."""
     sums = np.zeros((len(starts) - 1, *values.shape[1:]))
     is_there = np.diff(starts) > 0
     if is_there.any():
@@ -206,7 +207,7 @@ def _lengths(vectors: Floats) -> Floats:
 
 
 def _blocks(starts: Ids) -> list[tuple[int, int]]:
-    """Yield ranges of units with about ``TOKENS_AT_A_TIME`` tokens each."""
+    """Return ranges of units with about ``TOKENS_AT_A_TIME`` tokens each."""
     blocks = []
     start = 0
     n_units = len(starts) - 1

@@ -1,8 +1,8 @@
-"""Bounds of distances from little memory: a few coordinates of every word, and the norm of the
-rest.
+"""Bounds on distances with little memory: a few coordinates of every word, and the norm of all
+other coordinates.
 
-The bounds give a quick answer and never one that contradicts the distance, so they may differ in
-their last digits from one processor to another.
+The bounds only speed up decisions and never contradict the distance, so they may differ in their
+last digits from one processor to another.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ import numpy as np
 
 from lexveil.base.types import Floats, Steps, Vectors
 
-COORDINATES = 31  # with the norm of the rest, one cache line per word
-STEPS_OF_A_COORDINATE = 32767  # steps of a coordinate on either side of 0
+COORDINATES = 31  # with the norm, one cache line per word
+STEPS_OF_A_COORDINATE = 32767  # largest absolute value of a coordinate, in steps
 # steps; more than the rounding error of 32 coordinates of two words (half a step each) and of the
 # float32 sum
 SLACK = 7.0
 MOMENT_WORDS = 2048  # words from which the directions of most variance are computed
-WORDS_AT_A_TIME = 4096  # words projected at a time
+WORDS_AT_A_TIME = 4096  # words projected per block
 
 
 class Sketch:
-    """Sketch of all words by a few coordinates, with bounds of the distances between them.
+    """Sketch of all words by a few coordinates, with bounds on the distances between them.
 
-    A sketch of a word is its coordinates along the directions in which the words differ most, and
-    the norm of the rest of the vector. The distance between two words has two bounds. The lower one
-    takes the distance of their coordinates with the difference of the norms of the rest, the upper
-    one with their sum. Any orthonormal directions give valid bounds.
+    The sketch of a word consists of its coordinates along the directions in which the words differ
+    most, and the norm of the remaining vector. Each bound on the distance of two words combines the
+    distance of these coordinates with the two norms: the lower bound uses the difference of the
+    norms, the upper bound their sum. Any orthonormal directions give valid bounds.
 
     Attributes:
-        rows: (V, 32) int16, in steps; the last column is the norm of the rest.
+        rows: (V, 32) int16, in steps; the last column is the norm of the remaining vector.
         step: size of a step, in embedding units.
     """
 

@@ -1,17 +1,17 @@
 """Word2Vec by gensim (Mikolov et al. 2013), one space for words and collocations (CLMLDP section
 4.2).
 
-A training can resume after any of its epochs and ends with the same bytes as an uninterrupted one:
-beside the two matrices, gensim carries only the state of one generator from one epoch to the next,
-from which each worker takes the seed of its epoch (word2vec_inner.pyx, init_w2v_config). The
-learning rate follows from the number of the epoch.
+A training can resume after any of its epochs and ends with the same bytes as an uninterrupted
+training. Besides the two matrices, gensim carries only the state of one generator from one epoch to
+the next, from which each worker takes the seed of its epoch (word2vec_inner.pyx, init_w2v_config).
+The learning rate depends on the number of the epoch.
 
 The fit of a model to its corpus is measured as the mean negative-sampling loss over a fixed sample
-of examples, not as gensim's own tally, which has three faults. It adds every loss into one float32
-(word2vec_inner.pyx), which no longer grows where a loss is less than half its spacing: losses below
-1 at 2^24, within the first epoch of a few million tokens. With several workers, the last worker's
-tally overwrites the others'. And the tally leaves out pairs with a score beyond 6, the worst
-predictions among them.
+of examples. gensim's own tally is not used, because it has three faults. It adds every loss into
+one float32 (word2vec_inner.pyx), which no longer grows once a loss is less than half its spacing:
+losses below 1 at 2^24, within the first epoch of a few million tokens. With several workers, the
+last worker's tally overwrites the others. And the tally leaves out pairs with a score beyond 6,
+which are the worst predictions.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from lexveil.core.embeddings.base import Base, Start, joined, of_joined, start
 from lexveil.core.embeddings.word_space import WordSpace
 
 PROBE = 4096  # examples on which the loss is measured
-EXAMPLES = 1024  # examples at a time; bounds memory
+EXAMPLES = 1024  # examples per block, to limit memory
 NOISE_EXPONENT = 0.75  # Mikolov et al. 2013; gensim's default
-ROWS_AT_A_TIME = 4096  # rows of the initial vectors made at a time
+ROWS_AT_A_TIME = 4096  # rows of the initial vectors drawn per block
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,8 @@ class TrainingState:
 
 @dataclass(frozen=True, slots=True)
 class Word2VecSettings:
-    """Settings, in gensim's meaning, that together with the corpus decide the bytes of a training.
+    """Settings with gensim's meaning. Together with the corpus they determine the bytes of a
+    training.
 
     Attributes:
         dimensions: p.
@@ -82,7 +83,9 @@ class Word2VecSettings:
     subsample: float = 1e-3
 
     def model(self, kind: type[Any]) -> Any:
-        """Return an untrained model of ``kind``, a gensim Word2Vec."""
+        """Return an untrained model of the class ``kind``, which is gensim's Word2Vec or derived
+        from it.
+        """
         return kind(
             vector_size=self.dimensions,
             window=self.window,
@@ -99,15 +102,15 @@ class Word2VecSettings:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Sample of n examples on which the loss is measured: inputs, the word to be predicted from
-    them, and noise words.
+    """Sample of n examples on which the loss is measured: input words, the word to be predicted
+    from them, and noise words.
 
     Attributes:
         inputs: (n, m) ids, -1 for padding: one context word in skip-gram, all of them in CBOW,
             which averages.
         targets: (n,) ids of the words to be predicted.
         noise: (n, negative) ids, drawn in proportion to count^0.75; a noise word that equals the
-            target does not count.
+            target is ignored.
     """
 
     inputs: Ids
@@ -157,9 +160,9 @@ class Trained:
             to train.
         moved: (V,) distance of each vector from its random start, in lengths of that start; NaN for
             a vector without a random start.
-        tokens_covered: occurrences in the corpus of the trained tokens.
-        began: number of vectors by their start: the base's vector, the mean of their words'
-            vectors, or random; and the number of the base's tokens that were not trained. None
+        tokens_covered: occurrences of the trained tokens in the corpus.
+        began: number of vectors for each kind of start (the base's vector, the mean of the words'
+            vectors, random), and the number of the base's tokens that were not trained. None
             without a base.
     """
 
@@ -176,11 +179,11 @@ def _stable_hash(text: str) -> int:
 
 
 def with_plain_copies(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield each line of a segmented corpus, and after a line with collocations the same line as
+    """Yield each line of a segmented corpus. After a line with collocations, yield the same line as
     plain words.
 
-    "york" next to "new_york" then has a vector trained on all of its occurrences, in the same
-    space.
+    So "york" gets a vector that is trained on all of its occurrences, in the same space as
+    "new_york".
     """
     for line in lines:
         yield line
@@ -200,17 +203,19 @@ def train_word2vec(
 ) -> Trained:
     """Train on a file of one sentence per line, tokens separated by spaces.
 
-    With one worker, the same file, settings and base give the same bytes, resumed or not.
+    With one worker, the same file, settings and base give the same bytes, whether the training was
+    interrupted or not.
 
     Args:
-        corpus_file: path that gensim opens itself, which is faster than passing it sentences.
+        corpus_file: path of the file. gensim opens it itself, which is faster than passing
+            sentences to gensim.
         base: a model whose vectors are the start of the training, and whose other tokens are added.
         sentences: some sentences of the corpus; the loss is measured on examples drawn from them.
-        resume: a state that ``on_epoch`` received, of the same corpus, settings and base.
+        resume: a state that ``on_epoch`` received for the same corpus, settings and base.
         on_start: called when the vocabulary is known, with the number of tokens of the corpus and
             the number of vectors.
-        on_epoch: called after each epoch; the arrays of the state are gensim's own and change when
-            it returns.
+        on_epoch: called after each epoch with the state. The arrays of the state belong to gensim
+            and change after the call.
 
     Raises:
         RequestError: if no token occurs ``min_count`` times and there is no base.
@@ -317,8 +322,8 @@ def displacement(vectors: Vectors, seed: int) -> npt.NDArray[np.float64]:
     """Return the distance of each vector from its random start, in lengths of that start, shape
     (V,).
 
-    gensim draws the start from ``seed`` alone (KeyedVectors.resize_vectors), so it can be drawn
-    again.
+    gensim draws the start from ``seed`` alone (KeyedVectors.resize_vectors), so this function can
+    draw it again.
     """
     rng = np.random.default_rng(seed % 2**32)
     moved = np.empty(len(vectors))
@@ -342,14 +347,14 @@ def draw_probe(
     settings: Word2VecSettings,
     size: int = PROBE,
 ) -> Probe:
-    """Draw at most ``size`` examples as gensim draws them: frequent words thinned out, windows of
-    random width.
+    """Draw at most ``size`` examples as gensim draws them: frequent words are thinned out, and
+    windows have random widths.
 
     Args:
         sentences: sentences of the corpus, as lists of tokens.
         row_of: id of each known token.
         counts: (V,) occurrences.
-        keep: (V,) the chance that an occurrence is not thinned out.
+        keep: (V,) the probability that an occurrence is not left out.
     """
     rng = np.random.default_rng([settings.seed, PROBE])
     inputs: list[list[int]] = []

@@ -1,9 +1,11 @@
-"""Defaults of a training where params.yaml sets no value; they keep its time within reason."""
+"""Defaults of a training for settings that params.yaml leaves open. They limit the time of the
+training.
+"""
 
-LARGE = 1_000_000  # tokens of a corpus from which RARE_IN_LARGE applies
+LARGE = 1_000_000  # RARE_IN_LARGE applies to corpora of at least this many tokens
 RARE_IN_LARGE = 5  # gensim's own default, which the paper keeps
 RARE = 2
-# tokens to read in all epochs together, within the fewest and the most epochs
+# tokens to read in all epochs together; the number of epochs stays within its limits
 READINGS = 32_000_000
 FEWEST_EPOCHS = 5
 MOST_EPOCHS = 40
@@ -15,5 +17,5 @@ def default_min_count(n_tokens: int) -> int:
 
 
 def default_epochs(n_tokens: int) -> int:
-    """Return the default number of passes over a corpus; a small corpus gets many."""
+    """Return the default number of passes over a corpus, which is larger for a smaller corpus."""
     return min(MOST_EPOCHS, max(FEWEST_EPOCHS, round(READINGS / max(n_tokens, 1))))

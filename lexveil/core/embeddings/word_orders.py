@@ -1,12 +1,13 @@
 """One-dimensional orders of a vocabulary, built greedily (Meisenbacher et al. 2024, 1-Diffractor).
 
-An order starts at some word and goes on to the nearest unused word until none is left. Any order is
-private with respect to its own metric |index(w) - index(w')|; the quality of the order decides only
-how near in meaning the words around a word are.
+An order starts at some word and proceeds to the nearest unused word until no word is left. Any
+order is private with respect to its own metric |index(w) - index(w')|. The quality of the order
+only determines how similar in meaning the words around a word are.
 
-The chain walks a graph of nearest words. Where all neighbours of a word are used, a scan finds the
-nearest unused word; an arbitrary word never takes its place. The graph is rebuilt on the remaining
-words whenever they have halved, which keeps scans rare and nearly all work in matrix products.
+The construction walks along a graph of nearest words. When all neighbours of a word are used, a
+scan finds the nearest unused word; an arbitrary word never takes its place. The graph is rebuilt on
+the remaining words whenever their number has halved. So scans are rare, and nearly all work is done
+by matrix products.
 """
 
 from __future__ import annotations
@@ -26,16 +27,17 @@ if TYPE_CHECKING:
 Search = Literal["exact", "pynndescent"]
 
 NEIGHBORS = 50  # neighbours of each word in the graph; changes the time, not the exact order
-EXACT_BELOW = 8192  # words; for fewer, an approximate graph saves nothing
-NEAR = 100  # positions within which a word counts as near its nearest neighbour
+EXACT_BELOW = 8192  # number of words below which an approximate graph saves nothing
+NEAR = 100  # largest distance in positions at which a word counts as near its nearest neighbour
 
-# The list sets of the paper: lists per model, and whether all models take part or only the first.
+# The list sets of the paper: lists per model, and whether the set uses all models or only the
+# first.
 SETS: dict[str, tuple[int, bool]] = {"L0": (1, True), "L1": (2, True), "L2": (1, False)}
 
 
 @dataclass(frozen=True, slots=True)
 class WordLists:
-    """One list set: orders of one shared vocabulary.
+    """One list set: several orders of one vocabulary.
 
     Attributes:
         words: W words that every model of the set knows; any other word is out of vocabulary for
@@ -49,15 +51,17 @@ class WordLists:
 
     def __post_init__(self) -> None:
         if self.orders.ndim != 2 or self.orders.shape[1] != len(self.words):
-            raise ValueError(f"{len(self.words)} words, orders of shape {self.orders.shape}")
+            raise ValueError(
+                f"orders of shape {self.orders.shape} do not fit {len(self.words)} words"
+            )
 
     def positions(self) -> Orders:
         """Return the position of each word in each list, (n_lists, W) int32."""
         return positions(self.orders)
 
     def only(self, keep: npt.NDArray[np.bool_]) -> WordLists:
-        """Return the lists without the words for which ``keep`` (W,) is false; the other words keep
-        their order.
+        """Return the lists without the words for which ``keep`` (W,) is false. The remaining words
+        keep their order.
         """
         new_row = (np.cumsum(keep) - 1).astype(np.int32)
         left = new_row[self.orders[keep[self.orders]]].reshape(len(self.orders), int(keep.sum()))
@@ -82,15 +86,15 @@ def greedy_orders(
 ) -> Orders:
     """Build one greedy order of all V words for each start.
 
-    ``exact``: each step goes to the nearest unused word by float64 distance, and to the lowest row
-    of equally near words. ``pynndescent``: each step goes to the nearest unused word among the
-    approximate neighbours, and to the exactly nearest unused word where all of these are used; for
-    vocabularies so large that V² products take too long.
+    ``exact``: each step proceeds to the nearest unused word by float64 distance, and to the lowest
+    row among equally near words. ``pynndescent``: each step proceeds to the nearest unused word
+    among the approximate neighbours, and to the exactly nearest unused word if all neighbours are
+    used. It serves vocabularies so large that V² products take too long.
 
     Args:
         vectors: (V, p).
         starts: the first row of each order.
-        search: how the graph is built.
+        search: method that builds the graph.
         seed: seed of the approximate graph.
         on_step: called with the number of words placed since its last call.
 
@@ -173,8 +177,8 @@ def mean_step(vectors: Vectors, order: Orders) -> float:
 
 
 def share_near(vectors: Vectors, orders: Orders, rows: npt.NDArray[np.int64]) -> list[float]:
-    """Return for each list the share of ``rows`` whose exact nearest word stands within ``NEAR``
-    positions of them.
+    """Return, for each list, the share of ``rows`` whose exact nearest word is at most ``NEAR``
+    positions away.
     """
     if orders.shape[1] < 2:
         return [1.0] * len(orders)

@@ -27,7 +27,8 @@ class WordSpace:
     def __post_init__(self) -> None:
         if not len(self.tokens) == len(self.vectors) == len(self.counts):
             raise ValueError(
-                f"{len(self.tokens)} tokens, {len(self.vectors)} vectors, {len(self.counts)} counts"
+                f"numbers differ: {len(self.tokens)} tokens, {len(self.vectors)} vectors, "
+                f"{len(self.counts)} counts"
             )
 
     @property
@@ -37,7 +38,7 @@ class WordSpace:
 
 
 def unit_vectors(vectors: Vectors) -> Vectors:
-    """Return every row scaled to length 1, float32; a row of zeros stays."""
+    """Return every row scaled to length 1, float32; a row of zeros stays zero."""
     norms = np.sqrt(np.einsum("vp,vp->v", vectors, vectors, dtype=np.float64))
     unit: Vectors = (vectors / np.where(norms > 0, norms, 1.0)[:, None]).astype(np.float32)
     return unit

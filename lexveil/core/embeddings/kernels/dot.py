@@ -3,7 +3,7 @@ exact search.
 
 ``products`` multiplies a tile of queries by a tile of words with one of the processor's
 instructions (see ``Kind``). Loops of NumPy and numba would take several times as long, since LLVM
-does not find these instructions.
+does not generate these instructions from loops.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numba import types
 from numba.core import cgutils, registry
 from numba.extending import intrinsic
 
-# size of a tile: 12 sums, 2 vectors of words, 1 of a query and 1 product fill the 16 registers
+# size of a tile: 12 sums, 2 registers of words, 1 of a query and 1 product fill the 16 registers
 QUERIES = 6
 VECTORS = 2
 BYTES = 4  # coordinates that an instruction adds up to one 32-bit number, or two 16-bit ones
@@ -27,10 +27,10 @@ class Kind(NamedTuple):
 
     Attributes:
         name: name that ``lexveil --version -v`` shows.
-        features: alternative sets of processor features; the processor must have one whole set.
-        lanes: 32-bit numbers in a register; a register holds as many words, four coordinates of
-            each.
-        offset: number added to the coordinates of a query, which the instruction takes as unsigned.
+        features: alternative sets of processor features; the processor must have one complete set.
+        lanes: number of 32-bit lanes in a register; each lane holds four coordinates of one word.
+        offset: number added to the coordinates of a query, because the instruction reads them as
+            unsigned numbers.
         sums: greatest value of a 16-bit sum, or 0 if the instruction adds up in 32 bits.
     """
 
@@ -41,9 +41,9 @@ class Kind(NamedTuple):
     sums: int
 
 
-# The first instruction that the processor has is used. With the offset 64 every pair of products
-# fits into 16 bits; vpmaddubsw would saturate a larger one. 16-bit sums wrap around, so only the
-# final value of a sum has to fit.
+# The first instruction that the processor supports is used. With the offset 64 each pair of
+# products fits into 16 bits; vpmaddubsw would saturate a larger one. 16-bit sums wrap around, so
+# only the final value of a sum has to fit.
 KINDS = (
     Kind("AVX-512 VNNI", (frozenset({"avx512vnni", "avx512f"}),), 16, 128, 0),
     Kind("AVX-VNNI", (frozenset({"avxvnni", "avx2"}),), 8, 128, 0),
@@ -52,7 +52,9 @@ KINDS = (
 
 
 def kind_of(features: frozenset[str]) -> int:
-    """Return the index in ``KINDS`` for a processor with these features, or -1."""
+    """Return the index in ``KINDS`` of the instruction for a processor with these features; -1 if
+    it has none.
+    """
     fits = (
         i for i, kind in enumerate(KINDS) if any(needed <= features for needed in kind.features)
     )
@@ -60,8 +62,8 @@ def kind_of(features: frozenset[str]) -> int:
 
 
 def processor_kind() -> int:
-    """Return the index in ``KINDS`` for numba's target, or -1. The target is this processor, unless
-    numba's environment variables name another.
+    """Return the index in ``KINDS`` of the instruction for numba's target; -1 if it has none. The
+    target is this processor, unless numba's environment variables name another.
     """
     described = registry.cpu_target.target_context.codegen().magic_tuple()
     return kind_of(frozenset(f[1:] for f in described[2].split(",") if f.startswith("+")))
@@ -102,14 +104,14 @@ class _Tile:
         return self.b.shuffle_vector(first, empty, mask)
 
     def call(self, name: str, result: ir.Type, *given: Any) -> Any:
-        """Call LLVM's function of this name, which stands for one instruction."""
+        """Emit a call of the LLVM function ``name``, which represents one instruction."""
         insert: Any = cgutils.get_or_insert_function
         kind = ir.FunctionType(result, [value.type for value in given])
         return self.b.call(insert(self.b.module, kind, name), given)
 
     def dot(self, total: Any, query: Any, words: Any) -> Any:
-        """Emit the addition of products to a sum: four coordinates of a query, times the same
-        coordinates of as many words as there are lanes.
+        """Emit the addition of products to a sum. The products are four coordinates of a query
+        times the same coordinates of as many words as there are lanes.
         """
         if self.kind.sums:
             return self.b.add(
@@ -129,7 +131,7 @@ class _Tile:
     def multiply(
         self, words: Any, start: Any, queries: Any, chunks: Any, depth: Any
     ) -> dict[tuple[int, int], Any]:
-        """Return the sum of products of each query and vector of words.
+        """Return the sum of products of each query with each register of words.
 
         A sum begins at ``start`` and runs over ``depth`` steps of four coordinates; the sums of the
         chunks are added up in 32 bits.
@@ -164,12 +166,12 @@ class _Tile:
         return {pair: b.load(totals[pair]) for pair in pairs}
 
     def score(self, totals: dict[tuple[int, int], Any], addresses: Sequence[Any]) -> Any:
-        """Compute scores from the sums; return whether any score may reach the score that its query
+        """Compute scores from the sums. Return whether any score may reach the score that its query
         needs.
 
-        ``of_queries`` holds for each query the step, the score that it needs, and the two factors
-        of its error (4 x QUERIES float32); ``errors`` holds the two numbers by which the factors
-        are multiplied, and a fixed error (3 float32).
+        ``of_queries`` contains for each query the step, the score that it needs, and the two
+        factors of its error (4 x QUERIES float32). ``errors`` contains the two numbers by which the
+        factors are multiplied, and a fixed error (3 float32).
         """
         b = self.b
         scales, halves, errors, of_queries, out = addresses
@@ -194,16 +196,16 @@ class _Tile:
 
 
 def _products(_context: Any, kind: Any, addresses: Any, chunks: Any, depth: Any) -> Any:
-    """Score a tile of words for a tile of queries; 0 if no score may reach the score that its query
-    needs.
+    """Score a tile of words for a tile of queries. Return 0 if no score can reach the score that
+    its query needs.
 
     Args:
         kind: a literal, the index in ``KINDS``.
         addresses: addresses of the words, as (chunks, depth, VECTORS, lanes, 4) int8; of ``start``,
-            minus the offset of the queries times the words' sums, as (chunks, VECTORS, 2·lanes)
-            int16 or (chunks, VECTORS, lanes) int32; of the queries, as (chunks, depth, QUERIES, 4)
-            uint8; of scales, halves, errors and ``of_queries``, as in ``_Tile.score``; and of the
-            output scores, (QUERIES, VECTORS·lanes) float32.
+            which is minus the offset of the queries times the words' sums, as (chunks, VECTORS,
+            2·lanes) int16 or (chunks, VECTORS, lanes) int32; of the queries, as (chunks, depth,
+            QUERIES, 4) uint8; of scales, halves, errors and ``of_queries``, as in ``_Tile.score``;
+            and of the output scores, (QUERIES, VECTORS·lanes) float32.
     """
     if not isinstance(kind, types.IntegerLiteral):
         return None

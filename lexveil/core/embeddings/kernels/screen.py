@@ -1,5 +1,5 @@
-"""Compiled loops of the screen by 8-bit products. docs/proofs/screen.md defines what they compute
-and proves that they lose no nearest word.
+"""Compiled loops of the screen by 8-bit products. docs/proofs/screen.md defines the computation and
+proves that it loses no nearest word.
 """
 
 from __future__ import annotations
@@ -19,23 +19,24 @@ from lexveil.core.embeddings.kernels.search import insert, squared_distance
 Bytes = npt.NDArray[Any]
 
 ROUNDING = 2.0**-21  # relative error of a single-precision sum, eight roundings
-MORE = 1 + 2.0**-18  # factor on a bound that covers its own rounding in single precision
-NOTHING = 1e-30  # bound on the loss where numbers underflow
-SHORTEST = 1e-15  # shorter vectors are taken as 0, and their whole length as error
-# Queries of other lengths do not fit into single precision; another search answers them.
+# factor by which a bound is enlarged, to cover its own rounding in single precision
+MORE = 1 + 2.0**-18
+NOTHING = 1e-30  # bound on the loss by underflow
+SHORTEST = 1e-15  # shorter vectors are replaced by 0, and their whole length counts as error
+# Scores of longer or shorter queries do not fit into single precision; another search answers them.
 SHORTEST_QUERY = 1e-12
 LONGEST_DISTANCE = 1e12
 
 
 class PackedWords(NamedTuple):
-    """Words rounded to 8 bits, longest first, in tiles of vectors of lanes.
+    """Words rounded to 8 bits, sorted by falling length, in tiles.
 
     Attributes:
         numbers: (tiles, chunks, depth, vectors, lanes, 4) int8.
         start: (tiles, chunks, vectors, lanes or twice as many), the initial values of the sums.
         scales: (tiles, vectors, lanes) float32, the step of each word.
-        halves: (tiles, vectors, lanes) float32, half of the square of its length; infinite in an
-            empty lane.
+        halves: (tiles, vectors, lanes) float32, half of the square of each word's length; infinite
+            in an empty lane.
         errors: (tiles, 3) float32, the two numbers by which the factors of a query's error are
             multiplied, and a fixed error.
         ends: (tiles, 2), lengths of the longest and the shortest word.
@@ -86,12 +87,12 @@ class CandidateLists(NamedTuple):
 def round_row(
     row: Floats, most: int, lane: float, depth: int, rounded: Bytes
 ) -> tuple[float, float, float]:  # pragma: no cover - compiled
-    """Round a row to whole numbers times a step; return the step, the length of the rounded row,
+    """Round a row to whole numbers times a step. Return the step, the length of the rounded row,
     and the length of the rounding error.
 
-    No number is above ``most``. If ``lane`` is above 0, the part of the row that one 16-bit sum
-    adds up is no longer than ``lane``: of ``depth`` times four coordinates in sequence, the first
-    or the last two of every four.
+    No number exceeds ``most``. If ``lane`` is above 0, it limits the length of each part of the row
+    that one 16-bit sum adds up. Such a part consists of ``depth`` times four coordinates in
+    sequence, of which the sum uses the first two or the last two of every four.
     """
     largest = 0.0
     longest = 0.0
@@ -123,7 +124,7 @@ def round_row(
 def centred(
     values: Vectors | Floats, centre: Floats, row: Floats
 ) -> float:  # pragma: no cover - compiled
-    """Write a row minus the centre to ``row``, in float64; return the square of its length."""
+    """Write a row minus the centre into ``row``, in float64; return the square of its length."""
     square = 0.0
     for i in range(len(row)):
         row[i] = np.float64(values[i]) - centre[i]
@@ -141,8 +142,8 @@ def pack_words(
     words: PackedWords,
     bounds: Floats,
 ) -> None:  # pragma: no cover - compiled
-    """Round the words, in order, and write (V, 2) ``bounds``: the length of each rounded word, and
-    of its rounding error.
+    """Round the words, in order. Write ``bounds`` (V, 2): the length of each rounded word, and the
+    length of its rounding error.
     """
     depth, n_vectors, lanes = words.numbers.shape[2:5]
     p = vectors.shape[1]
@@ -208,8 +209,8 @@ def keep(
     highs: Floats,
     count: int,
 ) -> int:  # pragma: no cover - compiled
-    """Enter a word that may be among the k nearest of a query; return the new number of candidates,
-    or -1 if there are too many.
+    """Add a word to the candidates of a query if the word may be among the k nearest. Return the
+    new number of candidates, or -1 if there are too many.
     """
     low = score - error
     k = len(lows)
@@ -236,15 +237,15 @@ def keep(
 
 @functools.cache
 def screen_by(kind: int) -> Callable[..., None]:
-    """Compile ``screen`` for an instruction, given by its index in ``KINDS``, which has to be a
-    constant of the compiled code.
+    """Compile ``screen`` for an instruction. The index ``kind`` of the instruction in ``KINDS``
+    must be a constant in the compiled code.
     """
 
     @kernel(nogil=True)
     def screen(
         words: PackedWords, queries: PackedQueries, lists: CandidateLists, n_words: int
     ) -> None:  # pragma: no cover - compiled
-        """Find the words that may be among the k nearest of each query, and upper bounds of their
+        """Find the words that may be among the k nearest of each query, and upper bounds on their
         scores.
         """
         n_tiles, n_chunks, depth, n_vectors, lanes = words.numbers.shape[:5]
@@ -369,8 +370,8 @@ def decide(
     ids: Rows,
     squares: Floats,
 ) -> None:  # pragma: no cover - compiled
-    """Measure the candidates in float64, the most promising first, until no other word can be among
-    the k nearest.
+    """Compute the distances of the candidates in float64, the most promising first, until no other
+    word can be among the k nearest.
     """
     k = ids.shape[1]
     for query in range(len(queries)):

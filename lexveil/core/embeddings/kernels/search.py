@@ -12,8 +12,8 @@ from lexveil.base.types import Floats, Rows, Vectors
 def squared_distance(
     first: Vectors, left: int, second: Vectors | Floats, right: int
 ) -> float:  # pragma: no cover - compiled
-    """Return |u - v|² in float64 of one row each; exactly 0 for equal rows. Only the order of
-    additions is left to the compiler.
+    """Return |u - v|² of two rows in float64; exactly 0 for equal rows. The compiler may choose the
+    order of additions, and nothing else.
 
     Rows are given by index: passing a row as an array would cost more than the distance, since
     numba counts references to arrays.
@@ -29,8 +29,8 @@ def squared_distance(
 def insert(
     row: int, square: float, ids: Rows, squares: Floats
 ) -> None:  # pragma: no cover - compiled
-    """Insert a row into the nearest rows of a query, which are ordered by distance and then by row
-    number.
+    """Insert a row into a query's list of nearest rows, which is ordered by distance and then by
+    row number.
     """
     place = len(ids) - 1
     if square > squares[place] or (square == squares[place] and row > ids[place]):
@@ -48,7 +48,9 @@ def insert(
 def measure_groups(
     vectors: Vectors, queries: Floats, groups: Rows, of: Rows, size: int, ids: Rows, squares: Floats
 ) -> None:  # pragma: no cover - compiled
-    """Measure the words of the candidate groups of each query and keep the k nearest."""
+    """Compute the distances of the words in the candidate groups of each query, and keep the k
+    nearest.
+    """
     for pair in range(len(groups)):
         query = of[pair]
         for row in range(groups[pair] * size, min((groups[pair] + 1) * size, len(vectors))):
@@ -70,7 +72,7 @@ def measure_pairs(
 def multiply_pairs(
     vectors: Vectors, left: Rows, right: Rows
 ) -> Floats:  # pragma: no cover - compiled
-    """Return <u, v> of pairs of rows, in float64. Rows are read in place, since copies would take
+    """Return <u, v> of pairs of rows, in float64. Rows are not copied, because copies would take
     most of the time.
     """
     products = np.empty(len(left))

@@ -1,4 +1,4 @@
-"""Compiled bounds of distances from a sketch, and the prefetch of its memory."""
+"""Compiled bounds on distances from a sketch, and the prefetch of the sketch's memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lexveil.core.embeddings.sketch import COORDINATES, SLACK
 
 @intrinsic
 def prefetch(_context: Any, rows: Any, row: Any) -> Any:  # pragma: no cover - compiled
-    """Prefetch the memory of a row of a two-dimensional array, without waiting for it."""
+    """Prefetch the memory of a row of a two-dimensional array, without waiting for the memory."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -43,11 +43,11 @@ def prefetch(_context: Any, rows: Any, row: Any) -> Any:  # pragma: no cover - c
 def sketch_bounds(
     rows: Steps, step: float, first: int, second: int
 ) -> tuple[float, float]:  # pragma: no cover
-    """Return a lower and an upper bound of the distance between the words at two places; the last
-    digits may differ by machine.
+    """Return a lower and an upper bound on the distance between two words, given their row numbers.
+    The last digits may differ by machine.
     """
     square = np.float32(0.0)
-    # over a constant length, the compiler would unroll the loop, but not vectorise it
+    # with a constant length, the compiler would unroll the loop, but not vectorize it
     for i in range(rows.shape[1]):
         difference = np.float32(np.int32(rows[first, i]) - np.int32(rows[second, i]))
         square += difference * difference
