@@ -1,7 +1,7 @@
-"""Readers of an output who know the method: what they recover, and which text they find again.
+"""Readers: adversaries who see an output and know the method. The modules compute which words they
+recover, and which source texts they identify.
 
-The recovery is expected of a Bayes-optimal adversary, and epsilon is calibrated to a target share.
-
-The adversary knows the mechanism, the space, the epsilon of each token and the frequency of each
-word, and decodes the output.
+A reader knows the mechanism, the space, the epsilon of each token and the public frequency of each
+word, and decodes the output by Bayes' rule. Expected recovery is the share of words that such a
+reader recovers, and calibration finds the epsilon for a given share.
 """

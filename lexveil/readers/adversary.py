@@ -1,9 +1,10 @@
-"""Unigram adversaries: exact Bayes over a channel and the public frequencies of words, one output
-at a time.
+"""Unigram adversaries. They decode one output word at a time, by Bayes' rule over a channel and the
+public frequencies of words.
 
-From the output y of a token with budget ε, the adversary's posterior of each word w is proportional
-to π(w)·Pr[M(w)=y], and it guesses the most probable word: no guess from a single output is right
-more often (Bayes). The first word of the vocabulary wins ties.
+Let y be the output of a token with budget ε. The adversary's posterior of each word w is
+proportional to π(w)·Pr[M(w)=y], where π is the public frequency. It guesses the most probable word;
+no guess from a single output is right more often (Bayes). On a tie, the first word of the
+vocabulary wins.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from lexveil.base.errors import ParameterError
 from lexveil.base.types import Floats, Ids, Rows, Vectors
 from lexveil.readers.seen_tokens import Symbols
 
-OUTPUTS = 128  # outputs whose distances to all words are held at a time
-BETWEEN = 1e-12  # relative distance within which an epsilon counts as equal to a rung
+OUTPUTS = 128  # outputs per block, whose distances to all words are in memory together
+BETWEEN = 1e-12  # relative difference below which an epsilon counts as equal to one of the grid
 
 
 class Candidates(NamedTuple):
-    """The most probable words behind each of n outputs, most probable first.
+    """The most probable source words of each of n outputs, most probable first.
 
     Attributes:
         ids: (n, k); -1 in empty places.
@@ -36,13 +37,13 @@ class Candidates(NamedTuple):
 
     @classmethod
     def unknown(cls, n: int, k: int) -> Candidates:
-        """Return an empty result buffer, to be filled by a kernel."""
+        """Return an empty result, which a kernel will fill."""
         return cls(np.full((n, k), -1, dtype=np.int64), np.full((n, k), -np.inf))
 
 
 class Block(NamedTuple):
-    """Distinct outputs (m,), the first token of each (m + 1,), and the tokens of all outputs (n,),
-    grouped by output.
+    """Tokens grouped by output: the distinct outputs (m,), the position of each output's first
+    token in the groups (m + 1,), and the tokens of all groups (n,).
     """
 
     outputs: Ids
@@ -51,8 +52,8 @@ class Block(NamedTuple):
 
 
 class Interpolation(NamedTuple):
-    """Interpolation between rungs for n tokens: budgets (n,), first rung (n,), and weights of the
-    rungs from there on (n, width).
+    """Interpolation between the epsilons of a ``Ladder`` for n tokens: budgets (n,), number of the
+    first epsilon (n,), and weights of the ``width`` epsilons from there on (n, width).
     """
 
     epsilon: Floats
@@ -61,14 +62,14 @@ class Interpolation(NamedTuple):
 
 
 class TemChannel(NamedTuple):
-    """Data of the scores of TEM: bias - min(ε·d/2, limit).
+    """Data for the scores of TEM, which are bias - min(ε·d/2, limit).
 
     Attributes:
         vectors: (V, p).
         squares, slack: (V,) squared lengths, and the largest error of a squared distance to each
             word.
         limit: ε·γ/2.
-        bias, screen: (L, V) ln π - ln Z at each rung, in float64 and in float32.
+        bias, screen: (L, V) ln π - ln Z at each epsilon of the ladder, in float64 and in float32.
     """
 
     vectors: Vectors
@@ -80,13 +81,13 @@ class TemChannel(NamedTuple):
 
 
 class EstimatedChannel(NamedTuple):
-    """Estimates of ``estimate`` at the rungs.
+    """Estimates of ``estimate`` at the L epsilons of a ladder.
 
     Attributes:
         squares: (V,) squared lengths.
-        others: (L, V) score of each word w where it is not the output, without the part that
-            depends on its distance.
-        own: (L, V) score of each word where it is the output, less the common part of all other
+        others: (L, V) score of each word w that is not the output, without the part that depends on
+            its distance.
+        own: (L, V) score of each word if it is the output, minus the common part of all other
             words.
         near: (2, V) distances of each word to its nearest other ones, see ``estimate.near_of``.
         slopes: (L, F) slopes of the features of a pair.
@@ -109,14 +110,14 @@ class Adversary(ABC):
     def candidates(
         self, outputs: Ids, epsilon: Floats, k: int, before: Ids | None = None
     ) -> Candidates:
-        """Return the k most probable words behind each of n outputs.
+        """Return the k most probable source words of each of n outputs.
 
         Args:
             outputs: (n,) the outputs.
             epsilon: (n,) the budget of each token.
             k: number of candidates.
-            before: (n,) the token written before each, as a row of the embedding, or -1; few
-                mechanisms use it.
+            before: (n,) the token written before each output, as a row of the embedding, or -1;
+                only few mechanisms depend on it.
         """
 
     @abstractmethod
@@ -130,24 +131,24 @@ class Adversary(ABC):
             words: (n,) the words w.
             outputs: (n,) the outputs y.
             epsilon: (n,) the budget of each token.
-            before: (n,) the token written before each, as in ``candidates``.
+            before: (n,) the token written before each output, as in ``candidates``.
         """
 
     def in_texts(self, tokens: Symbols, k: int) -> Candidates:
-        """Return the k most probable words behind each of the replaced words of whole texts."""
+        """Return the k most probable source words of each replaced word in whole texts."""
         drawn = tokens.outputs >= 0
         return self.candidates(
             tokens.outputs[drawn], tokens.epsilon[drawn], k, tokens.before[drawn]
         )
 
     def guess(self, outputs: Ids, epsilon: Floats, before: Ids | None = None) -> Ids:
-        """Return the most probable word behind each of n outputs, (n,)."""
+        """Return the most probable source word of each of n outputs, (n,)."""
         return self.candidates(outputs, epsilon, 1, before).ids[:, 0]
 
 
 def by_output(outputs: Ids) -> Iterator[Block]:
-    """Yield blocks of ``OUTPUTS`` outputs. All tokens of an output are decoded at once, since they
-    share its distances.
+    """Yield blocks of ``OUTPUTS`` distinct outputs. All tokens with the same output are decoded at
+    once, since they share the distances of that output.
     """
     tokens = np.argsort(outputs, kind="stable").astype(np.int64)
     distinct, starts = np.unique(outputs[tokens], return_index=True)
@@ -158,12 +159,12 @@ def by_output(outputs: Ids) -> Iterator[Block]:
 
 
 class Ladder:
-    """Grid of epsilons at which values are computed, at most a fixed ratio apart; other epsilons
-    are interpolated in ln ε.
+    """Ascending grid of epsilons at which values are computed. Neighbouring epsilons differ by at
+    most a fixed ratio; values at other epsilons are interpolated in ln ε.
 
     Attributes:
-        rungs: (L,) ascending.
-        width: number of rungs in an interpolation.
+        rungs: (L,) the epsilons of the grid, ascending.
+        width: number of epsilons of the grid in an interpolation.
     """
 
     def __init__(self, epsilon_range: tuple[float, float], ratio: float, width: int = 4) -> None:
@@ -177,22 +178,22 @@ class Ladder:
         self.width = min(width, len(self.rungs))
 
     def weights(self, epsilon: Floats) -> Interpolation:
-        """Return the interpolation weights for the budgets of n tokens; a budget on a rung takes
-        its value exactly.
+        """Return the interpolation weights for the budgets of n tokens. A budget that is an epsilon
+        of the grid gets the value at this epsilon exactly.
 
-        The weights are those of Lagrange's polynomial in ln ε through the nearest rungs on either
-        side.
+        The weights are those of Lagrange's polynomial in ln ε through the nearest epsilons of the
+        grid on either side.
 
         Raises:
-            ParameterError: if an epsilon lies outside of the ladder.
+            ParameterError: if a budget lies outside the grid.
         """
         low = self.rungs[0] * (1 - BETWEEN)
         high = self.rungs[-1] * (1 + BETWEEN)
         if not ((epsilon >= low) & (epsilon <= high)).all():
             raise ParameterError(
-                f"the adversary is built for an epsilon from {low:.6g} to {high:.6g} per "
-                "token, and is asked about "
-                f"{epsilon.min():.6g} to {epsilon.max():.6g}; build it for these"
+                f"the adversary was built for epsilons from {low:.6g} to {high:.6g} per token, "
+                f"but the tokens have {epsilon.min():.6g} to {epsilon.max():.6g}; build it for "
+                "this range"
             )
         nodes = np.log(self.rungs)
         log_epsilon = np.log(epsilon)
@@ -214,7 +215,9 @@ class Ladder:
 
     @staticmethod
     def at(values: Floats | Vectors, words: Ids, interpolation: Interpolation) -> Floats:
-        """Interpolate values of words at the rungs, (L, V), for n tokens; returns (n,)."""
+        """Interpolate values of words at the epsilons of the grid, (L, V), for n tokens. The result
+        has shape (n,).
+        """
         total = np.zeros(len(words))
         for step in range(interpolation.weights.shape[1]):
             weight = interpolation.weights[:, step]
@@ -223,12 +226,12 @@ class Ladder:
 
 
 class LadderAdversary(Adversary):
-    """Adversary that combines the distances of all words to an output with values that are known on
-    a grid of ε, the ladder.
+    """Adversary that scores words by their distance to an output and by values that are computed
+    for a grid of ε, the ladder.
 
     Attributes:
         vectors: (V, p) vectors of the words.
-        ladder: the epsilons of the values.
+        ladder: the grid of ε.
     """
 
     vectors: Vectors
@@ -241,10 +244,10 @@ class LadderAdversary(Adversary):
         k: int,
         before: Ids | None = None,  # noqa: ARG002
     ) -> Candidates:
-        """Return the k most probable words behind each of n outputs, as in ``Adversary``.
+        """Return the k most probable source words of each of n outputs, as in ``Adversary``.
 
         Raises:
-            ParameterError: if an epsilon lies outside of the ladder.
+            ParameterError: if an epsilon lies outside the ladder's grid.
         """
         candidates = Candidates.unknown(len(outputs), min(k, len(self.vectors)))
         interpolation = self.ladder.weights(epsilon)
@@ -259,5 +262,5 @@ class LadderAdversary(Adversary):
         self, products: Vectors, block: Block, interpolation: Interpolation, candidates: Candidates
     ) -> None:
         """Write the candidates of the tokens of a block to ``candidates``, given the inner products
-        (m, V) of its outputs with all words.
+        (m, V) of the block's outputs with all words.
         """

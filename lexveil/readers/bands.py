@@ -1,5 +1,5 @@
-"""Frequency bands of a vocabulary: function words, and frequent, middle and rare words among all
-others.
+"""Frequency bands of a vocabulary: function words on the one hand, and frequent, middle and rare
+words among all others.
 """
 
 from __future__ import annotations
@@ -11,20 +11,21 @@ import numpy as np
 from lexveil.base.types import Bytes, Counts, Flags, Floats
 
 BANDS = ("function", "frequent", "middle", "rare")
-# bands together: all words, and all but the function words
+# groups of bands: all words, and all words but function words
 ALL = "all"
 CONTENT = "content"
 BANDS_OF = {ALL: BANDS, CONTENT: BANDS[1:]} | {band: (band,) for band in BANDS}
-# Share of the occurrences of content words (all but function words) that the frequent words make
+# Share of the frequent words in the occurrences of content words (all but function words),
 # up,
 FREQUENT = 0.6
-# and that the frequent and middle words together make up; all other words are rare.
+# and share of the frequent and middle words together; all other words are rare.
 MIDDLE = 0.9
-SMOOTHING = 0.5  # occurrences added to each word, so that a word with count 0 has a probability
+# number added to each count, so that the probability of a word with count 0 is not 0
+SMOOTHING = 0.5
 
 
 def bands_of(counts: Counts, is_function: Flags) -> Bytes:
-    """Return the band of each of V words, as a number in ``BANDS``; shape (V,).
+    """Return the band of each of V words, as an index into ``BANDS``; shape (V,).
 
     Args:
         counts: (V,) occurrences in a public corpus.
@@ -41,7 +42,7 @@ def bands_of(counts: Counts, is_function: Flags) -> Bytes:
 
 
 def prior_of(counts: Counts) -> Floats:
-    """Return the prior probability of each of V words from their public counts; (V,),
+    """Return the prior probability of each of V words, computed from their public counts; (V,),
     adding up to 1.
     """
     smoothed = counts + SMOOTHING

@@ -1,5 +1,5 @@
-"""Levels of protection of banks: those on their cards, and those that are worked out, and kept, for
-other numbers of sentences and for purposes.
+"""Levels of protection of banks. A bank's card lists the levels for the usual settings; for other
+numbers of sentences and for purposes they are computed and cached.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ LOG = logger(__name__)
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Calibration:
-    """Data for the calibration of levels of sentences: model, vectors of the bank, and public
-    texts.
+    """Data for the calibration of sentence levels: model, vectors of the bank, and public texts.
 
     Attributes:
         model: the model of the bank.
@@ -46,7 +45,7 @@ class Calibration:
     texts: Units
 
     def sources(self) -> PublicSources:
-        """Return the texts as sources, with their content words."""
+        """Return the public texts as sources, with their content words."""
         plain = language_of(self.model.language).function_words
         words = without_purposes(self.model).embedding(STRATEGY)
         bands = content_bands(
@@ -55,13 +54,13 @@ class Calibration:
         return PublicSources.of(self.texts, self.space.embed(self.texts), bands)
 
     def search(self, per_text: int, beta: float) -> LevelSearch:
-        """Return the search among outputs of ``per_text`` sentences."""
+        """Return the search for levels of outputs of ``per_text`` sentences."""
         mechanism = SentenceDraws(self.vectors, self.space.radius, beta)
         return LevelSearch(mechanism, self.sources(), per_text)
 
     def levels(self) -> list[BankLevel]:
-        """Return the levels of the card of a bank; none where there are too few public texts. A
-        level that no epsilon keeps to is left out.
+        """Return the levels for the card of a bank; an empty list if there are too few public
+        texts. A level is left out if no epsilon satisfies it.
         """
         if len(self.texts) < CANDIDATES:
             return []
@@ -76,11 +75,11 @@ class Calibration:
 
 
 def found_level(search: LevelSearch, name: str, limits: Shares) -> BankLevel:
-    """Return the epsilon of a level: sources may be found again as often as content words are
-    named.
+    """Return the epsilon of a level. The limit for content words also applies to the share of
+    sources that a reader identifies.
 
     Raises:
-        RequestError: if no epsilon keeps to it.
+        RequestError: if no epsilon satisfies the level.
     """
     epsilon, reached = search.largest(limits.content, limits)
     shares = {key: round(share, 4) for key, share in reached._asdict().items()}
@@ -90,36 +89,40 @@ def found_level(search: LevelSearch, name: str, limits: Shares) -> BankLevel:
 def level_of_bank(
     bank: SentenceBank, model: Model, per_text: int | None, name: LevelName
 ) -> BankLevel:
-    """Return the level of a bank for a model and its purposes.
+    """Return a level of a bank, for a model and its purposes.
 
     Args:
-        per_text: sentences that are written for a text; None where there is one for each sentence.
+        per_text: number of sentences that are written for a text; None if one sentence is written
+            for each sentence.
 
     Raises:
-        RequestError: if it is not known, or no epsilon keeps to it.
+        RequestError: if the bank has no levels for these settings, or no epsilon satisfies the
+            level.
     """
     way_out = f"name {option('epsilon')} (docs/reference/sentences.md)"
     if per_text is None:
         raise RequestError(
-            f"{option('protection')}: levels are measured with the text as unit; {way_out}, or "
-            f"leave {option('unit')} out"
+            f"{option('protection')}: levels exist only for the unit text; {way_out}, or leave "
+            f"{option('unit')} out"
         )
     if len(bank.public) < CANDIDATES:
         raise RequestError(
-            f"{bank.folder}: has no levels of protection, since it was built of too few texts: "
-            f"{CANDIDATES:,} of about 40 words are needed; {way_out}"
+            f"{bank.folder}: the bank has no levels of protection, because it was built from too "
+            f"few texts: {CANDIDATES:,} texts of about 40 words are needed; {way_out}"
         )
     beta = model.params.mechanisms.tem.beta
     if not model.purposes and per_text == PER_TEXT and beta == TemParameters().beta:
         known = [level for level in bank.card.levels if level.level == name]
         if known:
             return known[0]
-        raise RequestError(f"{bank.folder}: no epsilon keeps to the level {name}; {way_out}")
+        raise RequestError(
+            f"{bank.folder}: no epsilon satisfies the level {name} for this bank; {way_out}"
+        )
     return _worked_out(bank, model, per_text, name)
 
 
 def _worked_out(bank: SentenceBank, model: Model, per_text: int, name: LevelName) -> BankLevel:
-    """Return the level for settings other than the usual ones, from the cache or by a new
+    """Return a level for other than the default settings, from the cache or by a new
     computation.
     """
     beta = model.params.mechanisms.tem.beta
@@ -130,8 +133,8 @@ def _worked_out(bank: SentenceBank, model: Model, per_text: int, name: LevelName
     if stored := read_object(file):
         return BankLevel.model_validate(stored)
     LOG.info(
-        f"computing, once, the epsilon of the level {name} for {per_text} sentences by "
-        f"{model.name}: this takes up to some minutes, and the result is cached"
+        f"computing the epsilon of the level {name} for {per_text} sentences by {model.name}: "
+        "this can take some minutes, but only once, because the result is cached"
     )
     calibration = Calibration(model, bank.space, bank.vectors, bank.public)
     level = found_level(calibration.search(per_text, beta), name, LEVELS[name])

@@ -1,19 +1,20 @@
-"""The adversary with a neural language model: beams of words, each scored after the text of its own
-beam.
+"""The adversary with a neural language model. It decodes a text with several beams of words, and
+scores each word after the text of its own beam.
 
-From left to right every replaced position of a text gets a word in each of b beams. A candidate w
-has, after a beam,
+From left to right every replaced position of a text gets a word in each of b beams. The probability
+of a candidate w after a beam is
 
     Pr[w | beam] = λ·p(first(w) | beam)·π(w | first(w)) / Σ p(first) + (1 - λ)·Pr[w | v]
 
-p is the neural model's probability of the first piece of w, and π(w | first(w)) the public share of
-w among the words that begin with this piece. The sum runs over the first pieces of all words that
-can be replaced: that a word was replaced is not hidden. Pr[w | v] is that of the n-gram model after
-the last word v of the beam (``ContextualAdversary``). The weight of a beam is the product of Pr[w |
-beam]·Pr[M(w)=y] over its words; the n-gram model gives the probability of the rest of the text
-after each word (``Chains.follows``). The guess is the w with the largest sum of the products of
-both over the beams; then the most probable pairs of beam and word continue. With beams for all
-texts and λ = 0 the guesses are those of forward-backward.
+Here p is the neural model's probability of the first piece of w, and π(w | first(w)) the public
+share of w among the words that begin with this piece. The sum runs over the first pieces of all
+words that can be replaced, because it is not hidden that a word was replaced. Pr[w | v] is the
+probability by the n-gram model after the last word v of the beam (``ContextualAdversary``). The
+weight of a beam is the product of Pr[w | beam]·Pr[M(w)=y] over its words. The n-gram model also
+gives the probability of the rest of the text after each word (``Chains.follows``). For each w, the
+product of weight and probability of the rest is summed over the beams. The guess is the w with the
+largest sum; then the most probable pairs of beam and word continue. With beams for all texts and λ
+= 0 the guesses are those of forward-backward.
 
 The adversary who knows the rest of the text has one beam, the true text, and knows the next word.
 """
@@ -34,18 +35,18 @@ from lexveil.readers.seen_tokens import NOT_CERTAIN, Symbols, is_new
 
 BEAMS = 4
 SHARE = 0.5  # λ
-POSITIONS = 192  # positions of a text in one part; longer texts are cut
-TEXTS = 32  # parts read side by side
+POSITIONS = 192  # positions per part; longer texts are divided
+TEXTS = 32  # parts read in parallel
 LEAST_PRIOR = 1e-100  # words with a smaller prior are never candidates
 OF_BEAM = NOT_CERTAIN - 1  # placeholder for the symbol of the last word of the beam
 
 
 class _Part(NamedTuple):
-    """A text, or some positions of one.
+    """A text, or a part of its positions.
 
     Attributes:
         words: (q,) numbers of its replaced words.
-        kept: q lists of the pieces of the kept words before each of them.
+        kept: for each replaced word, the pieces of the kept words before it.
     """
 
     words: list[int]
@@ -60,9 +61,10 @@ class _Known(NamedTuple):
     """An adversary's knowledge about p replaced words.
 
     Attributes:
-        chains: knowledge by the n-gram model.
-        before: (p,) the symbol before each, or OF_BEAM.
-        true: (p,) the words themselves, for the adversary who knows the rest; else None.
+        chains: knowledge from the n-gram model.
+        before: (p,) the symbol before each replaced word; OF_BEAM if that is the last word of a
+            beam.
+        true: (p,) the true words, for the adversary who knows the rest of the text; otherwise None.
     """
 
     chains: Chains
@@ -71,8 +73,8 @@ class _Known(NamedTuple):
 
 
 class BeamAdversary(ContextualAdversary):
-    """Decodes texts with a neural model and n-grams; also returns the guesses of the contextual
-    adversary.
+    """Contextual adversary that decodes texts with a neural model and n-grams. It also returns the
+    guesses of ``ContextualAdversary``.
     """
 
     def __init__(
@@ -85,7 +87,7 @@ class BeamAdversary(ContextualAdversary):
         n_beams: int = BEAMS,
         share: float = SHARE,
     ) -> None:
-        """Cut the vocabulary into pieces.
+        """Convert the vocabulary to pieces.
 
         Args:
             adversary, prior, model, tokens: as in ``ContextualAdversary``.
@@ -128,7 +130,9 @@ class BeamAdversary(ContextualAdversary):
         return [*by_ngrams, *guesses]
 
     def _parts(self, tokens: Symbols) -> Iterator[_Part]:
-        """Yield the texts that hold replaced words; long ones in several parts."""
+        """Yield the texts that contain replaced words; a long text is divided into several
+        parts.
+        """
         pieces = iter(self.neural.pieces([[word] for word in tokens.certain if word is not None]))
         part = _Part([], [])
         run = list[int]()
@@ -155,7 +159,7 @@ class BeamAdversary(ContextualAdversary):
             yield part
 
     def scores(self, next_pieces: Floats, symbols: Ids, words: Ids) -> Floats:
-        """Return the logarithm of Pr[w | beam] of k words after b beams of n texts, (n, b, k).
+        """Return ln Pr[w | beam] of k words after b beams of n texts, (n, b, k).
 
         Args:
             next_pieces: (n, b, first pieces) probabilities among the first pieces of words.
@@ -173,7 +177,9 @@ class BeamAdversary(ContextualAdversary):
 
 
 class _Reading:
-    """Beams of t parts of texts, read from left to right, one piece of each beam at a time."""
+    """Beams of t parts of texts. The parts are read from left to right; each step reads one piece
+    of each beam.
+    """
 
     def __init__(
         self, adversary: BeamAdversary, parts: Sequence[_Part], known: _Known, n_beams: int
@@ -183,7 +189,7 @@ class _Reading:
         self.known = known
         self.states = adversary.neural.begin(len(parts), n_beams)
         self.weights = np.full((len(parts), n_beams), -np.inf)
-        self.weights[:, 0] = 0.0  # all begin alike
+        self.weights[:, 0] = 0.0  # all beams begin in the same state
         self.last = np.full((len(parts), n_beams), NOT_CERTAIN)
         self.to_read = [[deque(part.kept[0]) for _ in range(n_beams)] for part in parts]
         self.done = np.zeros(len(parts), dtype=np.int64)
@@ -251,8 +257,8 @@ def contextual_adversary(
     tokens: Sequence[Sequence[str]],
     neural: PieceModel | None,
 ) -> ContextualAdversary:
-    """Build the strongest contextual adversary: with beams if there is a neural model, else with
-    n-grams alone.
+    """Build the strongest contextual adversary: with beams if there is a neural model, otherwise
+    with n-grams only.
     """
     if neural is None:
         return ContextualAdversary(adversary, prior, model, tokens)

@@ -1,8 +1,7 @@
-"""Calibration behind `lexveil calibrate`: the epsilon at which an adversary is expected to recover
-a given share.
+"""Calibration for `lexveil calibrate`: the epsilon at which an adversary is expected to recover a
+given share of words.
 
-The epsilon follows from the model, the policy and public counts of words and bigrams, and from no
-text.
+The epsilon depends on the model, the policy and public counts of words and bigrams, and on no text.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ LOG = logger(__name__)
 
 
 class CalibratedRun(Result):
-    """Epsilon of one mechanism and strategy, and the expected recovery at it.
+    """Calibrated epsilon of one mechanism and strategy, and the expected recovery at this epsilon.
 
     Attributes:
         unit: Unit of the metric; epsilon is in 1 / this unit.
         epsilon: Calibrated epsilon; null if no epsilon gives the target.
-        achieved: Expected recovery at that epsilon, for other words and other noise than those of
-            the search.
+        achieved: Expected recovery at that epsilon, for words and noise other than those of the
+            search.
     """
 
     mechanism: str
@@ -60,26 +59,27 @@ def calibrate(
     strategies: Sequence[str],
     band: str = ALL,
 ) -> Calibration:
-    """Find the epsilon of each mechanism and strategy at which expected recovery is the target.
+    """Find the epsilon of each mechanism and strategy at which expected recovery equals the target.
 
     Args:
         recovery: the share of perturbed words of ``band`` that an adversary is expected to recover;
             between 0 and 1.
 
     Raises:
-        RequestError: if a mechanism or strategy is unknown, or classes of tokens have shares of
-            the budget.
+        RequestError: if a mechanism or strategy is unknown, or classes of tokens have shares of the
+            budget.
         MissingArtifactError: if no run has made the embedding.
     """
     if unknown := [name for name in mechanisms if name not in MECHANISMS]:
         known = ", ".join(MECHANISMS)
         raise RequestError(
-            f"{option('mechanism')} {unknown[0]}: there is no such mechanism; there are {known}"
+            f"{option('mechanism')} {unknown[0]}: there is no such mechanism; the mechanisms are "
+            f"{known}"
         )
     if unknown := [name for name in strategies if name not in STRATEGIES]:
         raise RequestError(
-            f"{option('strategy')} {unknown[0]}: expected recovery is of words and collocations; "
-            f"there are {', '.join(STRATEGIES)}"
+            f"{option('strategy')} {unknown[0]}: expected recovery is computed for words and "
+            f"collocations only; the strategies are {', '.join(STRATEGIES)}"
         )
     shares = model.configuration.release.shares
     if any(getattr(shares, name) != 1 for name in CLASSES[1:]):
@@ -128,9 +128,9 @@ def as_text(result: Calibration) -> Iterator[str]:
     """Format the result as lines for people."""
     of = "perturbed words" if result.band == ALL else f"{result.band} words"
     yield (
-        "epsilon at which the stronger of two readers, by the word and in context, is "
-        "expected to name "
-        f"{result.recovery:.1%} of the {of}, of texts as model {result.model} counts them"
+        "epsilon at which the stronger of two readers, one by single words and one in context, "
+        f"is expected to name {result.recovery:.1%} of the {of}, in texts with the word "
+        f"frequencies of model {result.model}"
     )
     names = (ALL, CONTENT, *BANDS)
     yield f"{'mechanism':<22}{'':<4}{'epsilon':>9}  " + "".join(f"{name:>20}" for name in names)

@@ -1,10 +1,10 @@
 """Calibration: the epsilon at which an adversary is expected to recover a given share, from public
 facts only.
 
-Recovery is computed at points of a fixed lattice of ε, with the same words and the same noise at
-each (common random numbers, so that two points differ by ε and hardly by chance), and interpolated
-between neighbouring points. All questions about a mechanism need the same few points, so the points
-can be cached.
+Recovery is computed at points of a fixed lattice of ε, and interpolated between neighbouring
+points. All points use the same words and the same noise (common random numbers), so that the
+difference of two points is due to ε and hardly to chance. All questions about a mechanism need the
+same few points, so the points can be cached.
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ from lexveil.base.types import Bytes, Floats
 from lexveil.readers.bands import ALL, BANDS, BANDS_OF
 from lexveil.readers.shares import Expected, Share
 
-# points of the lattice per doubling of ε: between two points recovery is linear to some thousandths
+# lattice points per doubling of ε; between two points recovery is linear up to some thousandths
 STEPS_OF_AN_OCTAVE = 4
 DOUBLINGS = 29  # doublings on both sides of ε = 1: about the range of a base ε
-LAST = DOUBLINGS * STEPS_OF_AN_OCTAVE  # number of the last point; -LAST is that of the first
+# number of the last point; the first point has the number -LAST
+LAST = DOUBLINGS * STEPS_OF_AN_OCTAVE
 DIGITS_OF_EPSILON = 3  # significant digits of a calibrated ε
 
 
-Measure = Callable[[Expected, str], float]  # share of a band that a target refers to
+Measure = Callable[[Expected, str], float]  # share of a band to which a target refers
 
 
 class Calibrated(NamedTuple):
-    """Calibrated ε, rounded down, with the expected recovery at it."""
+    """Calibrated ε, rounded down, with the expected recovery at this ε."""
 
     epsilon: float
     expected: Expected
@@ -95,7 +96,7 @@ class OutOfReachError(RequestError):
     """Error about a level of recovery that no ε reaches.
 
     Attributes:
-        nearest: the recovery nearest to it that the mechanism reaches.
+        nearest: the recovery nearest to the level that the mechanism reaches.
     """
 
     def __init__(self, message: str, nearest: float) -> None:
@@ -110,14 +111,14 @@ def epsilon_for(
     down to three digits.
 
     Args:
-        band: band of the words; ``all`` is the mean over all perturbed words, ``content`` that over
-            all but function words.
-        measure: share that the target refers to; by default the recovered share.
+        band: band of the words; ``all`` is the mean over all perturbed words, ``content`` the mean
+            over all but function words.
+        measure: share to which the target refers; by default the recovered share.
         start: ε near which the search begins; it affects only the time.
 
     Raises:
-        OutOfReachError: if no ε gives the target: an adversary recovers more without any output, or
-            the share stays below or above the target over the whole lattice.
+        OutOfReachError: if no ε gives the target, because an adversary recovers more without any
+            output, or because the share stays below or above the target over the whole lattice.
     """
     value = measure or recovered
     of = "all words" if band == ALL else f"{band} words"
@@ -138,8 +139,8 @@ def epsilon_for(
         end, which, more = (LAST, "largest", "less") if high > LAST else (-LAST, "smallest", "more")
         nearest = value(curve.point(end), band)
         raise OutOfReachError(
-            f"recovery {target:g} of {of}: at the {which} epsilon, {curve.epsilon(end):g}, a "
-            f"reader names {nearest:.3f} of them; ask for {more}",
+            f"recovery {target:g} of {of}: even at the {which} epsilon, {curve.epsilon(end):g}, "
+            f"a reader names {nearest:.3f} of them; ask for {more}",
             nearest,
         )
     below = value(curve.point(low), band)
@@ -151,11 +152,11 @@ def epsilon_for(
 
 
 def bracket(holds: Callable[[int], bool], start: int) -> tuple[int, int]:
-    """Return two neighbouring points of the lattice, of which the first holds and the second does
-    not.
+    """Return two neighbouring points of the lattice: ``holds`` is true at the first and false at
+    the second.
 
-    The search doubles its steps from ``start`` on, then bisects. Points below the lattice count as
-    holding, points above it as not holding.
+    The search doubles its steps, beginning at ``start``, then bisects. ``holds`` counts as true at
+    points below the lattice, and as false at points above it.
     """
     low = high = max(-LAST, min(LAST, start))
     step = 1
@@ -176,25 +177,25 @@ def bracket(holds: Callable[[int], bool], start: int) -> tuple[int, int]:
 
 
 def recovered(expected: Expected, band: str) -> float:
-    """Return the share that an adversary is expected to recover, of a band or of all words."""
+    """Return the share that an adversary is expected to recover, for a band or for all words."""
     return expected.overall(expected.recovered, band)
 
 
 def unchanged(expected: Expected, band: str) -> float:
-    """Return the share that is expected to come out unchanged, of a band or of all words."""
+    """Return the expected share of unchanged words, for a band or for all words."""
     return expected.overall(expected.unchanged, band)
 
 
 def given_back(expected: Expected, band: str) -> float:
-    """Return the larger of the recovered and the unchanged share: an adversary may guess another
-    word although the output is the true one, or the reverse.
+    """Return the larger of the recovered and the unchanged share. The two differ, because an
+    adversary may guess another word although the output is the true word, and the reverse.
     """
     return max(recovered(expected, band), unchanged(expected, band))
 
 
 def without_output(prior: Floats, bands: Bytes) -> dict[str, float]:
-    """Return the share that an adversary recovers without any output, by band and over all words:
-    it always guesses the most frequent word.
+    """Return the share that an adversary recovers without any output, by band and over all words.
+    This adversary always guesses the most frequent word.
     """
     best = int(np.argmax(prior))
     mass = {band: float(prior[bands == number].sum()) for number, band in enumerate(BANDS)}

@@ -1,19 +1,19 @@
-"""The contextual adversary: the channel's candidates at each position, and an n-gram model of the
-words that follow.
+"""The contextual adversary. It combines the channel's candidates at each position with an n-gram
+model of word sequences.
 
-Each position of a text has a certain token (one that was kept), or k candidates, or nothing is
-known of it (it was dropped, or drawn without looking at the source), which cuts the text into
-chains. A candidate w after the symbol v has
+Each position of a text has a certain token (which was kept), or k candidates, or is unknown (it was
+dropped, or drawn without using the source). Unknown positions cut the text into chains. The
+probability of a candidate w after the symbol v is
 
     Pr[w | v] = λ·p₂(first(w) | v)·inner(w) + (1 - λ)·π(w)
 
-p₂ is the bigram probability of the n-gram model; first and last are the first and last word of w (a
-collocation has several); inner is the probability of the words after the first, each after the word
-before; π is the public frequency that the unigram adversary uses, too. Frequencies occur in Pr[w |
-v] alone, so the channel enters as Pr[M(w)=y], and at λ = 0 the guesses are those of the unigram
-adversary. At each position, the adversary guesses the candidate with the largest posterior
-probability given the whole chain: under this model no other rule has more words right on average
-(forward-backward; Rabiner 1989).
+Here p₂ is the bigram probability of the n-gram model. A collocation has several words: first(w) is
+the first word of w, and inner(w) the probability of its other words, each after the word before. π
+is the public frequency, which the unigram adversary uses, too. Frequencies occur only in Pr[w | v],
+so the channel contributes Pr[M(w)=y], and at λ = 0 the guesses are those of the unigram adversary.
+At each position, the adversary guesses the candidate with the largest posterior probability given
+the whole chain. Under this model no other rule has more correct words on average (forward-backward;
+Rabiner 1989).
 """
 
 from __future__ import annotations
@@ -33,23 +33,25 @@ from lexveil.readers.seen_tokens import NOT_CERTAIN, SeenTokens, Symbols, is_new
 A = TypeVar("A", Ids, Floats)
 
 CANDIDATES = 32  # greatest number of candidates of a position
-# most probable words of the unigram adversary, from which the best between certain neighbours are
+# number of the unigram adversary's most probable words; the best between certain neighbours are
 # chosen
 LOOKED_AT = 128
-# λ of the n-gram model: the best of those tried on held-out texts (docs/explanation/recovery.md)
+# λ of the n-gram model: the best of the values tried on held-out texts
+# (docs/explanation/recovery.md)
 WEIGHT = 0.5
-LIKELY = 15.0  # nats below the best unigram candidate from which on candidates are left out
-FREQUENT = 4096  # most frequent words, the candidates for guesses without any output
-POSITIONS = 65_536  # positions decoded at a time; texts are not cut here
-POSITIONS_OF_A_CHAIN = 2_048  # positions of a chain; 16 MB of transitions
-# pairs of neighbours searched at a time, over FREQUENT words each: 16 MB
+LIKELY = 15.0  # candidates that are more nats below the best unigram candidate are left out
+# number of most frequent words, which are the candidates for guesses without any output
+FREQUENT = 4096
+POSITIONS = 65_536  # positions decoded per batch of whole texts
+POSITIONS_OF_A_CHAIN = 2_048  # greatest number of positions of a chain; 16 MB of transitions
+# pairs of neighbours per block, with FREQUENT words each: 16 MB
 PAIRS = 512
 
 SENTENCE_ENDS = frozenset((".", "!", "?", "…"))
 
 
 class WordModel(Protocol):
-    """Bigram language model of an adversary."""
+    """Protocol of the bigram language model of an adversary."""
 
     def numbers(self, words: Iterable[str]) -> Ids:
         """Return the symbol of each of n words, (n,); -1 for words that the model does not know."""
@@ -62,7 +64,7 @@ class WordModel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Guesses:
-    """Guesses at each position where a word was replaced, as numbers of the vocabulary, in order.
+    """Guesses at each position with a replaced word, as numbers of the vocabulary, in order.
 
     Attributes:
         by_word: guesses from the output alone.
@@ -83,7 +85,7 @@ class Guesses:
 
 
 class Chains(NamedTuple):
-    """Knowledge about p replaced words by the n-gram model, for k candidates each, (p, k) each.
+    """The n-gram adversary's knowledge about p replaced words, for k candidates each, (p, k) each.
 
     Attributes:
         ids: candidate words.
@@ -103,8 +105,8 @@ class Chains(NamedTuple):
 
 
 class ContextualAdversary:
-    """Decodes texts of one mechanism over one vocabulary of W words, by forward-backward over an
-    n-gram model.
+    """Adversary that decodes texts of one mechanism over a vocabulary of W words, by
+    forward-backward over an n-gram model.
     """
 
     def __init__(
@@ -117,7 +119,7 @@ class ContextualAdversary:
         *,
         with_output_only: bool = False,
     ) -> None:
-        """Look up the words of the vocabulary.
+        """Look up the words of the vocabulary in the language model.
 
         Args:
             adversary: the unigram adversary of the mechanism.
@@ -149,7 +151,7 @@ class ContextualAdversary:
         return np.where(numbers < 0, self.bigrams.unknown, numbers)
 
     def guess(self, tokens: SeenTokens) -> Guesses:
-        """Decode texts, a batch of them at a time."""
+        """Decode texts, in batches."""
         n = len(tokens.text_of)
         is_certain = tokens.is_certain
         words = [word for word in tokens.certain if word is not None]
@@ -181,8 +183,8 @@ class ContextualAdversary:
         return self.by_ngrams(tokens)[0]
 
     def by_ngrams(self, tokens: Symbols) -> tuple[list[Ids], Chains]:
-        """Return the guesses by the word, by context and without the output, and the knowledge by
-        context.
+        """Return the guesses by the word, by context and without the output, and the chains of the
+        guesses by context.
         """
         candidates = self.adversary.in_texts(tokens, LOOKED_AT)
         chains = self._decode(tokens, *self._suiting(candidates, *self._neighbours(tokens)))
@@ -193,17 +195,17 @@ class ContextualAdversary:
         return [candidates.ids[:, 0], chains.best(), blind.best()], chains
 
     def _suiting(self, candidates: Candidates, left: Ids, right: Ids) -> tuple[Ids, Floats]:
-        """Select, for each of p outputs, the CANDIDATES most probable candidates between known
-        neighbours; the first candidate of an output is always selected.
+        """For each of p outputs, select CANDIDATES candidates that are most probable between the
+        certain neighbours of the output. The first candidate of an output is always selected.
 
         Returns:
             (p, k) words, and Pr[M(w)=y], scaled so that the largest of each position is 1; 0 for
-                empty places and for candidates that are left out.
+            empty places and for candidates that are left out.
         """
         near = (candidates.ids >= 0) & (candidates.log_joint > candidates.log_joint[:, :1] - LIKELY)
         log_p = np.where(near, candidates.log_joint - np.log(self.prior[candidates.ids]), -np.inf)
         likelihood: Floats = np.exp(log_p - log_p.max(axis=1, keepdims=True))
-        # candidates are sorted by probability, so those that are left out come last
+        # candidates are sorted by probability, so the omitted candidates come last
         width = int(near.sum(axis=1).max(initial=1))
         ids = candidates.ids[:, :width]
         likelihood = likelihood[:, :width]
@@ -218,8 +220,8 @@ class ContextualAdversary:
         return ids, likelihood / likelihood.max(axis=1, keepdims=True)
 
     def _without_output(self, tokens: Symbols) -> Ids:
-        """Return the most probable words between the certain neighbours of each
-        replaced word, (p, k).
+        """Return, for each replaced word, the words that are most probable between its certain
+        neighbours, (p, k).
         """
         frequent = np.argsort(-self.prior, kind="stable")[:FREQUENT]
         left, right = self._neighbours(tokens)
@@ -235,8 +237,8 @@ class ContextualAdversary:
         return chosen[place]
 
     def _after(self, symbols: Ids, words: Ids) -> Floats:
-        """Return Pr[w | v] of words after each symbol, or their frequency after NOT_CERTAIN; (n, m)
-        for symbols (n, 1) and words.
+        """Return Pr[w | v] of words w after each symbol v; the frequency of w if the symbol is
+        NOT_CERTAIN. Symbols have the shape (n, 1), the result (n, m).
         """
         p = self.bigrams.probability(np.maximum(symbols, 0), self.first[words]) * self.inner[words]
         mixed = self.weight * p + (1 - self.weight) * self.prior[words]
@@ -251,8 +253,8 @@ class ContextualAdversary:
         )
 
     def _neighbours(self, tokens: Symbols) -> tuple[Ids, Ids]:
-        """Return the certain symbols before and after each replaced word, NOT_CERTAIN where there
-        is none.
+        """Return the certain symbols before and after each replaced word; NOT_CERTAIN if there is
+        none.
         """
         drawn = np.flatnonzero(tokens.outputs >= 0)
         is_first = is_new(tokens.text_of)
@@ -297,8 +299,8 @@ class ContextualAdversary:
         return Chains(ids, likelihood, posterior, follows)
 
     def _chains(self, tokens: Symbols, here: Ids) -> tuple[Ids, Ids]:
-        """Return the first position of each chain among the positions ``here``, with the end, and
-        the symbol before each chain.
+        """Return the first of the positions ``here`` in each chain, then the number of positions;
+        and the symbol before each chain.
         """
         if not len(here):
             return np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64)
@@ -311,6 +313,6 @@ class ContextualAdversary:
 
 
 def likeliest(ids: Ids, scores: Floats) -> Ids:
-    """Return from (p, k) words the one with the largest score in each row, (p,)."""
+    """Return, for each row of (p, k) words, the word with the largest score, (p,)."""
     best: Ids = np.take_along_axis(ids, scores.argmax(axis=1)[:, None], axis=1)[:, 0]
     return best

@@ -1,7 +1,7 @@
-"""Words that may be perturbed, with their frequencies by public counts, and public texts around
-them; and the recovery by a reader who sees no output, below which no ε of any mechanism comes.
+"""Words that may be perturbed, with their public frequencies and public texts around them; and the
+recovery by a reader who sees no output. For every mechanism and ε, recovery is at least this.
 
-Nothing here needs vectors, so that this limit is known before an embedding is trained.
+No function needs vectors, so this limit is known before an embedding is trained.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from lexveil.readers.seen_tokens import SeenTokens
 from lexveil.readers.shares import Expected, WordSample
 
 PUBLIC_SEED = 20261  # public seed, so that everybody computes the same figures
-UNSEEN = 1_000  # words of each band that a reader names without an output
+UNSEEN = 1_000  # number of words per band for the reader without an output
 NEVER = 1e-300  # prior of an impossible word, because an adversary takes logarithms
 
 
@@ -35,7 +35,7 @@ class PublicTexts(NamedTuple):
 
     Attributes:
         rows: the tokens, as rows of the embedding.
-        ids: the tokens, as numbers of the vocabulary; -1 for tokens that are not in it.
+        ids: the tokens, as numbers of the vocabulary; -1 for tokens outside it.
         is_perturbed: whether the policy perturbs the token.
     """
 
@@ -50,10 +50,10 @@ class CountedWords:
 
     Attributes:
         vocabulary: the words as rows of an embedding.
-        prior: (W,) probability of each word at a perturbed token, adding up to 1; 0 for stop words
-            where they are not perturbed: that a token was perturbed is not hidden, so an adversary
-            can rule them out.
-        bands: (W,) the frequency band of each word, as a number in ``recovery.bands.BANDS``.
+        prior: (W,) probability of each word at a perturbed token, adding up to 1. Stop words that
+            the policy does not perturb have the probability 0: an adversary can rule them out,
+            because it is not hidden that a token was perturbed.
+        bands: (W,) the frequency band of each word, as an index into ``recovery.bands.BANDS``.
         texts: bigram model of texts around the words; None if there are no bigram counts.
     """
 
@@ -71,7 +71,7 @@ class CountedWords:
         policy: Policy,
         language: str,
     ) -> CountedWords:
-        """Return the words of an embedding; of ``space`` only tokens and counts are read."""
+        """Return the words of an embedding. Only tokens and counts of ``space`` are used."""
         rows = vocabulary.rows
         tokens = [space.tokens[row] for row in rows.tolist()]
         counts = space.counts[rows]
@@ -86,13 +86,15 @@ class CountedWords:
         return cls(vocabulary, prior, bands, texts)
 
     def sample(self, name: str, n_words: int) -> WordSample:
-        """Draw ``n_words`` words of each band from a public seed; another ``name`` gives another
-        sample.
+        """Draw ``n_words`` words of each band, with a generator seeded by a public seed and
+        ``name``. Another name gives another sample.
         """
         return WordSample.draw(self.prior, self.bands, stream(PUBLIC_SEED, "words", name), n_words)
 
     def around(self, sample: WordSample, name: str) -> PublicTexts:
-        """Draw a text around each word of a sample from a public seed."""
+        """Draw a text around each word of a sample, with a generator seeded by a public seed and
+        ``name``.
+        """
         texts = self.texts
         assert texts is not None
         rows = texts.around(self.vocabulary.rows[sample.ids], stream(PUBLIC_SEED, "texts", name))
@@ -102,14 +104,15 @@ class CountedWords:
     def guesses(
         self, clean: PublicTexts, outputs: Ids, before: Ids, epsilon: float, by_word: Adversary
     ) -> list[Ids]:
-        """Return the guesses of the middle words by the word and in context, (n,) each.
+        """Return the guesses of the words in the middle of the texts, by the word and in context,
+        (n,) each.
 
         The adversary knows all unperturbed tokens, even those that the policy drops.
 
         Args:
             clean: the texts.
             outputs: the output at each perturbed token, -1 elsewhere, in the shape of the texts.
-            before: the token written before each, as in ``SeenTokens``.
+            before: the token written before each token, as in ``SeenTokens``.
             epsilon: the budget of each token.
             by_word: the unigram adversary.
         """
@@ -137,10 +140,11 @@ class CountedWords:
         return [guesses.by_word[middle], guesses.by_context[middle]]
 
     def least(self) -> dict[str, float]:
-        """Return the share of the perturbed words that a reader who sees no output names, by band.
+        """Return the share of the perturbed words that a reader names without seeing an output, by
+        band.
 
-        The reader knows the counts and the tokens that are not perturbed. Whoever sees an output
-        knows more, whatever the mechanism and ε.
+        The reader knows the counts and the unperturbed tokens. Whoever sees an output knows more,
+        for every mechanism and ε.
         """
         sample = self.sample("calibration", UNSEEN)
         clean = self.around(sample, "calibration")
@@ -152,24 +156,24 @@ class CountedWords:
 
 
 def below_least(nearest: float, band: str) -> str:
-    """Return the reason why no run can have a level of recovery: the level is below the share of
-    words that a reader names without any output.
+    """Return the reason why no run can have a level of recovery that is below the share of words
+    that a reader names without any output.
 
     Args:
         nearest: the share of the words that this reader names.
-        band: the words.
+        band: the band of the words.
     """
     words = "all words" if band == ALL else f"the {band} words"
     return (
-        f"out of reach: whoever sees no output is already expected to name {nearest:.1%} of "
-        f"{words}, by public counts of words and by the words that stay beside them, so that no "
-        "epsilon leaves less; ask for more, or do not let stop words stay "
-        "(policy.stopwords: perturb, or S3)"
+        f"out of reach: a reader who sees no output is already expected to name {nearest:.1%} of "
+        f"{words}, by public counts of words and by the unperturbed words beside them, so no "
+        "epsilon gives less; ask for more, or perturb stop words (policy.stopwords: perturb, or "
+        "S3)"
     )
 
 
 class Unseeing(Adversary):
-    """Adversary without any output, who knows only the frequencies of W words."""
+    """Adversary who sees no output and knows only the frequencies of W words."""
 
     def __init__(self, prior: Floats) -> None:
         self.log_prior: Floats = np.log(np.maximum(prior, NEVER))
@@ -182,7 +186,7 @@ class Unseeing(Adversary):
         k: int,
         before: Ids | None = None,  # noqa: ARG002
     ) -> Candidates:
-        """Return the k most frequent words behind each of n outputs."""
+        """Return the k most frequent words for each of n outputs."""
         ids = np.tile(self.frequent[:k], (len(outputs), 1))
         return Candidates(ids, self.log_prior[ids])
 
@@ -193,5 +197,5 @@ class Unseeing(Adversary):
         epsilon: Floats,  # noqa: ARG002
         before: Ids | None = None,  # noqa: ARG002
     ) -> Floats:
-        """Return 0 for all n words: every word is as likely to have led to an output."""
+        """Return 0 for all n words, because without outputs all words are equally likely."""
         return np.zeros(len(words))

@@ -1,5 +1,5 @@
-"""The unigram adversary of mechanisms without a closed form: Bayes with a channel estimated from
-public simulation.
+"""The unigram adversary for mechanisms without a closed form. It applies Bayes' rule with a channel
+estimated from a public simulation.
 """
 
 from __future__ import annotations
@@ -27,52 +27,56 @@ if TYPE_CHECKING:
     from lexveil.core.embeddings.neighborhoods import NearTable
 
 PUBLIC_SEED = 20261  # public seed of the simulation, so that everybody builds the same adversary
-RATIO = 2.0  # largest ratio of neighbouring rungs
-DRAWS = 2048  # words replaced at each rung
-PAIRS = 8192  # random pairs of words, whose mean distance is the unit of distances
+RATIO = 2.0  # largest ratio of neighbouring epsilons of the ladder
+DRAWS = 2048  # words replaced at each epsilon of the ladder
+PAIRS = 8192  # random pairs of words; their mean distance is the unit of distances
 LEAST_PRIOR = 1e-100  # words with a smaller prior are not drawn
 PRODUCTS = 4  # random pairs per true pair of a word and its output
 BY_DISTANCE = ("madlib", "mahalanobis")  # mechanisms whose outputs depend on distances alone
-NEIGHBORS = 7  # near words that describe the neighbourhood of a word
-FEATURES = 11  # features of a pair of words
+NEIGHBORS = 7  # number of near words that describe the neighbourhood of a word
+FEATURES = 11  # number of features of a pair of words
 RIDGE = 1.0  # ridge penalty of slopes, so that a few pairs have little influence
 TINY = 1e-6  # distance of two words with the same vector
-SMALLEST = 1e-3  # least mean ratio of a word, relative to the median word's
+SMALLEST = 1e-3  # least mean ratio of a word, relative to that of the median word
 NEWTON = 50  # greatest number of Newton steps; about ten are needed
-LENGTHS = 32  # groups of words by the length of their vectors
-# weight of the expectation from the length of a word's vector, in outputs, against the counted
+LENGTHS = 32  # number of groups of words by the length of their vectors
+# weight, in outputs, of the expectation from the length of a word's vector against the counted
 # outputs
 EVIDENCE = 1.0
-WORDS_AT_A_TIME = 4096  # words searched at a time
-NORMALIZE = 256  # words over which the ratio of a word is averaged
-AMONG = 2048  # words among which near words are searched for mechanisms of BY_DISTANCE
-OUTPUTS_AT_A_TIME = 16  # outputs whose ratios to all words are held at a time
+WORDS_AT_A_TIME = 4096  # words searched per block
+NORMALIZE = 256  # number of words over which the ratio of a word is averaged
+AMONG = 2048  # number of words among which near words are searched for mechanisms of BY_DISTANCE
+OUTPUTS_AT_A_TIME = 16  # outputs per block, whose ratios to all words are in memory together
 
 
-# opens the precomputed lists of near words of the same vectors, if there are any
+# function that opens the precomputed lists of near words for the same vectors, if there are any
 Lists = Callable[[], "NearTable | None"]
 
 
 class EstimatedAdversary(LadderAdversary):
-    """Guesses by MAP under P[y|w] = own(w) for y = w, else (1 - own(w))·Q(y)·r(w,y) / N(w).
+    """Adversary that guesses by MAP under P[y|w] = own(w) for y = w, else (1 - own(w))·Q(y)·r(w,y)
+    / N(w).
 
-    At each rung of a ladder of ε, the mechanism itself replaces ``DRAWS`` words, half of them drawn
-    by the prior, half uniformly, from a public seed. d is the Euclidean distance of the vectors.
+    At each epsilon of a ladder (a grid of ε), the mechanism itself replaces ``DRAWS`` words from a
+    public seed: half of them are drawn by the prior, half uniformly. d is the Euclidean distance of
+    the vectors.
 
-    * own(w), the probability that a word comes out unchanged, is a function of the distance to the
+    * own(w), the probability that a word is unchanged, is a function of the distance to the
       nearest other word: isotonic regression on the simulated words.
-    * r, the factor by which a changed output is more probable for its word than by chance, is the
-      ratio of the density of true pairs of word and output to that of the same words and outputs
+    * r, the factor by which a changed output is more probable for its word than by chance, is a
+    ratio
+      of two densities: that of true pairs of word and output, and that of the same words and
+          outputs
       paired at random. Logistic regression, which separates the two kinds of pairs, estimates it.
       ln r is linear in d, d², ln d, and in the first and fourth powers of min(n/d, 1), where n are
-      the distances of w and of y to their nearest and to their ``NEIGHBORS``-th nearest other word:
-      some mechanisms depend on distances, others on the order of neighbours.
+      the distances of w and of y to their nearest and to their ``NEIGHBORS``-th nearest other word.
+      Some mechanisms depend on distances, others on the order of neighbours.
     * Q(y), the probability that a changed word becomes y, comes from counts, shrunk towards the
-      counts of vectors of similar length, since long vectors win where noise is large.
-    * N(w) normalises the probabilities of w to 1: it is the mean of r over words drawn by Q.
+      counts of vectors of similar length, because long vectors win if noise is large.
+    * N(w) normalizes the probabilities of w to 1: it is the mean of r over words drawn by Q.
 
-    Between rungs the logarithms are interpolated linearly in ln ε. docs/explanation/recovery.md
-    lists measured errors.
+    Between the epsilons of the grid the logarithms are interpolated linearly in ln ε.
+    docs/explanation/recovery.md lists measured errors.
     """
 
     def __init__(
@@ -87,7 +91,8 @@ class EstimatedAdversary(LadderAdversary):
         vectors: Vectors | None = getattr(mechanism, "vectors", None)
         if vectors is None:
             raise ParameterError(
-                f"{mechanism.name} has neither a closed form nor vectors, so no reader can be built"
+                f"{mechanism.name} has neither a closed form nor vectors, so no adversary can be "
+                "built"
             )
         self.vectors = vectors
         self.ladder = Ladder(epsilon_range, RATIO, width=2)
@@ -122,7 +127,7 @@ class EstimatedAdversary(LadderAdversary):
         """Return log-likelihoods of n words and outputs, as in ``Adversary``.
 
         Raises:
-            ParameterError: if an epsilon lies outside of the ladder.
+            ParameterError: if an epsilon lies outside the ladder's grid.
         """
         from lexveil.core.embeddings.exact_search import pair_distances
 
@@ -189,17 +194,18 @@ class EstimatedAdversary(LadderAdversary):
         return np.log1p(-own) - self._log_mean_ratio(slopes, typical), np.log(own), spread, slopes
 
     def _features(self, words: Ids, outputs: Ids, d: Floats) -> Floats:
-        """Return the features of n pairs of different words at distance d, in which ln r is linear,
-        (n, FEATURES).
+        """Return the features of n pairs of different words at distance d, (n, FEATURES). ln r is
+        linear in these features.
         """
         shares = [np.minimum(near[ids] / d, 1) for ids in (words, outputs) for near in self._near]
-        x = d / self._scale  # about 1, so that the ridge has the same strength for every space
+        # about 1, so that the ridge penalty has the same strength for every space
+        x = d / self._scale
         return np.column_stack(
             [x, x * x, np.log(d), *(part for share in shares for part in (share, share**4))]
         )
 
     def _unchanged(self, words: Ids, is_unchanged: Flags) -> Floats:
-        """Return the probability of each word to come out unchanged, (V,), never quite 0 or 1."""
+        """Return the probability that each word is unchanged, (V,), never exactly 0 or 1."""
         from scipy.optimize import isotonic_regression
 
         nearest = self._near[0].astype(np.float64)
@@ -209,8 +215,8 @@ class EstimatedAdversary(LadderAdversary):
         return np.clip(own, 0.5 / DRAWS, 1 - 0.5 / DRAWS)
 
     def _log_spread(self, outputs: Ids) -> Floats:
-        """Return ln Q(y) of all words: counts, shrunk towards the counts of words with vectors of
-        similar length; (V,).
+        """Return ln Q(y) of all words, (V,). Counts are shrunk towards the counts of words with
+        vectors of similar length.
         """
         n = max(len(outputs), 1)
         counts = np.bincount(outputs, minlength=len(self.vectors))
@@ -260,11 +266,11 @@ def near_of(mechanism: Mechanism, lists: Lists | None = None) -> Vectors:
     """Return the distances of each of V words to its nearest and to its ``NEIGHBORS``-th nearest
     other word, (2, V).
 
-    For mechanisms of ``BY_DISTANCE``, near words are searched among ``AMONG`` words, which costs a
-    twentieth and has no measurable effect (docs/explanation/recovery.md).
+    For mechanisms of ``BY_DISTANCE``, near words are searched among ``AMONG`` words only, which
+    takes a twentieth of the time and has no measurable effect (docs/explanation/recovery.md).
 
     Args:
-        lists: opens precomputed lists; they affect only the time.
+        lists: function that opens precomputed lists; they affect only the time.
     """
     vectors: Vectors = mechanism.vectors  # type: ignore[attr-defined]
     by_distance = mechanism.name in BY_DISTANCE and mechanism.post_processing is None
@@ -307,11 +313,11 @@ def _first_and_last(near: Vectors) -> Vectors:
 
 
 def discriminate(features: Floats, is_pair: Flags) -> Floats:
-    """Return the slopes (F,) of the log odds that a pair is a true one, by logistic regression with
-    a ridge.
+    """Return the slopes (F,) of the log odds that a pair is a true pair, by logistic regression
+    with a ridge penalty.
 
-    The odds are the ratio of the densities times the ratio of the numbers of both kinds of pairs,
-    which the intercept absorbs.
+    The odds are the ratio of the densities times the ratio of the numbers of true and random pairs;
+    the intercept absorbs the second ratio.
     """
     x = np.column_stack([np.ones(len(features)), features])
     penalty = np.full(x.shape[1], RIDGE)

@@ -1,21 +1,21 @@
 """Linkage: how often somebody with candidate texts identifies the source of an output.
 
-Single words can be denied although the text as a whole is identified: the disclosure of an output
-(the number of tokens, and which tokens were kept, with their words) hardly ever fits two texts.
-Three adversaries rank the candidates of each output:
+Single words can be denied even if the text as a whole is identified. For the structure that an
+output discloses (the number of tokens, and which tokens were kept, with their words) hardly ever
+fits two texts. Three adversaries rank the candidates of each output:
 
-* *structure* knows the fates of the tokens and the kept tokens, and ignores replaced words:
-  candidates with the structure of the output rank first, all alike;
-* *naive* knows nothing of the method: it uses TF-IDF of words, and of words with their positions,
-  and the cosine of output and candidate;
-* *likelihood* knows everything but the source: it ranks candidates with the structure of the output
+* *structure* knows the fates of the tokens and the kept tokens, and ignores replaced words.
+  Candidates with the structure of the output rank first, all on a par.
+* *naive* knows nothing of the method. It uses TF-IDF of words, and of words with their positions,
+  and the cosine of output and candidate.
+* *likelihood* knows everything but the source. It ranks candidates with the structure of the output
   by Σ ln Pr[M(w_i) = y_i].
 
-The figure of an adversary is the share of outputs for which it ranks the source first, where k
-candidates that rank alike count 1/k each. Candidates are texts of similar length: those whose
-number of tokens is nearest to that of the source.
+The figure of an adversary is the share of outputs for which it ranks the source first; k candidates
+that share the first rank count 1/k each. Candidates are texts of similar length: those whose number
+of tokens is nearest to that of the source.
 
-The shares are functions of source texts, so they are for evaluation data and public texts.
+The shares depend on source texts, so they are computed only for evaluation data and public texts.
 """
 
 from __future__ import annotations
@@ -32,18 +32,19 @@ from lexveil.core.accounting.budgets import Action, Codes, Policy
 from lexveil.core.text.encode import Encoded, Lexicon, encode
 from lexveil.readers.adversary import Adversary
 
-SIZES = (100, 1_000, 10_000)  # candidates of an output, the source among them
-DIGEST = 16  # bytes of a hash, so that collisions of structures are negligible
+SIZES = (100, 1_000, 10_000)  # number of candidates of an output, including the source
+DIGEST = 16  # bytes of a hash: enough that collisions are negligible
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DisclosedTexts:
-    """Structure and replaced words of texts, token by token. It holds source text.
+    """Structure and replaced words of texts, token by token. They contain source text.
 
     Attributes:
         starts: (n_texts + 1,) the first token of each text.
         keys: a hash of the structure of each text: the fates of its tokens and the kept tokens.
-        words: (n,) number of the word at each perturbed token, in the mechanism; -1 at others.
+        words: (n,) number of the word at each perturbed token, in the mechanism; -1 at other
+            tokens.
     """
 
     starts: Ids
@@ -86,8 +87,8 @@ class DisclosedTexts:
         """Return the structure that outputs of some texts would disclose.
 
         Args:
-            number: (V,) number of each row of the embedding in the mechanism, -1 for rows outside
-                it.
+            number: (V,) for each row of the embedding, the number of the word in the mechanism; -1
+                for rows outside it.
         """
         encoded = encode(texts, lexicon)
         known = WordNumbers(np.where(encoded.rows >= 0, number[encoded.rows], -1))
@@ -105,14 +106,14 @@ class DisclosedTexts:
 
 
 def n_unique(texts: DisclosedTexts) -> int:
-    """Return the number of texts whose structure is unique among these texts."""
+    """Return the number of texts whose structure no other of these texts has."""
     _, counts = np.unique(np.array(texts.keys, dtype=f"S{DIGEST}"), return_counts=True)
     return int((counts == 1).sum())
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LinkageReaders:
-    """The three adversaries over some outputs and a pool of candidates. It holds source text.
+    """The three adversaries over some outputs and a pool of candidates. They hold source text.
 
     Attributes:
         candidates: the P texts of the pool.
@@ -120,9 +121,9 @@ class LinkageReaders:
         outputs: (n,) number of the output word at each perturbed token of the m outputs, one output
             after the other.
         epsilon: (n,) the ε of each of these tokens.
-        before: (n,) the token written before each, as a row of the embedding, or -1.
-        similarities: the naive adversary's similarities of outputs and candidates; the better one
-            counts.
+        before: (n,) the token written before each of them, as a row of the embedding, or -1.
+        similarities: the naive adversary's similarities of outputs and candidates; the one with the
+            better result counts.
         adversary: the adversary that knows the channel.
     """
 
@@ -182,7 +183,7 @@ def like_length(lengths: Ids, source: int, size: int) -> Ids:
     """Return the ``size`` texts whose length is nearest to that of a given text, in ascending
     order; the given text is one of them.
 
-    Texts that are equally near are taken in their order.
+    Of equally near texts, those with lower numbers are taken.
 
     Args:
         lengths: (P,) number of tokens of each text.
@@ -203,7 +204,7 @@ def first_chance(scores: Floats, source: int) -> float:
 class TfidfCosine:
     """Cosines of TF-IDF vectors of m outputs and P candidates.
 
-    The weights follow from the candidates alone, so they need no knowledge of the method.
+    The weights depend only on the candidates, so they need no knowledge of the method.
     """
 
     def __init__(

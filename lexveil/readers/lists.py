@@ -1,4 +1,4 @@
-"""The unigram adversary of 1-Diffractor, by the closed form over a window of each list."""
+"""The unigram adversary of 1-Diffractor. It uses the closed form within a window of each list."""
 
 from __future__ import annotations
 
@@ -11,32 +11,33 @@ from lexveil.core.mechanisms.truncated_exponential import truncation
 from lexveil.core.mechanisms.word_lists import OnLists
 from lexveil.readers.adversary import Adversary, Candidates
 
-WORDS_AT_A_TIME = 64  # words whose distributions are held at a time
+WORDS_AT_A_TIME = 64  # words per block, whose distributions are in memory together
 
 
 class ListsAdversary(Adversary):
-    """Guesses the w that maximises ln π(w) + ln of the mean over the lists of Pr[index of w becomes
-    index of y].
+    """Adversary that guesses the w that maximizes ln π(w) + ln of the mean over the lists of
+    Pr[index of w becomes index of y].
 
-    Only words near y in some list are scored. In a list of W words, an index i becomes the index j
-    of y with a probability of at most c·exp(-s(|i-j|)), where s never falls. Geometric noise has
-    s(x) = ε·x and c = 1/(1+e^{-ε}), the weight of an end of the list; inside, the weight is smaller
-    by the factor 1-e^{-ε}. The truncated exponential mechanism has s(x) = ε·min(x, γ)/2 and c =
-    1/Z(0), where Z(i) is the sum of the weights around i. Z is smallest at an end of the list: the
-    other indexes are 1, 2, 3, … away from there, and from any other index the sorted distances are
-    nowhere larger. So a word that is r or more away from y in every list has a score of at most max
-    ln π + ln c - s(r), as a mean is at most its largest term. Words are scored from the nearest on,
-    in all lists at once; where that bound falls below the k-th best score, no word beyond is among
-    the k best. For k = 1 this happens at the latest where s(r) exceeds ln(max π / π(y)) + ln(c /
-    Pr[M(y)=y]): so the number of scored words depends on the ratio of two priors, not on the size
-    of the vocabulary. If s never reaches this value, because of γ, all words are scored.
+    Only words near y in some list are scored. In a list of W words, the probability that an index i
+    becomes the index j of y is at most c·exp(-s(|i-j|)), where s never decreases. Geometric noise
+    has s(x) = ε·x and c = 1/(1+e^{-ε}), the weight of an end of the list; inside, the weight is
+    smaller by the factor 1-e^{-ε}. The truncated exponential mechanism has s(x) = ε·min(x, γ)/2 and
+    c = 1/Z(0), where Z(i) is the sum of the weights around i. Z is smallest at an end of the list,
+    because the distances of the other indexes are 1, 2, 3, … there, and the sorted distances from
+    any other index are nowhere larger. A mean is at most its largest term. So a word that is at
+    distance r or more from y in every list has a score of at most max ln π + ln c - s(r). Words are
+    scored in all lists at once, the nearest first. Once this bound falls below the k-th best score,
+    no further word is among the k best. For k = 1 this happens at the latest when s(r) exceeds
+    ln(max π / π(y)) + ln(c / Pr[M(y)=y]). So the number of scored words depends on the ratio of two
+    priors, not on the size of the vocabulary. If s never reaches this value, because of γ, all
+    words are scored.
     """
 
     def __init__(
         self,
         mechanism: OnLists,
         prior: Floats,
-        epsilon_range: tuple[float, float] | None = None,  # noqa: ARG002 - it needs no ladder
+        epsilon_range: tuple[float, float] | None = None,  # noqa: ARG002 - no grid of epsilons
     ) -> None:
         self.mechanism = mechanism
         self._log_prior = np.log(prior)
@@ -48,7 +49,7 @@ class ListsAdversary(Adversary):
         k: int,
         before: Ids | None = None,  # noqa: ARG002
     ) -> Candidates:
-        """Return the k most probable words behind each of n outputs, as in ``Adversary``.
+        """Return the k most probable source words of each of n outputs, as in ``Adversary``.
 
         Raises:
             ParameterError: if an epsilon is not finite and greater than 0.

@@ -1,4 +1,4 @@
-"""Meaning of an epsilon, in numbers and sentences for people who sign a release."""
+"""The meaning of an epsilon, in numbers and sentences for people who approve a release."""
 
 from __future__ import annotations
 
@@ -24,29 +24,30 @@ from lexveil.readers.bands import ALL, BANDS_OF, CONTENT
 from lexveil.readers.calibration import recovered, unchanged
 from lexveil.readers.shares import Expected, Z
 
-DECIMALS_OF_SHARES = 4  # decimals of shares; further ones are chance
+DECIMALS_OF_SHARES = 4  # decimals of shares; further decimals would be chance
 DIGITS_OF_LOGARITHMS = 4  # significant digits of logarithms
-PLAIN = 6  # power of ten from which a factor is written as a power of ten
+PLAIN = 6  # factors of at least this power of ten are written as a power of ten
 PUBLIC_SEED = 20261  # public seed, so that everybody computes the same figures
-MEASURED_WORDS = 384  # words whose distances to all others are measured
-EXTREME = 64  # further words of either extreme: isolated words, and words far from all others
-WORDS_AT_A_TIME = 64  # words whose distances to all others are held at a time
+MEASURED_WORDS = 384  # number of words whose distances to all others are measured
+# number of further words of each extreme kind: isolated words, and words far from all others
+EXTREME = 64
+WORDS_AT_A_TIME = 64  # words per block, whose distances to all others are in memory together
 
 
 class Spread(NamedTuple):
-    """Median and largest of the words' distances."""
+    """Median and largest value of distances of words."""
 
     median: float
     worst: float
 
 
 class WordDistances(NamedTuple):
-    """Distances from a word, in the metric of the guarantee, to its nearest other word, to the
-    median word and to a random word.
+    """Distances from a word to its nearest other word, to the median word and to a random word, in
+    the metric of the guarantee.
 
     Medians are over ``MEASURED_WORDS`` words drawn from a public seed. The worst values are over
-    these words and over the words that are farthest from them, since a random draw hardly ever
-    contains an extreme.
+    these words and the words that are farthest from them, because a random draw hardly ever
+    contains an extreme word.
     """
 
     nearest: Spread
@@ -67,7 +68,8 @@ def word_distances(mechanism: Mechanism) -> WordDistances | None:
         for of_all in (measured.least_of_all, measured.sum_of_all)
     ]
     extreme = _Rows(mechanism, np.setdiff1d(np.concatenate(far), drawn).astype(np.int64))
-    partners = (drawn + 1 + rng.integers(n - 1, size=len(drawn))) % n  # never the word itself
+    # a word is not its own neighbour
+    partners = (drawn + 1 + rng.integers(n - 1, size=len(drawn))) % n
 
     def spread(medians: Floats, name: str) -> Spread:
         worst = max(float(getattr(rows, name).max(initial=0.0)) for rows in (measured, extreme))
@@ -81,8 +83,8 @@ def word_distances(mechanism: Mechanism) -> WordDistances | None:
 
 
 class _Rows:
-    """Distances of words to the nearest, median and farthest other word, (n,); and of all words to
-    these words, (W,).
+    """Two sets of distances: from n words to the nearest, median and farthest other word, (n,); and
+    from all words to these n words, (W,).
     """
 
     def __init__(self, mechanism: Mechanism, words: Ids) -> None:
@@ -129,7 +131,7 @@ def _mass(expected: Expected, name: str) -> float:
 
 
 def _together(expected: Expected, name: str) -> BandRecovery:
-    """Return the expected recovery of the words of several bands together."""
+    """Return the expected recovery of the words of several bands as one group."""
     mass = _mass(expected, name)
     # The bands are independent samples, so the variances of their parts add up.
     parts = [
@@ -152,8 +154,8 @@ def _band(share_of_words: float, *figures: float) -> BandRecovery:
 
 
 def bound_at(mechanism: Mechanism, epsilon: float, distances: WordDistances | None) -> Bound | None:
-    """Return the bound of the mechanism's privacy map on the likelihood ratio of an output; None
-    without a proven bound.
+    """Return the bound of the mechanism's privacy map on the likelihood ratio of an output; None if
+    no bound is proven.
     """
     if distances is None or not mechanism.is_proven:
         return None
@@ -169,7 +171,9 @@ def bound_at(mechanism: Mechanism, epsilon: float, distances: WordDistances | No
 def meaning_of(
     mechanism: Mechanism, points: Sequence[Expected], distances: WordDistances | None
 ) -> Meaning:
-    """Return the meaning of some epsilons, ascending; the sentences are about the last."""
+    """Return the meaning of some epsilons, in ascending order. The sentences are about the last
+    one.
+    """
     at = [
         MeaningAt(
             epsilon=float(f"{expected.epsilon:.{DIGITS_OF_LOGARITHMS}g}"),
@@ -197,15 +201,13 @@ def _purposes(expected: Expected) -> dict[str, ScaleTold]:
 
 
 def purpose_sentences(expected: Expected) -> list[str]:
-    """Return sentences on how much less hidden words are through the purposes that
-    the metric keeps.
+    """Return sentences on how much less the words on a scale are hidden, for each purpose that the
+    metric preserves.
     """
     return [
         f"Less hidden, by the purpose {name}: of 100 words {_of_100(told.share)} are on its "
-        "scale; of 100 of these, a "
-        f"reader is expected to tell the side of {_of_100(told.side)} (AUC {told.auc:.2f}) "
-        "and to name "
-        f"{_of_100(told.named)}."
+        "scale; of 100 of these, a reader is expected to recognize the side of "
+        f"{_of_100(told.side)} (AUC {told.auc:.2f}) and to name {_of_100(told.named)}."
         for name, told in expected.told.items()
     ]
 
@@ -237,8 +239,8 @@ def bound_sentence(bound: Bound | None) -> str:
     """Return the sentence on the bound of the likelihood ratio of an output."""
     if bound is None:
         return (
-            "No bound is proven of how much likelier an output is under the true word "
-            "than under another one."
+            "No bound is proven for how much likelier an output is under the true word than "
+            "under another word."
         )
     nearest, middle, far = (
         times(factor.median) for factor in (bound.nearest, bound.middle, bound.random)

@@ -1,5 +1,5 @@
-"""Bigram model of public texts: random texts around a word, and the probabilities that an adversary
-uses for them.
+"""Bigram model of public texts. It draws random texts around a word, and gives an adversary the
+probabilities of these texts.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from lexveil.core.embeddings.bigrams import Bigrams
 from lexveil.core.language_models.kneser_ney import BigramModel
 from lexveil.readers.bands import prior_of
 
-REACH = 1  # tokens of a text on either side of the measured token
+REACH = 1  # number of tokens on either side of the measured token
 
 
 class TokenBigrams:
     """Bigram probabilities of V tokens: public counts interpolated with frequencies, as in Witten
     and Bell (1991).
 
-    After a token that was followed by n tokens of t kinds, the next token is one of these with
-    probability n / (n + t), else any token by its frequency. Texts are drawn from this model, and
-    the contextual adversary uses it as its language model: so the adversary knows these texts
+    If a token was followed n times, by t different tokens, the next token is one of these with
+    probability n / (n + t), otherwise any token by its frequency. Texts are drawn from this model,
+    and the contextual adversary uses it as its language model. So the adversary knows these texts
     better than an adversary with the same counts knows other texts. A collocation is one symbol.
     """
 
@@ -62,8 +62,8 @@ class TokenBigrams:
 
 
 def _alone(bigrams: Bigrams) -> Floats:
-    """Return (V,) the probability that the next token follows from its frequency alone: t / (n +
-    t), or 1 after a token without counted followers.
+    """Return (V,) the probability that the next token is drawn by its frequency alone: t / (n + t),
+    or 1 after a token without counted followers.
     """
     kinds = np.diff(bigrams.starts)
     n = np.bincount(bigrams.first, bigrams.counts, len(kinds))

@@ -1,7 +1,7 @@
 """Expected recovery of words drawn by a model's public counts.
 
-Everything here follows from the model, the mechanism's parameters, the policy and a public seed:
-never from a text.
+All results depend on the model, the mechanism's parameters, the policy and a public seed, never on
+a text.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from lexveil.readers.public_texts import REACH, TokenBigrams
 from lexveil.readers.shares import Expected, WordSample, by_band, expected
 from lexveil.readers.unigram import build_adversary
 
-WORDS_OF_A_BAND = 1_000  # words of each band: a share of 0.1 then has a standard deviation of 0.01
-NEAR = 300  # words of each band where an approximate share is enough
+# number of words per band: a share of 0.1 then has a standard deviation of 0.01
+WORDS_OF_A_BAND = 1_000
+NEAR = 300  # number of words per band if an approximate share is enough
 
 
 @dataclass(frozen=True)
@@ -51,11 +52,14 @@ class PublicWords:
         policy: Policy,
         prepared: Prepared | None = None,
     ) -> PublicWords:
-        """Return the words of a model; ``prepared`` is its mechanism, if it was built before.
+        """Return the words of a model.
+
+        Args:
+            prepared: the mechanism of the model, if it was built before.
 
         Raises:
             MissingArtifactError: if no run has made the embedding or the word orders.
-            ParameterError: if a parameter does not suit the mechanism or the words.
+            ParameterError: if a parameter is invalid for the mechanism or the words.
         """
         prepared = prepared or model.mechanism(mechanism, strategy, policy)
         space = model.embedding(strategy)
@@ -86,13 +90,13 @@ class PublicWords:
         return near_of(self.prepared.mechanism, self.prepared.open_near_lists)
 
     def sample(self, name: str, n_words: int) -> WordSample:
-        """Draw ``n_words`` words of each band from a public seed; another ``name`` gives another
-        sample.
+        """Draw ``n_words`` words of each band, with a generator seeded by a public seed and
+        ``name``. Another name gives another sample.
         """
         return self.counted.sample(name, n_words)
 
     def adversary(self, epsilon_range: tuple[float, float]) -> Adversary:
-        """Build the unigram adversary for budgets of a token within a range."""
+        """Build the unigram adversary for token budgets within a range."""
         prior = np.maximum(self.prior, NEVER)
         return build_adversary(self.prepared.mechanism, prior, epsilon_range, lambda: self._near)
 
@@ -100,8 +104,8 @@ class PublicWords:
         """Return the expected recovery of tokens of one epsilon by the strongest adversary.
 
         Args:
-            name: name of the words and the noise, which are drawn from a public seed: the same name
-                gives the same at every epsilon.
+            name: name of the sample. Together with a public seed it determines words and noise,
+                which are the same at every epsilon.
 
         Raises:
             ParameterError: if the mechanism refuses epsilon.
@@ -130,7 +134,9 @@ class PublicWords:
         return outputs[:, REACH], guesses
 
     def _rewritten(self, clean: PublicTexts, epsilon: float, rng: np.random.Generator) -> Ids:
-        """Rewrite texts one column after the other, since the tokens written before may matter."""
+        """Rewrite texts one column after the other, because the tokens written before can affect a
+        draw.
+        """
         mechanism = self.prepared.mechanism
         written = clean.rows.copy()
         for column in range(written.shape[1]):
@@ -144,8 +150,8 @@ class PublicWords:
         return written
 
     def epsilon_near(self, target: float, band: str) -> float:
-        """Return an ε at which about ``target`` comes out unchanged, which is quick to find: a
-        start for the search.
+        """Return an ε at which the share of unchanged words is about ``target``. It is quick to
+        compute, and serves as the start of the search.
         """
         mechanism = self.prepared.mechanism
         words = WordSample.draw(self.prior, self.bands, stream(PUBLIC_SEED, "near"), NEAR)

@@ -10,7 +10,7 @@ import numpy as np
 
 from lexveil.base.types import Flags, Floats, Ids, ModelRows, WordNumbers
 
-NOT_CERTAIN = -1  # in place of the symbol of a position without a certain word
+NOT_CERTAIN = -1  # symbol of a position without a certain word
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -19,15 +19,15 @@ class SeenTokens:
 
     Attributes:
         text_of: (n,) the text of each position, ascending.
-        outputs: (n,) number of the output word where a word was replaced, else -1.
+        outputs: (n,) number of the output word if a word was replaced, else -1.
         epsilon: (n,) the budget of each position.
-        certain: n kept words, None where nothing is known or a word was replaced.
-        before: (n,) the token written before each, as a row of the embedding, or -1; None if no
-            adversary needs it.
-        source: (n,) number of the source word, known only in measurements; for the adversary who
-            knows the rest.
-        written: (n,) the token written for each, as a row of the embedding, or -1; None if no
-            adversary needs it.
+        certain: n kept words; None at a position that is unknown or has a replaced word.
+        before: (n,) the token written before each position, as a row of the embedding, or -1; None
+            if no adversary needs it.
+        source: (n,) number of the source word. It is known only in measurements, for the adversary
+            who knows the rest of the text.
+        written: (n,) the token written at each position, as a row of the embedding, or -1; None if
+            no adversary needs it.
     """
 
     text_of: Ids
@@ -45,8 +45,8 @@ class SeenTokens:
 
 
 class Symbols(NamedTuple):
-    """SeenTokens with the symbols of the n-gram model where they are certain, else NOT_CERTAIN,
-    (n,) each.
+    """``SeenTokens`` with a symbol of the n-gram model for each certain token; other tokens have
+    NOT_CERTAIN. All arrays are (n,).
 
     ``first`` and ``last`` differ at the end of a sentence: the next word follows the symbol that
     begins a sentence.
@@ -63,7 +63,7 @@ class Symbols(NamedTuple):
     certain: Sequence[str | None]
 
     def part(self, start: int, stop: int) -> Symbols:
-        """Return the tokens from ``start`` to before ``stop``."""
+        """Return the tokens ``start`` to ``stop`` - 1."""
         return Symbols._make(each[start:stop] for each in self)
 
 
@@ -73,7 +73,7 @@ def written_before(text_of: Ids, rows: ModelRows, is_dropped: Flags) -> ModelRow
 
     Args:
         text_of: (n,) the text of each token, ascending.
-        rows: (n,) the row of the token written for each, -1 where it has none.
+        rows: (n,) the row of the token written for each token, -1 if it has no row.
         is_dropped: (n,) whether the token was dropped.
 
     Returns:

@@ -1,11 +1,11 @@
-"""Levels of protection of texts that are written as sentences of a bank: the largest epsilon at
-which a reader finds the source of an output again, and names its words, no more often than a level
-allows.
+"""Levels of protection for texts that are replaced by sentences of a bank. A level has the largest
+epsilon at which a reader identifies the sources of outputs, and names their words, no more often
+than the level allows.
 
-The reader knows the exact channel. Of 1,000 public texts of like length each is a source once and a
-candidate always. The reader's best guess of a source is the likeliest candidate: no other reader is
-right more often, be it by structure or by words. Words are named as by ``recovery.sentences``: by
-the chances of the other texts, as if the source itself were unknown.
+The reader knows the exact channel. Of 1,000 public texts of similar length, each is a source once
+and a candidate always. The reader guesses the likeliest candidate as the source; no other reader is
+right more often. Words are named as in ``recovery.sentences``: by the probabilities of the other
+texts, as if the source itself were unknown.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from lexveil.readers.bands import BANDS, bands_of
 from lexveil.readers.linkage import first_chance
 from lexveil.readers.sentences import Channel
 
-NEARLY = 1.5  # times what a reader names who sees no output: less is no target
-PUBLIC_SEED = 1  # of the noise, which is public
-STEPS_OF_AN_OCTAVE = 8  # epsilons that are tried from one to its double
-STRIDE = 4  # of the search
+NEARLY = 1.5  # least target, as a multiple of the share that a reader names without an output
+PUBLIC_SEED = 1  # seed of the noise, which is public
+STEPS_OF_AN_OCTAVE = 8  # epsilons of the grid per doubling
+STRIDE = 4  # step of the first search, in epsilons of the grid
 NOISE = 0.02  # share of sources that may be found by chance
-LEAST_NUMBER = -2 * STEPS_OF_AN_OCTAVE  # the number of epsilon 1/4
-START = 2 * STEPS_OF_AN_OCTAVE  # of 4, where the search begins
-MOST = 10 * STEPS_OF_AN_OCTAVE  # of 1,024
+LEAST_NUMBER = -2 * STEPS_OF_AN_OCTAVE  # number of epsilon 1/4
+START = 2 * STEPS_OF_AN_OCTAVE  # number of epsilon 4, at which the search begins
+MOST = 10 * STEPS_OF_AN_OCTAVE  # number of epsilon 1,024
 
 
 class Found(NamedTuple):
-    """Shares of 1 of sources and words that a reader recovers at an epsilon.
+    """Shares of sources and words (of 1) that a reader recovers at an epsilon.
 
     Attributes:
-        linkage: sources that are found again among the candidates.
-        content: distinct content words of sources that are named.
-        rare: rare words among them that are named.
+        linkage: share of sources that are identified among the candidates.
+        content: share of the distinct content words of sources that are named.
+        rare: share of the rare words among these that are named.
     """
 
     linkage: float
@@ -56,7 +56,8 @@ class PublicSources:
 
     Attributes:
         vectors: (P, p) the vectors of the texts.
-        words: (P, W) 1 where a content word stands in a text, else 0; of words that stand in some.
+        words: (P, W) 1 if a text contains a content word, else 0. The W words are those that occur
+            in some text.
         is_rare: (W,) whether a word is rare.
     """
 
@@ -66,12 +67,12 @@ class PublicSources:
 
     @classmethod
     def of(cls, texts: Units, vectors: Vectors, bands: Bytes) -> PublicSources:
-        """Return the sources of texts.
+        """Build the sources from texts.
 
         Args:
-            texts: their tokens.
-            vectors: their vectors.
-            bands: (V,) the band of each token, as a number in ``BANDS``.
+            texts: the tokens of the texts.
+            vectors: the vectors of the texts.
+            bands: (V,) the band of each token, as an index into ``BANDS``.
         """
         known = texts.known()
         is_content = bands[known.rows] != BANDS.index("function")
@@ -86,7 +87,8 @@ class PublicSources:
 
 
 def content_bands(counts: Counts, tokens: Sequence[str], is_plain: Callable[[str], bool]) -> Bytes:
-    """Return the band of each token; one of plain words alone is of the band of function words.
+    """Return the band of each token. A token of plain words only belongs to the band of function
+    words.
 
     Args:
         is_plain: whether a word is a function word or a mark.
@@ -114,10 +116,10 @@ def found_at(
 
 def named_by(sources: PublicSources, log_likelihood: Floats) -> Shares:
     """Return the shares of the words of sources that a reader names. The reader knows all texts
-    except the source itself, and weighs the words of each text by its probability.
+    except the source itself, and weights the words of each text by the text's probability.
 
     Args:
-        log_likelihood: (P, P) of each output, as if of each candidate.
+        log_likelihood: (P, P) log-likelihood of each output under each candidate.
     """
     others = log_likelihood - log_likelihood.max(axis=1, keepdims=True)
     np.fill_diagonal(others, -np.inf)
@@ -137,14 +139,15 @@ def named_by(sources: PublicSources, log_likelihood: Floats) -> Shares:
 
 
 class LevelSearch:
-    """The search for the epsilons of levels; each epsilon that is tried is measured once.
+    """The search for the epsilons of levels. Recovery is measured once for each epsilon that is
+    tried.
 
-    At a large epsilon no sentence of a bank is as near to a text as the truncation reaches, so that
-    all are as likely again: what is found out grows with epsilon up to a peak. No level is sought
-    beyond it.
+    Linkage grows with epsilon up to a peak, and no level has an epsilon beyond the peak. For at a
+    large epsilon no sentence of a bank is within the truncation radius of a text, so that all
+    sentences become equally likely again.
 
     Attributes:
-        blind: the shares that a reader names without any output.
+        blind: the shares of words that a reader names without any output.
     """
 
     def __init__(self, mechanism: SentenceDraws, sources: PublicSources, per_text: int) -> None:
@@ -165,8 +168,9 @@ class LevelSearch:
         return self._measured[step]
 
     def holds(self, step: int, linkage: float, shares: Shares) -> bool:
-        """Whether a reader recovers at most the allowed shares at an epsilon. A share below the
-        share that is named without any output is no target.
+        """Return whether a reader recovers at most the allowed shares at an epsilon. An allowed
+        share is raised to ``NEARLY`` times the share that is named without any output, because no
+        epsilon can give less.
         """
         reached = self.at(step)
         return (
@@ -176,20 +180,19 @@ class LevelSearch:
         )
 
     def largest(self, linkage: float, shares: Shares) -> tuple[float, Found]:
-        """Return the largest epsilon of the grid, and the shares recovered there, such that at this
-        and every smaller epsilon a reader recovers at most the allowed shares; search only up to
-        the peak of linkage.
+        """Return the largest epsilon of the grid up to which a reader recovers at most the allowed
+        shares, and the shares recovered there. The search ends at the peak of linkage.
 
         Raises:
-            RequestError: if more is found out at every epsilon.
+            RequestError: if a reader recovers more at every epsilon.
         """
         step = START
         while step > LEAST_NUMBER and not self.holds(step, linkage, shares):
             step -= STRIDE
         if not self.holds(step, linkage, shares):
             raise RequestError(
-                f"at the smallest epsilon that is tried, {epsilon_of(LEAST_NUMBER):g}, a reader "
-                f"finds {self.at(LEAST_NUMBER).linkage:.1%} of the sources among "
+                f"even at the smallest epsilon of the search, {epsilon_of(LEAST_NUMBER):g}, a "
+                f"reader finds {self.at(LEAST_NUMBER).linkage:.1%} of the sources among "
                 f"{len(self._sources):,} texts"
             )
         peak = step
@@ -202,15 +205,15 @@ class LevelSearch:
         return epsilon_of(peak), self.at(peak)
 
     def _is_past(self, peak: int, step: int) -> bool:
-        """Whether linkage has fallen so far below the peak that the difference is not due to
+        """Return whether linkage has fallen so far below the peak that the difference is not due to
         chance.
         """
         most = self.at(peak).linkage
         return most > NOISE and self.at(step).linkage < most / 2
 
     def _last(self, low: int, high: int, linkage: float, shares: Shares) -> int:
-        """Return the last step that keeps to a level, between a step that keeps to it and a step
-        that fails.
+        """Return the last step at which the level holds, between a step at which it holds and a
+        step at which it fails.
         """
         while high - low > 1:
             middle = (low + high) // 2
@@ -222,5 +225,5 @@ class LevelSearch:
 
 
 def epsilon_of(step: int) -> float:
-    """Return the epsilon of a number, to four digits."""
+    """Return the epsilon with a number in the grid, rounded to four digits."""
     return float(f"{2 ** (step / STEPS_OF_AN_OCTAVE):.4g}")

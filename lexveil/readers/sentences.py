@@ -1,10 +1,10 @@
-"""Readers of texts that were written as sentences of a bank.
+"""Readers of texts that were replaced by sentences of a bank.
 
-The channel is known exactly: Pr[M(x) = y] = exp(-ε·min(d, γ)/2) / Z(x) for each draw, and the
-draws of a text are independent given the text. Candidates are texts of which the reader thinks that
-one may be the source, each as likely as another.
+The channel is known exactly: Pr[M(x) = y] = exp(-ε·min(d, γ)/2) / Z(x) for each draw, and the draws
+of a text are independent given the text. Candidates are texts among which the reader suspects the
+source; all are equally likely in advance.
 
-What the readers find follows from source texts: for evaluation data, and public texts.
+The results depend on source texts, so they are computed only for evaluation data and public texts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lexveil.base.types import Floats, Ids, Vectors
 from lexveil.core.mechanisms.base import product_distances
 from lexveil.core.mechanisms.sentence_draws import SentenceDraws
 
-QUERIES_AT_A_TIME = 64  # queries whose distances to all sentences are held at a time
+QUERIES_AT_A_TIME = 64  # queries per block, whose distances to all sentences are in memory together
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -36,10 +36,10 @@ class Channel:
 
     @classmethod
     def of(cls, mechanism: SentenceDraws, queries: Vectors, rows: Ids, epsilon: float) -> Self:
-        """Return the channel for sentences that came out; distances are right to about 1e-3.
+        """Return the channel for sentences that were drawn. Distances are accurate to about 1e-3.
 
         Args:
-            rows: the rows of the bank.
+            rows: the rows of the sentences in the bank.
         """
         drawn = np.unique(rows)
         gamma = float(mechanism.gamma(np.array([epsilon]))[0])
@@ -54,14 +54,14 @@ class Channel:
         return cls(np.concatenate(parts), place)
 
     def log_likelihood(self, outputs: Ids) -> Floats:
-        """(q,) Σ ln Pr[M(query) = y] over the sentences of an output."""
+        """Return (q,) Σ ln Pr[M(query) = y] over the sentences y of an output."""
         places = [self.place[row] for row in outputs.tolist()]
         likelihood: Floats = self.log_p[:, places].sum(axis=1)
         return likelihood
 
 
 def posterior(log_likelihood: Floats) -> Floats:
-    """Return the chances of equally likely candidates."""
+    """Return the posterior probabilities of candidates that are equally likely in advance."""
     weights = np.exp(log_likelihood - log_likelihood.max())
     chances: Floats = weights / weights.sum()
     return chances
@@ -74,10 +74,10 @@ def named_words(
     source.
 
     Args:
-        chances: the chances of the candidates.
+        chances: the probabilities of the candidates.
         words: the words of each candidate.
-        n_words: how many it names.
-        own: words of the output, which come first of those that are equally likely.
+        n_words: number of words that the reader names.
+        own: words of the output, which come first among equally likely words.
     """
     mass: dict[str, float] = {}
     for chance, of_candidate in zip(chances.tolist(), words, strict=True):

@@ -1,5 +1,5 @@
-"""Shares of recovered words, by frequency band, with their intervals; measured, or expected by
-public frequencies.
+"""Shares of recovered words by frequency band, with their intervals. They are either measured, or
+expected by public frequencies.
 """
 
 from __future__ import annotations
@@ -46,12 +46,13 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Recovery of the perturbed words on a public scale, whose score is not 0, by an adversary.
+    """An adversary's recovery of the perturbed words on a public scale (words whose score is not
+    0).
 
     Attributes:
         share: share of the perturbed words that are on the scale.
         side: share of the words on the scale whose side the adversary recovers.
-        auc: probability that the adversary ranks a word of the upper side above one of the lower
+        auc: probability that the adversary ranks a word of the upper side above a word of the lower
             side; 0.5 is chance, ties count half.
         named: share of the words on the scale that the adversary recovers.
     """
@@ -65,8 +66,8 @@ class Told:
     def of(
         cls, scores: Floats, words: Ids, weights: Floats, outputs: Ids, guesses: Sequence[Ids]
     ) -> Told:
-        """Return the recovery by the strongest of some adversaries. One adversary takes the output
-        as its guess; the guesses of the others are given.
+        """Return the recovery by the strongest of several adversaries. One of them guesses that
+        each word is unchanged; the guesses of the others are given.
 
         Args:
             scores: (W,) scores of the words.
@@ -95,8 +96,8 @@ class Told:
 
 
 def _auc(scores: Floats, is_upper: Flags, weights: Floats) -> float:
-    """Return the area under the curve of n weighted words (Mann & Whitney 1947); 0.5 if all are on
-    one side.
+    """Return the area under the ROC curve of n weighted words (Mann & Whitney 1947); 0.5 if all are
+    on one side.
     """
     values, place = np.unique(scores, return_inverse=True)
     upper, lower = (
@@ -113,11 +114,11 @@ class Expected:
     Attributes:
         epsilon: the epsilon.
         recovered: share that the strongest adversary recovers, by band.
-        unchanged: share that comes out unchanged, by band.
+        unchanged: share of unchanged words, by band.
         mass: share of the band in all words.
-        told: recovery of the words on each public scale that the metric keeps, by its name and
-            weight.
-        in_context: whether the contextual adversary was run, besides the unigram adversary.
+        told: recovery of the words on each public scale that the metric preserves, by the name and
+            weight of the scale.
+        in_context: whether the contextual adversary was run in addition to the unigram adversary.
     """
 
     epsilon: float
@@ -136,8 +137,8 @@ class Expected:
         guesses: Sequence[Ids],
         scales: Mapping[str, Floats],
     ) -> Expected:
-        """Return the recovery of a sample by the strongest of one or two adversaries, which is
-        chosen for each band.
+        """Return the recovery of a sample by the strongest of one or two adversaries. The strongest
+        is chosen separately for each band.
         """
         named_words = [by_band(guess == sample.ids, sample.bands) for guess in guesses]
         return cls(
@@ -156,8 +157,8 @@ class Expected:
         )
 
     def overall(self, shares: dict[str, Share], band: str = ALL) -> float:
-        """Return the mean of ``recovered`` or ``unchanged`` over the words of a band, or of several
-        bands together.
+        """Return the mean of ``recovered`` or ``unchanged`` over the words of one band, or of a
+        group of bands.
         """
         if band in shares:
             return shares[band].share
@@ -166,8 +167,11 @@ class Expected:
 
 
 def by_band(is_right: Flags, bands: Bytes) -> dict[str, Share]:
-    """Return the share of right answers among n words, by band; ``bands`` (n,) is the band of each
-    word.
+    """Return the share of right answers among n words, by band.
+
+    Args:
+        is_right: (n,) whether the answer for each word is right.
+        bands: (n,) the band of each word.
     """
     n = np.bincount(bands, minlength=len(BANDS))
     right = np.bincount(bands[is_right], minlength=len(BANDS))
@@ -176,7 +180,7 @@ def by_band(is_right: Flags, bands: Bytes) -> dict[str, Share]:
 
 @dataclass(frozen=True, slots=True)
 class WordSample:
-    """Words drawn by public frequencies, the same number in each band.
+    """Words drawn by public frequencies, with the same number of words in each band.
 
     Attributes:
         ids: (n,) the words.
@@ -201,7 +205,9 @@ class WordSample:
     def draw(
         cls, prior: Floats, bands: Bytes, rng: np.random.Generator, n_words: int
     ) -> WordSample:
-        """Draw ``n_words`` by the prior from each band that has words with a positive prior."""
+        """Draw ``n_words`` words by the prior from each band that has words with a positive
+        prior.
+        """
         ids = []
         for number in range(len(BANDS)):
             if len(members := np.flatnonzero((bands == number) & (prior > 0))):
@@ -223,7 +229,7 @@ def expected(
     """Return the expected recovery of single words by the unigram adversary, each with the budget
     ``epsilon``.
 
-    The result is a function of public facts: space, frequencies, mechanism and ε, never of a text.
+    The result depends on public facts (space, frequencies, mechanism and ε), never on a text.
 
     Args:
         scales: (W,) scores of the words, by purpose.

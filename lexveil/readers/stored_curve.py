@@ -49,18 +49,19 @@ NEXT = 1e-9  # share of a step by which an epsilon may exceed a point and still 
 
 
 class NotComputedError(RequestError):
-    """Expected recovery is not in the cache, and computing it is not allowed."""
+    """Error raised if expected recovery is not in the cache, and computing it is not allowed."""
 
 
 @dataclass
 class _Kept:
-    """Contents of a cache file."""
+    """Contents of a file of the cache."""
 
     of: str
     blind: dict[str, Fraction]
     points: dict[int, Expected] = field(default_factory=dict)
     distances: WordDistances | None = None
-    starts: dict[str, float] = field(default_factory=dict)  # starts of searches, by target and band
+    # epsilons at which searches start, by target and band
+    starts: dict[str, float] = field(default_factory=dict)
 
 
 @cache
@@ -69,20 +70,20 @@ def _adapter() -> TypeAdapter[_Kept]:
 
 
 class StoredCurve(Curve):
-    """Expected recovery at any epsilon of a model's mechanism; computed points are cached in the
-    model's project.
+    """Expected recovery at any epsilon, for a mechanism of a model. Computed points are cached in
+    the model's project.
 
     Attributes:
-        in_context: whether the contextual adversary runs, besides the unigram adversary.
+        in_context: whether the contextual adversary runs in addition to the unigram adversary.
         public_key: hash of the inputs of the figures, except the code.
 
     Args:
         prepared: the mechanism, if it was built before.
-        told: called with each epsilon before it is computed.
+        told: called with each epsilon before recovery at this epsilon is computed.
 
     Raises:
         MissingArtifactError: if no run has made the embedding or the word orders.
-        ParameterError: if a parameter does not suit the mechanism or the words.
+        ParameterError: if a parameter is invalid for the mechanism or the words.
     """
 
     def __init__(
@@ -98,10 +99,10 @@ class StoredCurve(Curve):
         self._told = told
         if self._prepared.mechanism.reads_texts:
             raise RequestError(
-                f"{mechanism} by a language model (params.yaml: {CHOSEN_BY}): the expected "
-                "recovery depends on the whole text and is not computed; "
-                f"give {option('epsilon')} "
-                "(docs/reference/levels.md, By SmolLM2, has measured recovery)"
+                f"{mechanism} by a language model (params.yaml: {CHOSEN_BY}): expected recovery "
+                "would depend on the whole text, so it is not computed; give "
+                f"{option('epsilon')} (docs/reference/levels.md, section By SmolLM2, has "
+                "measured recovery)"
             )
         self._words_of = partial(PublicWords.of, model, mechanism, strategy, policy, self._prepared)
         self._cache_only = model.cache_only
@@ -115,11 +116,11 @@ class StoredCurve(Curve):
 
     def _require_computing(self) -> None:
         if self._cache_only:
-            raise NotComputedError("expected recovery at this epsilon was not computed here yet")
+            raise NotComputedError("expected recovery at this epsilon is not in the cache")
 
     @cached_property
     def words(self) -> PublicWords:
-        """The words whose recovery is expected. Access to them means computing.
+        """The words whose recovery is expected. The first access builds them, which takes time.
 
         Raises:
             NotComputedError: for a model with ``cache_only``.
@@ -130,8 +131,8 @@ class StoredCurve(Curve):
     def meaning(self, least: float, most: float) -> Meaning:
         """Return the meaning of the epsilons of tokens between ``least`` and ``most``.
 
-        The smaller one is raised to the next point of the lattice, so that not every length of a
-        text costs a point.
+        ``least`` is raised to the next point of the lattice, so that not every text length requires
+        the computation of a new point.
 
         Raises:
             ParameterError: if the mechanism refuses one of them.
@@ -152,9 +153,9 @@ class StoredCurve(Curve):
     ) -> Calibrated:
         """Return the calibrated epsilon, as ``lexveil.readers.calibration.epsilon_for``.
 
-        A share that a reader names without any output is refused before the search, as the stage
-        bound_levels does. The search starts at an epsilon that follows from public facts, not from
-        cached points: an ε must not depend on earlier questions.
+        A share that a reader names without any output is refused before the search, as in the stage
+        bound_levels. The search starts at an epsilon computed from public facts, not from cached
+        points, because an ε must not depend on earlier questions.
         """
         starts = self._kept.starts
         asked = f"{target} {band}"
@@ -168,7 +169,7 @@ class StoredCurve(Curve):
 
     def check(self, epsilon: float) -> Expected:
         """Return the expected recovery at an epsilon for a new sample of words and new noise,
-        independent of those of the curve.
+        independent of the sample and noise of the curve.
         """
         return self.words.expected(epsilon, "check")
 
@@ -186,11 +187,11 @@ class StoredCurve(Curve):
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """Lock the cache file against other processes, add the cached figures of other processes,
+        """Lock the cache file against other processes, add the figures that other processes cached,
         and save new figures at the end.
 
-        In a folder without write access, the figures are computed again each time, and nothing else
-        changes.
+        In a folder without write access, figures are not saved, so they are computed again each
+        time.
         """
         with contextlib.ExitStack() as stack:
             with contextlib.suppress(OSError, NotImplementedError):
@@ -227,8 +228,8 @@ def _key(model: Model, prepared: Prepared, strategy: str, policy: Policy) -> str
 
 
 def _load(file: Path, key: str, public: str) -> _Kept | None:
-    """Load a cache file, or the figures that ship; None if there are none, or the file is broken,
-    which is then written anew.
+    """Load a cache file, or the figures that ship with the library. Return None if there are no
+    figures, or if the file is broken, in which case it will be written again.
     """
     with contextlib.suppress(OSError, ValidationError):
         stored = _adapter().validate_json(file.read_bytes())

@@ -1,4 +1,4 @@
-"""The unigram adversary of TEM, by the closed form."""
+"""The unigram adversary of TEM. It uses the closed form of the distribution."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from lexveil.readers.adversary import (
     TemChannel,
 )
 
-RATIO = 2**0.25  # largest ratio of neighbouring rungs
-SMALL_VOCABULARY = 2048  # size of a vocabulary up to which sums go over all words
+RATIO = 2**0.25  # largest ratio of neighbouring epsilons of the ladder
+SMALL_VOCABULARY = 2048  # for vocabularies up to this size, sums run over all words
 PUBLIC_SEED = 20261  # public seed, so that everybody builds the same adversary
-SUMMED = 512  # sample of words that estimates a sum over a larger vocabulary
-WORDS_AT_A_TIME = 4096  # words whose distances to the sample are held at a time
+SUMMED = 512  # number of sampled words that estimate a sum over a larger vocabulary
+WORDS_AT_A_TIME = 4096  # words per block, whose distances to the sample are in memory together
 
 
 class TemAdversary(LadderAdversary):
-    """Guesses the w that maximises ln π(w) - ε·min(d(w,y), γ)/2 - ln Z(w, ε).
+    """Adversary that guesses the w that maximizes ln π(w) - ε·min(d(w,y), γ)/2 - ln Z(w, ε).
 
     Z(w, ε) = Σ_u μ(u)·exp(-ε·min(d(w,u), γ)/2), where μ is the base measure, is computed at the
-    rungs of a ladder of ε; between rungs ln Z is interpolated in ln ε (docs/explanation/recovery.md
-    lists the errors). The base measure of y itself is the same for every w. Scores in float64
-    decide the guesses, and the first word wins ties.
+    epsilons of a ladder (a grid of ε). Between them ln Z is interpolated in ln ε
+    (docs/explanation/recovery.md lists the errors). The base measure of y itself is the same for
+    every w. Scores in float64 decide the guesses, and on a tie the first word wins.
 
     Attributes:
-        bias: (L, V) ln π - ln Z at each rung.
+        bias: (L, V) ln π - ln Z at each epsilon of the ladder.
     """
 
     def __init__(self, mechanism: Tem, prior: Floats, epsilon_range: tuple[float, float]) -> None:
@@ -59,7 +59,7 @@ class TemAdversary(LadderAdversary):
         )
 
     def log_normalizers(self) -> Floats:
-        """Return ln Z of every word at each rung, (L, V)."""
+        """Return ln Z of every word at each epsilon of the ladder, (L, V)."""
         return log_normalizers(self.mechanism, self.ladder.rungs)
 
     def log_likelihood(
@@ -72,7 +72,7 @@ class TemAdversary(LadderAdversary):
         """Return log-likelihoods of n words and outputs, as in ``Adversary``.
 
         Raises:
-            ParameterError: if an epsilon lies outside of the ladder.
+            ParameterError: if an epsilon lies outside the ladder's grid.
         """
         from lexveil.core.embeddings.exact_search import pair_distances
 
@@ -93,10 +93,10 @@ class TemAdversary(LadderAdversary):
 def log_normalizers(mechanism: Tem, epsilon: Floats) -> Floats:
     """Return ln Σ_u μ(u)·exp(-ε·min(d(w,u), γ)/2) of every word w at L epsilons, (L, V).
 
-    For more than ``SMALL_VOCABULARY`` words the sum is estimated: the word itself, plus the mean
-    over ``SUMMED`` other words times the measure of all others. The estimate is right to about 0.05
-    for a few hundredths of the work. Where single near words dominate a sum, their own scores
-    differ by far more than that, so hardly any guess changes.
+    For more than ``SMALL_VOCABULARY`` words the sum is estimated: it is the term of the word
+    itself, plus the mean over ``SUMMED`` other words times the measure of all others. The estimate
+    is accurate to about 0.05 and takes a few hundredths of the time. If single near words dominate
+    a sum, the scores of these words differ by far more than that, so hardly any guess changes.
     """
     vectors = mechanism.vectors
     n = mechanism.size
@@ -119,7 +119,7 @@ def log_normalizers(mechanism: Tem, epsilon: Floats) -> Floats:
         products = vectors[words] @ vectors[others].T
         distances = np.sqrt(np.maximum(squares[words, None] + squares[others] - 2 * products, 0))
         is_own = words[:, None] == others
-        # share of the sample in the measure of the other words
+        # share of the sample in the measure of all other words
         share = np.where(is_own, 0.0, base[others]).sum(axis=1) / (base.sum() - base[words])
         for level, rate in enumerate((epsilon / 2).astype(np.float32)):
             weights = np.exp(-np.minimum(rate * distances, np.float32(limit)))

@@ -1,4 +1,6 @@
-"""The adversary of tem_context that uses the output and the token before it, by the closed form."""
+"""The adversary of tem_context that uses the output and the token before it. It uses the closed
+form of the distribution.
+"""
 
 from __future__ import annotations
 
@@ -13,21 +15,21 @@ from lexveil.readers.adversary import Candidates
 from lexveil.readers.seen_tokens import Symbols, is_new
 from lexveil.readers.tem import PUBLIC_SEED, SUMMED, WORDS_AT_A_TIME, TemAdversary
 
-RESCORED = 32  # candidates of an output whose normaliser is computed for the token before
-# greatest number of following words in a normaliser; of more, this many are drawn by their mass
+RESCORED = 32  # number of candidates of an output whose normalizer is computed for the token before
+# greatest number of following words in a normalizer; of more, this many are drawn by their mass
 FOLLOWING = 256
-# words with the largest m after a text, which enter a normaliser exactly; SUMMED others are a
-# sample of the rest
+# number of words with the largest m after a text, which a normalizer includes exactly; SUMMED
+# others are a sample of the rest
 MOST = 2048
-PAIRS = 2**18  # pairs of candidates and following words at a time: 1 MB
+PAIRS = 2**18  # pairs of candidates and following words per block: 1 MB
 
 
 class TemContextAdversary(TemAdversary):
-    """Guesses the w that maximises ln π(w) - ε·min(d(w,y), γ)/2 - ln Z(w, c), c the token written
-    before y.
+    """Adversary that guesses the w that maximizes ln π(w) - ε·min(d(w,y), γ)/2 - ln Z(w, c), where
+    c is the token written before y.
 
-    Z(w, c) = Σ_u m(u | c)·exp(-ε·min(d(w,u), γ)/2). m(y | c) is the same for every w; Z is not:
-    where words after c are near w, y says less about w. The adversary takes the most probable
+    Z(w, c) = Σ_u m(u | c)·exp(-ε·min(d(w,u), γ)/2). m(y | c) is the same for every w, but Z is not:
+    if likely words after c are near w, y says less about w. The adversary takes the most probable
     candidates without c, and computes Z(w, c) for the first ``RESCORED``.
     """
 
@@ -41,11 +43,11 @@ class TemContextAdversary(TemAdversary):
         self._log_single = np.log(prior) - self.bias
 
     def log_normalizers(self) -> Floats:
-        """Return ln Σ_u m(u)·exp(-ε·min(d(w,u), γ)/2) of every word w at each rung, (L, V), without
-        a word before.
+        """Return ln Σ_u m(u)·exp(-ε·min(d(w,u), γ)/2) of every word w at each epsilon of the
+        ladder, (L, V), without a word before.
 
-        The sum is estimated: the word itself, plus the mean over ``SUMMED`` other words, drawn by
-        m, times the m of all others.
+        The sum is estimated: it is the term of the word itself, plus the mean over ``SUMMED`` other
+        words, drawn by m, times the m of all others.
         """
         mass = self.mechanism.mass.single.astype(np.float64)
         n = len(mass)
@@ -65,7 +67,7 @@ class TemContextAdversary(TemAdversary):
     def candidates(
         self, outputs: Ids, epsilon: Floats, k: int, before: Ids | None = None
     ) -> Candidates:
-        """Return the k most probable words behind each of n outputs, as in ``Adversary``."""
+        """Return the k most probable source words of each of n outputs, as in ``Adversary``."""
         candidates = super().candidates(outputs, epsilon, max(k, RESCORED))
         if before is None:
             before = np.full(len(outputs), -1, dtype=np.int64)
@@ -86,8 +88,8 @@ class TemContextAdversary(TemAdversary):
         return log_likelihood - self._log_ratio(words[:, None], epsilon, before)[:, 0]
 
     def _log_ratio(self, words: Ids, epsilon: Floats, before: Ids) -> Floats:
-        """Return ln(Z(w, c) / Z(w)) of the candidates (n, k) of n outputs; 0 where no token was
-        written before.
+        """Return ln(Z(w, c) / Z(w)) of the candidates (n, k) of n outputs; 0 if no token was
+        written before the output.
         """
         ratio = np.zeros(words.shape)
         single = self._without_context(words, epsilon)
@@ -127,8 +129,8 @@ class TemContextAdversary(TemAdversary):
         return weights
 
     def _following(self, context: int) -> tuple[Ids, Vectors]:
-        """Return the words after a token, and the mass of each beyond its own; of many words, a
-        sample that represents all.
+        """Return the words after a token, and the additional mass that the token gives each of
+        them. If there are many, return a weighted sample of them.
         """
         mass = self.mechanism.mass
         assert isinstance(mass, BaseMeasure)
@@ -143,9 +145,9 @@ class TemContextAdversary(TemAdversary):
 
 
 class CausalContextAdversary(TemContextAdversary):
-    """Adversary of tem_context with a language model: it reads whole texts as the mechanism did.
+    """Adversary of tem_context with a language model. It reads whole texts as the mechanism did.
 
-    For a word without its text, Z(w) is that of the beginning of a text.
+    For a word without its text, Z(w) is computed as at the beginning of a text.
     """
 
     def candidates(
@@ -155,8 +157,8 @@ class CausalContextAdversary(TemContextAdversary):
         k: int,
         before: Ids | None = None,  # noqa: ARG002
     ) -> Candidates:
-        """Return the k most probable words, as in ``Adversary``. ``before`` is ignored: a single
-        token does not determine the model's context.
+        """Return the k most probable source words, as in ``Adversary``. ``before`` is ignored,
+        because a single token does not determine the model's context.
         """
         return TemAdversary.candidates(self, outputs, epsilon, k)
 
@@ -167,14 +169,14 @@ class CausalContextAdversary(TemContextAdversary):
         epsilon: Floats,
         before: Ids | None = None,  # noqa: ARG002
     ) -> Floats:
-        """Return log-likelihoods, as in ``Adversary``, with the normalisers of the beginning of a
+        """Return log-likelihoods, as in ``Adversary``, with the normalizers of the beginning of a
         text.
         """
         return TemAdversary.log_likelihood(self, words, outputs, epsilon)
 
     def in_texts(self, tokens: Symbols, k: int) -> Candidates:
-        """Return the k most probable words of whole texts, as in ``Adversary``, with Z(w, c) of
-        every candidate, where c is all text before.
+        """Return the k most probable source words in whole texts, as in ``Adversary``, with Z(w, c)
+        of every candidate, where c is all text before.
         """
         measure = self.mechanism.mass
         is_drawn = tokens.outputs >= 0
@@ -209,8 +211,8 @@ class CausalContextAdversary(TemContextAdversary):
         )
 
     def _log_normalizer(self, words: Ids, epsilon: float, mass: Ids) -> Floats:
-        """Return ln Z(w, c) of k words, from the words with the largest m, w itself, and a sample
-        of the others drawn by m.
+        """Return ln Z(w, c) of k words. The sum runs over the words with the largest m, w itself,
+        and a sample of the other words drawn by m.
         """
         n = len(mass)
         top = np.arange(len(mass))
@@ -231,8 +233,10 @@ class CausalContextAdversary(TemContextAdversary):
 
 
 def _groups(before: Ids, tokens: Ids) -> list[tuple[int, Ids]]:
-    """Return the tokens of each context, in order of the contexts; ``tokens`` must be sorted by
-    context.
+    """Return the tokens of each context, in order of the contexts.
+
+    Args:
+        tokens: some tokens, sorted by context.
     """
     if not len(tokens):
         return []

@@ -13,7 +13,8 @@ from lexveil.readers.lists import ListsAdversary
 from lexveil.readers.tem import TemAdversary
 from lexveil.readers.tem_context import CausalContextAdversary, TemContextAdversary
 
-# The adversary of each law of mechanisms; each takes mechanism, prior and range of budgets.
+# Adversary class by ``law``, the name of a distribution's form; all take mechanism, prior and
+# range.
 ADVERSARIES: dict[str, Callable[[Any, Floats, tuple[float, float]], Adversary]] = {
     "tem": TemAdversary,
     "tem_context": TemContextAdversary,
@@ -28,19 +29,20 @@ def build_adversary(
     epsilon_range: tuple[float, float],
     near: Callable[[], Vectors] | None = None,
 ) -> Adversary:
-    """Build the unigram adversary of any registered mechanism, with rank remapping or without.
+    """Build the unigram adversary of any registered mechanism, with or without rank remapping.
 
-    Sums over all pairs of words are estimated from some of them (docs/explanation/recovery.md).
+    Sums over all pairs of words are estimated from some of the pairs
+    (docs/explanation/recovery.md).
 
     Args:
         prior: (V,) probability of each word, greater than 0, adding up to 1.
-        epsilon_range: the smallest and largest budget of a token that the adversary must decode.
-        near: returns ``estimate.near_of(mechanism)``, for callers that build several adversaries of
-            a mechanism.
+        epsilon_range: the smallest and largest token budget that the adversary must decode.
+        near: function that returns ``estimate.near_of(mechanism)``, for callers that build several
+            adversaries of a mechanism.
 
     Raises:
-        ParameterError: if the range is empty, the mechanism refuses an epsilon of it, or it has no
-            vectors.
+        ParameterError: if the range is empty, or the mechanism refuses an epsilon of the range or
+            has no vectors.
     """
     by_closed_form = ADVERSARIES.get(mechanism.law)
     if by_closed_form is None:

@@ -111,7 +111,7 @@ def test_a_target_below_what_is_named_without_output_is_refused_before_the_searc
     """The most frequent word is .9 % of all, and 6.7 % are named by those beside them."""
     curve = StoredCurve(Model.load(name="en"), "tem", "S1", KEEP)
     curve.points = {}
-    with pytest.raises(OutOfReachError, match=r"whoever sees no output is .* to name 6\.7%"):
+    with pytest.raises(OutOfReachError, match=r"a reader who sees no output is .* to name 6\.7%"):
         curve.epsilon_for(0.05, "content")
     assert not curve.points
 

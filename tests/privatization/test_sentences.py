@@ -402,8 +402,8 @@ def test_what_is_published_is_a_function_of_the_output(
 
 
 REFUSED = [
-    ({"epsilon": None}, "has no levels of protection, since it was built of too few texts"),
-    ({"epsilon": None, "unit": "sentence"}, "levels are measured with the text as unit"),
+    ({"epsilon": None}, "the bank has no levels of protection"),
+    ({"epsilon": None, "unit": "sentence"}, "levels exist only for the unit text"),
     ({"epsilon": -1.0}, "epsilon"),
     ({"epsilon": 1e12}, "epsilon"),
     ({"sentences": 0}, "sentences"),

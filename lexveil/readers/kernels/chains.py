@@ -41,11 +41,11 @@ def fill_transitions(
     model: BigramModel,
     out: Floats,
 ) -> None:  # pragma: no cover - compiled
-    """Write the probabilities of the candidates from ``start`` to before ``end`` after each of j
-    symbols into ``out`` (j, k).
+    """Write the probabilities of the candidates ``start`` to ``end`` - 1 after each of j symbols
+    into ``out`` (j, k).
 
-    The probability is ``weight``·p₂(first | previous)·inner + (1 - ``weight``)·alone; after an
-    unknown symbol, which is below 0, only ``alone``.
+    The probability is ``weight``·p₂(first | previous)·inner + (1 - ``weight``)·alone. After an
+    unknown symbol, which is below 0, it is ``alone``.
     """
     first = candidates.first[start:end]
     inner = candidates.inner[start:end]
@@ -87,12 +87,12 @@ def marginals(
 
     Args:
         chains: (c + 1,) the first position of each chain.
-        before: (c,) the symbol before each chain; -1 where it is unknown.
+        before: (c,) the symbol before each chain; -1 if it is unknown.
         offsets: (n + 1,) the first candidate of each position, which has at least one.
 
     Returns:
         (m,) posteriors, adding up to 1 at each position; and (m,) likelihood of the rest of the
-            chain after each candidate, scaled so that the largest of a position is 1.
+        chain after each candidate, scaled so that the largest of a position is 1.
     """
     n = len(offsets) - 1
     likelihood = candidates.likelihood

@@ -1,4 +1,6 @@
-"""Compiled decoding with an estimated channel: the most probable words behind outputs."""
+"""Compiled decoding with an estimated channel: the kernel finds the most probable source words of
+outputs.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from lexveil.base.types import Vectors
 from lexveil.readers.adversary import Block, Candidates, EstimatedChannel, Interpolation
 from lexveil.readers.kernels.insert import insert
 
-STEPS = 1024  # distances in the table of the terms that depend on the distance alone
+STEPS = 1024  # number of distances in the table of the terms that depend only on the distance
 CHUNK = 512  # scores that are skipped together if their largest is too small
 
 
@@ -23,14 +25,14 @@ def decode(
     interpolation: Interpolation,
     candidates: Candidates,
 ) -> None:  # pragma: no cover - compiled
-    """Find the k most probable words behind the outputs of a block; values at the rungs are
-    interpolated for each token.
+    """Find the k most probable source words of the outputs of a block. Values at the epsilons of
+    the ladder are interpolated for each token.
 
-    Terms that depend on a word through its distance alone come from a table of ``STEPS`` distances.
+    Terms that depend only on the distance of a word come from a table of ``STEPS`` distances.
 
     Args:
         products: (m, V) inner products of the outputs with all words.
-        candidates: (n, k) written, most probable first; the ids must be -1 before.
+        candidates: (n, k) output, most probable first; the ids must be -1 at the call.
     """
     squares = channel.squares
     others = channel.others

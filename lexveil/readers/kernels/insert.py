@@ -10,7 +10,7 @@ from lexveil.base.types import Floats, Ids
 def insert(
     word: int, score: float, ids: Ids, scores: Floats
 ) -> None:  # pragma: no cover - compiled
-    """Insert a word among the k best, which are ordered by score, then by number."""
+    """Insert a word into the k best words, which are ordered by score, then by number."""
     place = len(ids)
     while place > 0 and (
         ids[place - 1] < 0

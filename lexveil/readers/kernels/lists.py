@@ -1,4 +1,6 @@
-"""Compiled decoding of noise on positions in lists: the most probable words behind outputs."""
+"""Compiled decoding of noise on list positions: the kernel finds the most probable source words of
+outputs.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from lexveil.base.compiled import kernel
 from lexveil.base.types import Floats, Ids, Orders
 from lexveil.readers.kernels.insert import insert
 
-MARGIN = 1e-9  # margin of a bound, far more than rounding
+MARGIN = 1e-9  # margin of a bound, far larger than rounding errors
 
 
 @kernel(nogil=True)
@@ -24,15 +26,15 @@ def decode(
     ids: Ids,
     scores: Floats,
 ) -> None:  # pragma: no cover - compiled
-    """Decode n outputs of noise on the places of a list; ``lists.ListsAdversary`` explains the
+    """Decode n outputs of noise on the positions of a list; ``lists.ListsAdversary`` explains the
     method.
 
     Args:
         limit: ε·γ/2 of the truncated exponential mechanism, the same for all ε; infinite for
             geometric noise, which is clipped to the list.
-        rates: (n,) loss per place, in nats: ε/2 for the truncated exponential mechanism, ε for
+        rates: (n,) loss per position, in nats: ε/2 for the truncated exponential mechanism, ε for
             geometric noise.
-        ids, scores: (n, k) written, most probable first; the ids must be -1 before.
+        ids, scores: (n, k) output, most probable first; the ids must be -1 at the call.
     """
     n_words = orders.shape[1]
     seen = np.full(n_words, -1, dtype=np.int64)
@@ -76,8 +78,8 @@ def decode(
 def _log_total(
     place: int, n_words: int, rate: float, limit: float
 ) -> float:  # pragma: no cover - compiled
-    """Return ln Σ_j exp(-min(rate·|place-j|, limit)) over a list: two geometric series, and all
-    places beyond.
+    """Return ln Σ_j exp(-min(rate·|place-j|, limit)) over a list. The sum consists of two geometric
+    series, and of all positions beyond them.
     """
     reach = min(limit / rate, float(n_words))
     left = min(place, int(reach))

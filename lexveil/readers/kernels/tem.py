@@ -1,4 +1,4 @@
-"""Compiled decoding of TEM: the most probable words behind outputs."""
+"""Compiled decoding of TEM: the kernel finds the most probable source words of outputs."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def decode(
     interpolation: Interpolation,
     candidates: Candidates,
 ) -> None:  # pragma: no cover - compiled
-    """Find the k most probable words behind the outputs of a block, by their scores.
+    """Find the k most probable source words of the outputs of a block, by their scores.
 
-    A float32 product bounds each score from above; words that could be among the k are scored in
-    float64.
+    A float32 product bounds each score from above. Words that could be among the k best are scored
+    in float64.
 
     Args:
         products: (m, V) inner products of the outputs with all words.
-        candidates: (n, k) written, most probable first; the ids must be -1 before.
+        candidates: (n, k) output, most probable first; the ids must be -1 at the call.
     """
     squares = channel.squares
     screen = channel.screen
@@ -89,7 +89,9 @@ def _keep(
     ids: Ids,
     scores: Floats,
 ) -> None:  # pragma: no cover - compiled
-    """Score a word in float64, and insert it into the best; the lowest word wins ties."""
+    """Score a word in float64, and insert it into the best words; on a tie, the lowest word
+    wins.
+    """
     distance = math.sqrt(squared_distance(channel.vectors, output, channel.vectors, word))
     score = -min(epsilon * distance / 2, channel.limit)
     for step in range(len(weights)):
