@@ -1,1 +1,1 @@
-"""Exact and sampled tests of a privacy claim."""
+"""Audits: exact and sampled tests of a privacy claim."""

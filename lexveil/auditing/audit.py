@@ -1,13 +1,14 @@
-"""Test the privacy that a mechanism claims, as an opponent: what `lexveil audit` and
-``lexveil.audit`` call.
+"""Audit of the privacy that a mechanism claims, from the view of an opponent. `lexveil audit` and
+``lexveil.audit`` call it.
 
-Nothing of what is tested is asked what it should do: distances, distributions, budgets and charges
-are computed again, in a few lines of the audit's own, from the vectors, the word orders and the
-documents. It looks at three places:
+The audit does not trust the tested code: it computes distances, distributions, budgets and charges
+itself, in a few lines of code, from the vectors, the word orders and the documents. It has three
+parts:
 
-* toys: a line, an anisotropic plane with one far word, and a cloud so large that truncation,
-  clusters and lists act;
-* words of the project's embedding, with the mechanism as a run builds it;
+* toys: a line, an anisotropic plane with one far word, and a cloud with so many words that
+truncation,
+  clusters and lists take effect;
+* words of the project's embedding, with the mechanism built as in a run;
 * whole releases of a toy project, in memory and by files, over batches and processes, with a ledger
   of their own.
 """
@@ -68,16 +69,16 @@ from lexveil.release.settings import Settings, settings_of
 
 __all__ = ["CONFIDENCE", "AuditFinding", "AuditRequest", "AuditResult", "audit"]
 
-PARTS = 24  # that share the chance of a false alarm, at most
-STRETCHES = 24  # how often a toy is doubled for a mechanism that refuses small distances
-FITTED = 4  # words of the embedding that are drawn for; each a tenth as often as a toy's
+PARTS = 24  # greatest number of parts, which divide the probability of a false alarm
+STRETCHES = 24  # how often a toy's size may be doubled for a mechanism that refuses small distances
+FITTED = 4  # number of embedding words with draws; each has a tenth of the draws of a toy's word
 SHAPES = ("line", "plane", "cloud")
-CLOUD = 2  # of the samples of a toy's word, one of so many for a word of the cloud
+CLOUD = 2  # a word of the cloud has the draws of a toy's word divided by this
 
 
 @dataclass(slots=True)
 class _Audit:
-    """The request, the seed and the findings that all parts of one audit share."""
+    """The state that all parts of one audit share: the request, the seed and the findings."""
 
     request: AuditRequest
     parameters: Mapping[str, Any]
@@ -87,11 +88,11 @@ class _Audit:
 
     @property
     def error(self) -> float:
-        """The chance that one part of the audit raises a false alarm."""
+        """The probability that one part of the audit raises a false alarm."""
         return (1 - self.request.confidence) / PARTS
 
     def generator(self, *names: str) -> np.random.Generator:
-        """Return a generator of noise as a run of this mode has it."""
+        """Return a generator of noise for the mode of the audit: release or experiment."""
         if self.request.mode == "release":
             return release_generator()
         return stream(
@@ -99,7 +100,7 @@ class _Audit:
         )
 
     def found(self, place: str, *evidence: Any) -> None:
-        """Add findings to the list of findings, without the empty entries."""
+        """Add findings to the list of findings; None is skipped."""
         self.findings += [AuditFinding.of(place, each) for each in evidence if each is not None]
 
     def toy(self, shape: str, n_lists: int) -> None:
@@ -147,7 +148,7 @@ class _Audit:
         chosen = choose_words(space.size, request.words, stream(self.seed, "audit", "words"))
         contexts: tuple[int, ...] = (-1,)
         if claim.in_context and space.public is not None:
-            # after the token that most words follow, or after the first, a frequent one
+            # the token that most words follow, or the first token, which is frequent
             bigrams = space.public.bigrams
             contexts = (-1, 0 if bigrams is None else int(np.diff(bigrams.starts).argmax()))
         self.exact(f"vocabulary: {len(chosen):,} of {space.size:,} words", built, chosen, contexts)
@@ -163,8 +164,8 @@ class _Audit:
         self.sampled(place, built, drawn, own, ("ball",), with_power=False)
 
     def exact(self, place: str, built: Built, ids: Ids, contexts: Sequence[int]) -> None:
-        """Audit the claim without samples, for inputs ``ids`` and every output, by a closed form
-        of the mechanism or by proven bounds; skip the audit if neither is known.
+        """Audit the claim without samples, for the inputs ``ids`` and every output, by a closed
+        form of the mechanism or by proven bounds. If the mechanism has neither, do nothing.
         """
         kernel = built.kernel
         distances = built.claim.distances
@@ -187,7 +188,7 @@ class _Audit:
         *,
         with_power: bool,
     ) -> None:
-        """Compare draws and noise of the mechanism with the distributions that it claims."""
+        """Compare draws and noise of the mechanism with the claimed distributions."""
         epsilon = self.request.epsilon
         claim = built.claim
         self.found(place, fit(drawn, claim, epsilon, self.error, own, with_power=with_power))
@@ -214,12 +215,14 @@ def audit(
     """Audit one mechanism at one ε, and at a second ε that the audit chooses.
 
     Args:
-        out: the file in which to write the result as JSON.
-        project: the folder whose parameters are used, or a model of it; None as of ``Model.load``.
-        model: the name of a packaged model, or own; None as of ``Model.load``.
+        out: the file for the result as JSON.
+        project: the folder whose parameters are used, or a model of it; None has the meaning that
+            it has in ``Model.load``.
+        model: the name of a packaged model, or own; None has the meaning that it has in
+            ``Model.load``.
 
     Raises:
-        RequestError: if the request is wrong or the artifacts are missing.
+        RequestError: if the request is wrong or artifacts are missing.
     """
     if out is not None and not out.parent.is_dir():
         raise RequestError(f"{option('out')} {out}: there is no such folder")
@@ -234,7 +237,9 @@ def audit(
 def _audit_words(request: AuditRequest, using: Model) -> AuditResult:
     """Audit a mechanism that replaces words."""
     if request.bank is not None:
-        raise RequestError(f"{option('bank')} is of sentences; add {option('strategy')} S5")
+        raise RequestError(
+            f"{option('bank')} is only used for sentences; add {option('strategy')} S5"
+        )
     params = using.params
     strategy = request.strategy
     settings = settings_of(
@@ -245,9 +250,9 @@ def _audit_words(request: AuditRequest, using: Model) -> AuditResult:
     prepared = using.mechanism(request.mechanism, strategy, policy)
     if len(prepared.vocabulary.rows) < 2:
         raise RequestError(
-            f"the embedding of {strategy} holds fewer than two words; enlarge the corpus"
+            f"the embedding of {strategy} contains fewer than two words; enlarge the corpus"
         )
-    # what it refuses is no claim
+    # raises an error if the mechanism refuses this ε: then there is no claim to test
     prepared.mechanism.noise(np.full(1, request.epsilon), stream(0, "audit"))
     shared = _Audit(request, params.mechanisms.model_dump(), params.seed)
     shared.epsilons.add(request.epsilon)
@@ -267,9 +272,9 @@ def _audit_words(request: AuditRequest, using: Model) -> AuditResult:
 
 
 def _audit_toy_projects(shared: _Audit, project: Project, policy: Policy) -> None:
-    """Audit releases of two toy projects. One project has texts of many words, whose rewritten
-    tokens are tested; the other has releases of few words, whose charges, records and whole outputs
-    are tested.
+    """Audit releases of two toy projects. The first has texts of many words, for the tests of
+    rewritten tokens. The second has releases of few words, for the tests of charges, records and
+    whole outputs.
     """
     with tempfile.TemporaryDirectory(prefix="lexveil-audit-") as folder:
         shared.findings += audit_written_texts(
@@ -294,7 +299,8 @@ def _audit_toy_projects(shared: _Audit, project: Project, policy: Policy) -> Non
 def _result(shared: _Audit, using: Model, prepared: Prepared, settings: Settings) -> AuditResult:
     request = shared.request
     kernel = prepared.mechanism
-    factors: dict[bool, list[float]] = {True: [], False: []}  # in releases, elsewhere
+    # factors in releases (True) and elsewhere (False)
+    factors: dict[bool, list[float]] = {True: [], False: []}
     for finding in shared.findings:
         if isinstance(finding.evidence, FitResult) and finding.evidence.factor is not None:
             factors[finding.place.startswith("release")].append(finding.evidence.factor)
@@ -324,8 +330,8 @@ def _result(shared: _Audit, using: Model, prepared: Prepared, settings: Settings
 
 
 def read_space(using: Model, prepared: Prepared, request: AuditRequest) -> AuditedSpace:
-    """Return the words of the mechanism, from the files themselves: vectors in float64, lists of
-    its words only.
+    """Return the words of the mechanism, read directly from the files: vectors in float64, and
+    lists reduced to these words.
     """
     segmentation = SEGMENTATION_OF[request.strategy]
     rows = prepared.vocabulary.rows
@@ -347,7 +353,7 @@ def read_space(using: Model, prepared: Prepared, request: AuditRequest) -> Audit
     number = {tokens[row]: i for i, row in enumerate(rows.tolist())}
     files = list(prepared.files.values())
     orders = np.load(next(file for file in files if file.suffix == ".npy"), allow_pickle=False)
-    # a model's are of its tokens
+    # the lists of a packaged model contain its tokens
     words = next((read_words(file) for file in files if file.suffix == ".txt"), tokens)
     if using.packaged and getattr(using.params.mechanisms, request.mechanism).lists != "L1":
         orders = orders[:1]
@@ -372,7 +378,7 @@ def _read_bigrams(using: Model, segmentation: str, rows: Ids) -> Bigrams | None:
 
 
 def _read_embedding(using: Model, segmentation: str) -> tuple[list[str], npt.NDArray[Any], Ids]:
-    """Read tokens, vectors and counts of a segmentation by NumPy alone."""
+    """Read tokens, vectors and counts of a segmentation with NumPy only."""
     if using.packaged is None:
         folder = using.path(paths.embedding(segmentation))
         vectors, counts = (

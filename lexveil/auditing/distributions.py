@@ -1,7 +1,7 @@
 """Distribution and metric that each mechanism claims, implemented a second time in plain float64.
 
-The audit draws from these distributions, or computes them, and compares them with the output of the
-mechanisms. They share no code with the mechanisms.
+The audit draws from these distributions, or computes them, and compares them with the outputs of
+the mechanisms. The code is independent of the code of the mechanisms.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from lexveil.base.types import Floats, Ids
 from lexveil.core.embeddings.bigrams import Bigrams
 from lexveil.core.mechanisms.base import PublicCounts
 
-DISTANCES_AT_A_TIME = 20_000_000  # distances in memory at a time
+DISTANCES_AT_A_TIME = 20_000_000  # greatest number of distances in memory
 TREE = 8  # dimensions up to which a tree finds the nearest word faster than a matrix product
 ON_LISTS = ("diffractor_geometric", "diffractor_tem")
 IN_CONTEXT = "tem_context"
-EXPONENTIAL = ("tem", IN_CONTEXT)  # mechanisms with a base measure beside the distances
+EXPONENTIAL = ("tem", IN_CONTEXT)  # mechanisms with a base measure in addition to distances
 CLOSED = (*EXPONENTIAL, *ON_LISTS)
 
 # (n,) and (m,) ids -> (n, m) distances in the metric of the claim.
@@ -31,8 +31,8 @@ Distances = Callable[[Ids, Ids], Floats]
 
 
 def euclidean(vectors: npt.NDArray[np.float32] | Floats) -> Distances:
-    """Return the Euclidean metric of the rows, computed from their differences, so that the
-    distances of near words keep their digits.
+    """Return the Euclidean metric of the rows. It is computed from coordinate differences, so that
+    the distances of near words keep their digits.
     """
 
     def distances(first: Ids, second: Ids) -> Floats:
@@ -47,8 +47,8 @@ def euclidean(vectors: npt.NDArray[np.float32] | Floats) -> Distances:
 
 
 def spread(vectors: npt.NDArray[np.float32] | Floats, share: float) -> Floats:
-    """Return λΣ + (1-λ)I, (p, p), where Σ is the covariance of the rows scaled to trace p, or the
-    identity if all rows are equal.
+    """Return λΣ + (1-λ)I, (p, p), where λ is ``share`` and Σ is the covariance of the rows scaled
+    to trace p, or the identity if all rows are equal.
     """
     places = np.asarray(vectors, dtype=np.float64)
     p = places.shape[1]
@@ -60,16 +60,16 @@ def spread(vectors: npt.NDArray[np.float32] | Floats, share: float) -> Floats:
 
 
 def mahalanobis(vectors: npt.NDArray[np.float32] | Floats, share: float) -> Distances:
-    """Return the metric sqrt((φ-φ')ᵀ(λΣ+(1-λ)I)^{-1}(φ-φ')) of the rows, computed by a Cholesky
-    root of the matrix.
+    """Return the metric sqrt((φ-φ')ᵀ(λΣ+(1-λ)I)^{-1}(φ-φ')) of the rows, computed with a Cholesky
+    root of the matrix. λ is ``share``.
     """
     root = np.linalg.cholesky(spread(vectors, share))
     return euclidean(np.linalg.solve(root, np.asarray(vectors, dtype=np.float64).T).T)
 
 
 def on_lists(orders: Sequence[Sequence[int]] | npt.NDArray[np.int32]) -> Distances:
-    """Return the metric of word lists: the largest difference of two words' places over all lists.
-    ``orders[l][i]`` is the word at place i of list l.
+    """Return the metric of word lists: the largest difference between the positions of two words,
+    over all lists. ``orders[l][i]`` is the word at position i of list l.
     """
     places = np.array([np.argsort(np.asarray(order)) for order in orders])
 
@@ -86,7 +86,7 @@ class AuditedSpace:
 
     Attributes:
         vectors: (W, p) float64.
-        orders: (n_lists, W) the word at each place of each list; None if no mechanism on lists
+        orders: (n_lists, W) the word at each position of each list; None if no mechanism on lists
             is audited.
         public: the number of words in each token, and the token's counts in public text; None if
             each token is one word and there are no counts.
@@ -138,8 +138,8 @@ class Claim:
     Attributes:
         mechanism: name of the mechanism.
         own: parameters of the mechanism, with the names of params.yaml.
-        rank_remap: parameters of the post-processing; None without it.
-        space: the words that the mechanism works on.
+        rank_remap: parameters of the post-processing; None without post-processing.
+        space: the words of the mechanism.
     """
 
     mechanism: str
@@ -149,7 +149,7 @@ class Claim:
 
     @property
     def distances(self) -> Distances:
-        """Metric of the claim."""
+        """The claimed metric."""
         if self.mechanism in ON_LISTS:
             assert self.space.orders is not None
             return on_lists(self.space.orders)
@@ -173,8 +173,10 @@ class Claim:
         return self.mechanism == IN_CONTEXT
 
     def base_measure(self, before: int = -1) -> Floats:
-        """Return the (W,) weight that each word has beside its distance, after the token
-        ``before``; -1 if no token comes before.
+        """Return (W,) the weight of each word, apart from its distance.
+
+        Args:
+            before: the token written before the word; -1 if no token comes before.
         """
         public = self.space.public
         if public is None or self.mechanism not in EXPONENTIAL:
@@ -192,9 +194,10 @@ class Claim:
         return weight
 
     def _by_model(self, public: PublicCounts, before: int) -> Floats:
-        """Return the (W,) integer base measure by a language model: the length penalty times the
-        κ-th power of (the probability of a word's first piece after the token ``before`` alone,
-        times the word's share among the words with that first piece).
+        """Return (W,) integer base measures by a language model. The base measure of a word is the
+        length penalty times the κ-th power of a probability: the probability of the word's first
+        piece after the single token ``before``, times the word's share among the words with that
+        first piece.
         """
         candidates = self.space._kept
         kappa = self.own.get("kappa", 1.0)
@@ -221,13 +224,15 @@ class Claim:
 
     @property
     def _measure(self) -> str:
-        """Cache key of the base measure: the parameters on which it depends beside the words."""
+        """Cache key of the base measure: the parameters on which it depends besides the words."""
         return ", ".join(
             f"{name} {self.own.get(name)}" for name in ("kappa", "length_penalty", "common_words")
         )
 
     def _halved(self, public: PublicCounts) -> Floats:
-        """Return the (W,) factors of the length penalty and of words that are not common enough."""
+        """Return (W,) factors, which combine the length penalty with the penalty of uncommon
+        words.
+        """
         halved = 0.5 ** (self.own.get("length_penalty", 3) * (public.n_words - 1))
         if (common := self.own.get("common_words")) is not None:
             rank = np.lexsort((np.arange(len(halved)), -public.counts)).argsort()
@@ -235,12 +240,12 @@ class Claim:
         return np.asarray(halved)
 
     def _whole_numbers(self, public: PublicCounts, bigrams: Bigrams) -> tuple[Floats, Floats]:
-        """Return the integer weights of tem_context: the weight of each word, (W,), and its extra
-        weight after each token, (E,), one per bigram.
+        """Return the integer weights of tem_context: the weight of each word, (W,), and the
+        additional weight of each bigram's second word after its first, (E,).
 
         The weights are Witten and Bell's interpolation to the power κ. The weights after a token
-        are in units of the share that the token leaves to the frequency of words; they are rounded,
-        so that no sum exceeds 2^31.
+        are divided by the part of the probability that follows the frequency of words after this
+        token; they are rounded so that no sum exceeds 2^31.
         """
         kappa = self.own.get("kappa", 1.0)
         counts = public.counts
@@ -260,14 +265,16 @@ class Claim:
         return single, after
 
     def unknown(self, before: int = -1) -> Floats:
-        """Return Pr[y], (W,), the distribution of the replacement of a word without a vector."""
+        """Return (W,) Pr[y], the distribution of the replacement of a word without a vector."""
         return _normalized(
             self.base_measure(before) if self.in_context else np.ones(self.space.size)
         )
 
     def pmf(self, word: int, epsilon: float, before: int = -1) -> Floats:
-        """Return the closed form Pr[M(word) = y] for every word y, (W,); ``before`` is as in
-        ``base_measure``.
+        """Return (W,) the closed form Pr[M(word) = y] for every word y.
+
+        Args:
+            before: as in ``base_measure``.
         """
         w = self.space.size
         if self.mechanism in EXPONENTIAL:
@@ -293,7 +300,9 @@ class Claim:
         return out
 
     def counts(self, word: int, epsilon: float, n: int, rng: np.random.Generator) -> Ids:
-        """Return how often each word comes out in n of the audit's own draws of M(word), (W,)."""
+        """Return (W,) how often each word occurs among n draws of M(word) that the audit makes
+        itself.
+        """
         return np.bincount(self.draw(word, epsilon, n, rng), minlength=self.space.size).astype(
             np.int64
         )
@@ -301,7 +310,9 @@ class Claim:
     def mass(
         self, word: int, epsilon: float, n: int, rng: np.random.Generator, before: int = -1
     ) -> Floats:
-        """Return Pr[M(word) = y], (W,): the closed form, else an estimate from n draws."""
+        """Return (W,) Pr[M(word) = y]: the closed form if there is one, otherwise an estimate from
+        n draws.
+        """
         return (
             self.pmf(word, epsilon, before)
             if self.closed

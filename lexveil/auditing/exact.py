@@ -1,8 +1,8 @@
-"""Exact audits: compare the distribution of a mechanism, or proven bounds of it, with its claim.
-Nothing is sampled.
+"""Exact audits: compare the distribution of a mechanism, or proven bounds on it, with its claim.
+They use no samples.
 
 A claim is a number of nats for every ordered pair of inputs: ln Pr[M(a) in E] - ln Pr[M(b) in E]
-may not exceed it for any event E. For a mechanism on words it is ε·d(a, b).
+must not exceed it for any event E. For a mechanism on words it is ε·d(a, b).
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from lexveil.base.types import Floats, Ids
 # (n,) ids -> (n, W) natural logarithms of the output probabilities of each input.
 LogPmf = Callable[[Ids], Floats]
 
-RELATIVE = 1e-9  # a loss may exceed its claim by this share: the rounding of distances and of ε
-ROUNDING = 256 * 2.0**-52  # rounding, relative to the logarithms that are subtracted
-INPUTS_AT_A_TIME = 32  # inputs compared with each other at a time
+RELATIVE = 1e-9  # a loss may exceed its claim by this share, because distances and ε are rounded
+# bound on rounding errors, relative to the logarithms that are subtracted
+ROUNDING = 256 * 2.0**-52
+INPUTS_AT_A_TIME = 32  # inputs per block of comparisons
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +31,9 @@ class ExactResult:
 
     Attributes:
         claimed: the ε of the claim.
-        audited: the largest |ln P(y|w) - ln P(y|w')| / d(w, w'), or a lower bound of it if only
+        audited: the largest |ln P(y|w) - ln P(y|w')| / d(w, w'), or a lower bound on it if only
             bounds are known; infinite if words at distance 0 have different distributions, or if an
-            output is possible for one of two words only.
+            output is possible for only one of two words.
         pair: ids of the two words with the largest loss; output: the id of y.
         n_pairs: number of pairs of different words that were compared.
         violation: whether a loss exceeds ε·d by more than ``RELATIVE`` and rounding.
@@ -52,7 +53,7 @@ class ExactResult:
 
     @property
     def shown(self) -> str:
-        """The audited loss as text, for a table."""
+        """The audited loss as a text in a table."""
         at_least = "> " if self.method == "bounds" and self.audited else ""
         return f"{at_least}{self.audited:.4g}"
 
@@ -65,13 +66,14 @@ def exact_audit(log_pmf: LogPmf, ids: Ids, distances: Distances, epsilon: float)
     """Compare the output distributions of all pairs of ``ids``, in blocks.
 
     Args:
-        log_pmf: logarithms of the distribution, (n,) ids to (n, W).
+        log_pmf: function that returns the logarithms of the distributions, (n, W), of (n,) ids.
         ids: (n,) the words to compare with each other.
         distances: the metric of the claim.
         epsilon: the claim, in 1 / units of the metric.
 
     Raises:
-        ValueError: if a row is no distribution: not a number, or not summing to 1 within 1e-6.
+        ValueError: if a row is not a distribution: it contains NaN, or does not sum to 1 within
+            1e-6.
     """
     audited = 0.0
     is_violated = False
@@ -114,8 +116,8 @@ def bounds_audit(
     would not find events of probability e^-100.
 
     Args:
-        stays: (n,) lower bounds of ln Pr[M(w) = w].
-        reached: (n, n) upper bounds of ln Pr[M(w') = w], rows w', columns w.
+        stays: (n,) lower bounds on ln Pr[M(w) = w].
+        reached: (n, n) upper bounds on ln Pr[M(w') = w], rows w', columns w.
         ids: (n,) the words.
         distances: the metric of the claim.
         epsilon: the claim, in 1 / units of the metric.
@@ -168,7 +170,7 @@ def _largest(logarithms: Floats) -> float:
 
 
 def gumbel_bounds(size: int, ids: Ids, distances: Distances) -> tuple[Floats, Floats]:
-    """Return bounds of truncated Gumbel that follow from the number k of neighbours alone; they
+    """Return bounds for truncated Gumbel that depend only on the number k of neighbours, so they
     hold for every scale of the noise.
 
     Args:
@@ -177,8 +179,8 @@ def gumbel_bounds(size: int, ids: Ids, distances: Distances) -> tuple[Floats, Fl
         distances: the Euclidean metric.
 
     Returns:
-        ln Pr[k = 1], (n,): the word itself comes out if k is 1; and ln Pr[k > number of words
-        nearer to w' than w], (n, n): w cannot come out of w' otherwise.
+        ln Pr[k = 1], (n,): if k is 1, the output is the word itself; and ln Pr[k > number of words
+        nearer to w' than w], (n, n): otherwise w cannot be the output of w'.
     """
     k = np.arange(1, size + 1)
     sizes = k * np.log(np.log(size)) - gammaln(k + 1)

@@ -1,5 +1,5 @@
-"""Findings and results of an audit, with the code, space, parameters, policy, version and time that
-they hold for.
+"""Findings and results of an audit, with the code, space, parameters, policy, version and time for
+which they hold.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class AuditFinding:
         place: the part of the audit, such as a toy project or a release.
         method: name of the check.
         violation: whether the check shows a violation of the claim.
-        evidence: the figures of an exact or sampled audit; None for a plain fact, which
-            ``detail`` states.
+        evidence: the figures of an exact or sampled audit; None for a finding that ``detail``
+            states in words.
         detail: explanation for people.
         inconclusive: whether the check could not decide.
     """
@@ -47,14 +47,19 @@ class AuditFinding:
 
     @classmethod
     def fact(cls, place: str, method: str, wrong: list[str], right: str) -> AuditFinding:
-        """Create a finding without figures: a violation if there is anything ``wrong``, else the
-        text ``right``.
+        """Create a finding without figures.
+
+        Args:
+            wrong: the faults; if there are any, the finding is a violation.
+            right: the text of the finding if there are no faults.
         """
         return cls(place, method, bool(wrong), detail="; ".join(wrong[:3]) or right)
 
     @property
     def verdict(self) -> str:
-        """VIOLATED; inconclusive; "holds" if nothing was sampled; else "no violation found"."""
+        """Verdict of the check: "VIOLATED", "inconclusive", "holds" if nothing was sampled, else
+        "no violation found".
+        """
         if self.violation:
             return "VIOLATED"
         if self.inconclusive:
@@ -91,18 +96,18 @@ class AuditResult:
     Attributes:
         guarantee: the formula that was tested, or "none"; no_guarantee: the reason if there is
             none.
-        parameters: parameters of the mechanism; policy: the action for each class of token.
-        shares: shares of the budget by class of token; None if all classes have the same.
+        parameters: parameters of the mechanism; policy: the action on each class of token.
+        shares: shares of the budget by class of token; None if all classes have the same share.
         epsilon: the claim in the request; epsilons: all ε that were audited, ascending.
         seed: seed of the noise in mode experiment; None in mode release, whose noise comes from the
             operating system.
         confidence: probability that no bound is too high, over all findings together.
         factor: the smallest inflation of ε in whole releases that this audit detects with
-            probability 0.9; of the mechanism alone if nothing is released; None if the audit would
-            detect no inflation up to 8.
+            probability 0.9; if nothing is released, the smallest inflation of the mechanism alone;
+            None if the audit would detect no inflation up to 8.
         lexveil, code: version, and hash of all code.
-        model, space: source of the embedding's words, and hashes of the embedding, collocations
-            and word orders.
+        model, space: source of the embedding's words, and hashes of the embedding, collocations and
+            word orders.
         time: time of the audit, UTC.
     """
 
@@ -134,8 +139,8 @@ class AuditResult:
 
     @property
     def verdict(self) -> Verdict:
-        """Verdict of the audit: violated; no violation found, with the power to detect ``factor``;
-        or inconclusive.
+        """Verdict of the audit: "violated"; "no violation found", if the audit has the power to
+        detect ``factor``; or "inconclusive".
         """
         if self.violation:
             return "violated"
@@ -162,8 +167,8 @@ class AuditResult:
             lines.append(f"nothing is claimed: {self.no_guarantee}")
         said = {
             "violated": "a violation of the claim was found",
-            "inconclusive": "inconclusive; give more samples",
-            "no violation found": "no violation was found, with power to see a factor of "
+            "inconclusive": "inconclusive; repeat the audit with more samples",
+            "no violation found": "no violation was found, with power to detect a factor of "
             f"{self.factor or 0:g}",
         }[self.verdict]
         return [

@@ -1,11 +1,12 @@
-"""Whether draws follow the distribution that a claim is proven of, and how small a difference would
-have been seen.
+"""Tests of draws against the distribution for which a claim is proven, with the smallest difference
+that the tests would detect.
 
-A loss bound alone sees little of what is rare; the distribution is known, so it is compared too.
-Events are fixed before the draws are looked at: single words, and the sets of the k words of
-largest probability. Each is tested exactly, by the binomial distribution, or, where the audit has
-only draws of its own, by the binomial of the two samples given their sum. The errors of all events
-together are at most the error of the test.
+A bound on the loss alone reveals little about rare outputs. The distribution is known, so it is
+compared, too. Events are fixed before the draws are examined: single words, and the sets of the k
+words of largest probability. Each event is tested exactly by the binomial distribution. If the
+distribution is known only from draws that the audit makes itself, the test is the binomial of the
+two samples given their sum. The error probabilities of all events add up to at most the error
+probability of the test.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from scipy.stats import binom, chi2, gamma, kstest, norm
 
 from lexveil.base.types import Floats, Ids
 
-LEAST_EXPECTED_DRAWS = 10.0  # expected draws of an event, and of its complement
-SINGLE = 64  # words that are events of their own
+LEAST_EXPECTED_DRAWS = 10.0  # least expected number of draws in an event, and outside it
+SINGLE = 64  # number of words that are tested as single events
 FACTORS = (1.01, 1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0)
 POWER = 0.9
-POWERED = 3  # samples, those of most draws, of which the power is computed
+POWERED = 3  # number of samples (those with most draws) for which the power is computed
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +32,15 @@ class FitResult:
 
     Attributes:
         claimed: ε.
-        tests: events that were tested.
-        draws: the number of draws in all.
-        error: chance that draws of the distribution are called different.
-        least: the smallest chance of what was seen, if the distribution is as claimed.
-        worst: the event of that chance, in words.
-        factor: the smallest inflation of ε that this test sees with probability 0.9; None if none
-            up to 8.
-        copied: the smallest share of tokens, written as they stand in the source, that this test
-            sees with probability 0.9; None where it does not look for them, or sees none.
+        tests: number of events that were tested.
+        draws: total number of draws.
+        error: probability that correct draws are reported as different.
+        least: the smallest p-value of all events.
+        worst: the event with this p-value, in words.
+        factor: the smallest inflation of ε that this test detects with probability 0.9; None if it
+            detects no inflation up to 8.
+        copied: the smallest share of tokens that are copied from the source which this test detects
+            with probability 0.9; None if the test does not examine copies, or detects none.
     """
 
     claimed: float
@@ -60,13 +61,13 @@ class FitResult:
 
     @property
     def shown(self) -> str:
-        """The power, for a table."""
+        """The power of the test as a text in a table."""
         if self.copied is not None:
             return f"1 copy in {1 / self.copied:,.0f}"
         return "-" if self.factor is None else f"factor {self.factor:g}"
 
     def as_dict(self) -> dict[str, object]:
-        """Plain values."""
+        """Return the result as plain values."""
         return asdict(self)
 
 
@@ -75,12 +76,13 @@ class ClaimedDraws:
     """Draws of one input at one ε, and the distribution that is claimed for the draws.
 
     Attributes:
-        counts: (W,) how often each word came out.
-        mass: (W,) its probability; or, if ``reference`` is not 0, counts of as many of the audit's
-            own draws.
+        counts: (W,) how often each word was drawn.
+        mass: (W,) probability of each word; or, if ``reference`` is not 0, how often the word
+            occurs among ``reference`` draws that the audit made itself.
         order: (W,) words by falling probability, equal ones by rising distance; fixed before the
             draws.
-        inflated: the mass at f·ε, by f, for the power of the test.
+        inflated: function that returns the mass at f·ε, for a factor f; it serves to compute the
+            power of the test.
     """
 
     name: str
@@ -92,8 +94,8 @@ class ClaimedDraws:
 
 
 def events(order: Ids, mass: Floats, n: int) -> list[Ids]:
-    """Return the sets of the k likeliest words, and single words that are expected
-    ``LEAST_EXPECTED_DRAWS`` times and not always.
+    """Return the events to test: the sets of the k likeliest words, and single words for which at
+    least ``LEAST_EXPECTED_DRAWS`` draws are expected with and without the word.
     """
     w = len(order)
     ends = sorted(
@@ -101,7 +103,7 @@ def events(order: Ids, mass: Floats, n: int) -> list[Ids]:
         | {w - 2**i for i in range(w.bit_length())} & set(range(1, w))
     )
     single = [order[i : i + 1] for i in range(min(SINGLE, w))]
-    # What is rare is tested too: that it comes too often shows however seldom it should.
+    # Rare sets are tested, too: they show whether rare words are drawn too often.
     return [order[:end] for end in ends if 0 < end < w] + [
         some
         for some in single
@@ -110,7 +112,11 @@ def events(order: Ids, mass: Floats, n: int) -> list[Ids]:
 
 
 def distribution_audit(samples: Sequence[ClaimedDraws], epsilon: float, error: float) -> FitResult:
-    """Test all samples together; ``error`` is the chance of a false alarm."""
+    """Test all samples together.
+
+    Args:
+        error: the probability of a false alarm.
+    """
     tested = []
     for sample in samples:
         n = int(sample.counts.sum())
@@ -133,7 +139,7 @@ def distribution_audit(samples: Sequence[ClaimedDraws], epsilon: float, error: f
         impossible = 0 if sample.reference else int(sample.counts[sample.mass <= 0].sum())
         if impossible:
             least = 0.0
-            worst = f"{sample.name}: {impossible:,} draws of what the claim excludes"
+            worst = f"{sample.name}: {impossible:,} draws of words that the claim excludes"
     powered = sorted(tested, key=lambda one: -one[1])[:POWERED]
     factor = next((f for f in FACTORS if any(_sees(one, f, each) for one in powered)), None)
     return FitResult(epsilon, total, draws, error, least, worst, factor, least < each)
@@ -148,7 +154,7 @@ def _named(some: Ids, order: Ids) -> str:
 
 
 def chances(seen: Ids, n: Ids, share: Floats, reference: Ids | int = 0) -> Floats:
-    """Return exact two-sided p-values of counts of n draws with given shares; with reference
+    """Return exact two-sided p-values of counts among n draws with given shares. With reference
     samples, the p-values are conditional on the sum of both counts.
     """
     if np.any(reference):
@@ -160,7 +166,7 @@ def chances(seen: Ids, n: Ids, share: Floats, reference: Ids | int = 0) -> Float
 
 
 def _sees(tested: tuple[ClaimedDraws, int, Floats, list[Ids]], factor: float, each: float) -> bool:
-    """Whether one event alone would show f·ε with probability ``POWER``, in normal
+    """Return whether one event alone would detect f·ε with probability ``POWER``, in normal
     approximation.
     """
     sample, n, share, sets = tested
@@ -179,10 +185,10 @@ def _sees(tested: tuple[ClaimedDraws, int, Floats, list[Ids]], factor: float, ea
 
 
 def ball_audit(noise: Floats, epsilon: float, error: float) -> FitResult:
-    """Test noise vectors, (n, p), whose claimed density is ∝ exp(-ε|z|) after a linear map: the
-    radius, both tails of the radius, and the directions.
+    """Test noise vectors, (n, p), whose claimed density is ∝ exp(-ε|z|) after a linear map. The
+    test compares the radius, both tails of the radius, and the directions.
 
-    The ends show a tail that is cut; no event of words is as rare.
+    The tails show whether the noise is truncated; no event of words is so rare.
     """
     n, p = noise.shape
     length = np.sqrt(np.einsum("np,np->n", noise, noise))
@@ -194,7 +200,7 @@ def ball_audit(noise: Floats, epsilon: float, error: float) -> FitResult:
     deviation = np.sqrt(2 * (p - 1) / (p * p * (p + 2)) / n) if p > 1 else 1.0
     chances = {
         "the radii": float(kstest(radius, gamma(p).cdf).pvalue),
-        # The smallest of n uniform numbers is above x with (1 - x)^n.
+        # The smallest of n uniform numbers is above x with probability (1 - x)^n.
         "the largest radius: the tail of the noise is cut": float(np.exp(n * np.log1p(-high))),
         "the largest radius: the tail of the noise is too long": float(
             -np.expm1(n * np.log1p(-high))
@@ -225,11 +231,12 @@ def ball_audit(noise: Floats, epsilon: float, error: float) -> FitResult:
 def independence_audit(
     pairs: dict[str, tuple[Ids, Ids]], error: float, epsilon: float
 ) -> FitResult:
-    """Find whether outputs that must be independent are equal more or less often than if one side
-    were shuffled.
+    """Test whether outputs that must be independent are equal more or less often than if one of the
+    two sequences were shuffled.
 
     Args:
-        pairs: outputs side by side, by what they are; the sides may be of other ε.
+        pairs: pairs of sequences of outputs, by the name of the pair; the two sequences may have
+            different ε.
     """
     least = 1.0
     worst = ""
@@ -246,7 +253,8 @@ def independence_audit(
             )
             / max(n, 1) ** 2
         )
-        # A pair shares its draws with the pairs beside it: three times the variance bounds that.
+        # Neighbouring pairs have draws in common: three times the variance is an upper bound for
+        # that.
         deviation = np.sqrt(3 * share * (1 - share) / n + (0.01 * share) ** 2) if n else 1.0
         z = abs(float((first == second).mean()) - share) / max(deviation, 1e-12) if n else 0.0
         chance = float(min(1.0, 2 * norm.sf(z)))

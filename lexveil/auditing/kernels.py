@@ -25,12 +25,12 @@ from lexveil.base.errors import ParameterError
 from lexveil.base.types import Floats, Ids
 from lexveil.core.mechanisms.registry import Mechanism, Space, build_mechanism
 
-DRAWS = 8192  # tokens in one call, all words and ε mixed
+DRAWS = 8192  # tokens per call, with all words and ε mixed
 OWN = 4  # draws by the audit for each draw by the mechanism, if there is no closed form
 RUNGS = (0.125, 0.25, 0.5, 2.0, 4.0, 8.0)  # candidate ε, in units of the requested ε
 LIST_RUNGS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # candidate ε on lists, in 1 / places
 DEVIATIONS = 6.28  # standard deviations of a difference that the audit detects
-BALLS = 50  # draws of noise for the test of radii, for each draw of a word
+BALLS = 50  # draws of noise for the test of radii, per draw of a word
 DEEP = 50  # leading bits of a uniform number that are all 0 or all 1
 REACH = 20_001  # length of the list on which the reach of noise is checked
 
@@ -38,7 +38,9 @@ Generator = Callable[[str], np.random.Generator]
 
 
 class DrawnKind(NamedTuple):
-    """Key of draws from one distribution: a word, its ε, and the token before it (-1 for none)."""
+    """Key of draws from one distribution: the word, its ε, and the token before it (-1 for
+    none).
+    """
 
     word: int
     epsilon: float
@@ -49,12 +51,12 @@ class DrawnKind(NamedTuple):
         return f"word {self.word} at ε = {self.epsilon:.4g}{after}"
 
 
-Drawn = Mapping[DrawnKind, Ids]  # output ids of each kind
+Drawn = Mapping[DrawnKind, Ids]  # output ids by kind of draw
 
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """Mechanism over a space, and the claim of the mechanism."""
+    """A mechanism built over a space, with its claim."""
 
     kernel: Mechanism
     claim: Claim
@@ -63,8 +65,10 @@ class Built:
     def over(
         cls, name: str, space: AuditedSpace, parameters: Mapping[str, Mapping[str, Any]]
     ) -> Built:
-        """Build mechanism ``name`` over a space; ``parameters`` has the section of each mechanism
-        in params.yaml.
+        """Build the mechanism ``name`` over a space.
+
+        Args:
+            parameters: the parameters of each mechanism, by its name, as in params.yaml.
         """
         own = {key: value for key, value in parameters.get(name, {}).items() if key != "lists"}
         words = Space(space.vectors.astype(np.float32), space.orders, public=space.public)
@@ -92,11 +96,11 @@ def claim_of(name: str, space: AuditedSpace, parameters: Mapping[str, Mapping[st
 def rungs(
     built: Built, word: int, epsilon: float, n: int, error: float, rng: np.random.Generator
 ) -> tuple[float, ...]:
-    """Return the values of ε to audit: the requested ε, and the value of the grid where the audit
+    """Return the values of ε to audit: the requested ε, and the value of a grid at which the audit
     detects the smallest excess over the claimed ε. Return only the requested ε if no value is
     better.
 
-    The choice depends on the claim alone. A claim with a closed form is evaluated; any other claim
+    The choice depends only on the claim. A claim with a closed form is evaluated; any other claim
     is estimated from draws that the audit makes itself.
     """
     ladder = (
@@ -143,10 +147,11 @@ def draw_mixed(
     advance: Callable[[int], None],
     contexts: Sequence[int] = (-1,),
 ) -> Drawn:
-    """Draw n outputs for every word at every ε, all mixed in the same calls, so that state kept
-    from one token would show in another.
+    """Draw n outputs for every word at every ε. All of them are mixed in the same calls, so that
+    state that is kept from one token would show in another.
 
-    For a mechanism in context, equal parts of the n are drawn after each token of ``contexts``.
+    For a mechanism in context, equal parts of the n outputs are drawn after each token of
+    ``contexts``.
     """
     kinds = [
         DrawnKind(int(word), epsilon, at)
@@ -188,7 +193,7 @@ def fit(
             mass = ranking = claim.pmf(*kind)
         else:
             mass = claim.counts(kind.word, kind.epsilon, reference, rng).astype(np.float64)
-            # The events are chosen by other draws than those that are compared.
+            # The draws that choose the events are not the draws that are compared.
             ranking = claim.counts(kind.word, kind.epsilon, n, rng).astype(np.float64)
 
         def inflated(
@@ -208,7 +213,7 @@ def fit(
 def losses(
     drawn: Drawn, at: DrawnKind, claim: Claim, words: Ids, confidence: float
 ) -> SampledResult:
-    """Return lower bounds of the privacy loss between all pairs of words, from their draws at the ε
+    """Return lower bounds on the privacy loss between all pairs of words, from their draws at the ε
     and context of ``at``.
     """
     draws = [drawn[at._replace(word=int(word))] for word in words]
@@ -245,8 +250,8 @@ def noise_fit(
 def reach(
     name: str, parameters: Mapping[str, Mapping[str, Any]], rng: np.random.Generator
 ) -> list[str]:
-    """Check that noise on a list reaches as far as its tail of 2^-50 goes; return the error, if
-    there is one.
+    """Check that noise on a list reaches as far as its tail with probability 2^-50. Return the
+    fault, if there is one.
 
     The random numbers of the noise are set to values whose first bits are all 0 or all 1, which a
     sample would not contain.
@@ -264,10 +269,10 @@ def reach(
         moved = np.argsort(order[0])[out] - REACH // 2
         beyond = min(REACH // 2 - 1, int(DEEP * np.log(2) / epsilon))
         if name == "diffractor_tem":
-            beyond = int(0.8 * (REACH // 2))  # outside γ all places are equally likely
+            beyond = int(0.8 * (REACH // 2))  # beyond γ all positions are equally likely
         if moved.max() < beyond or -moved.min() < beyond:
             return [
-                f"at ε = {epsilon:g} noise moves at most {max(moved.max(), -moved.min()):,} "
-                f"of {beyond:,} places"
+                f"at ε = {epsilon:g} noise moves a word by at most "
+                f"{max(moved.max(), -moved.min()):,} of {beyond:,} positions"
             ]
     return []

@@ -1,4 +1,6 @@
-"""Test for repeated keys of releases: too few random bits, or state that forked processes share."""
+"""Test for repeated keys of releases, which would show too few random bits or state shared by
+forked processes.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ from lexveil.auditing.findings import AuditFinding
 from lexveil.release.engine.batch import Batch
 from lexveil.release.engine.worker import BatchWorker
 
-KEYS = 2**13  # per process; together they detect up to about 27 random bits with probability 0.9
+# keys per process; together they detect up to about 27 random bits with probability 0.9
+KEYS = 2**13
 FORKS = 2
 SECONDS = 300.0  # timeout for the keys of a forked process
 
@@ -21,15 +24,15 @@ def key_audit(place: str, worker: BatchWorker) -> AuditFinding:
     """Check whether the generators of batches repeat, in this process and in processes forked from
     it.
 
-    Generators are compared by their first 128 bits; by chance, two of them are equal once in 10^29
-    audits.
+    Generators are compared by their first 128 bits; two of them are equal by chance only once in
+    10^29 audits.
     """
-    drawn = [_first_bits(worker)]  # this process first: imports precede forks
+    drawn = [_first_bits(worker)]  # this process comes first, so that imports precede forks
     drawn += [_forked(worker) for _ in range(FORKS)]
     keys = [key for keys in drawn for key in keys]
     if same := len(keys) - len(set(keys)):
         wrong = [
-            f"{same:,} of {len(keys):,} keys of batches, of {len(drawn)} processes, are another's"
+            f"{same:,} of {len(keys):,} keys of batches in {len(drawn)} processes equal another key"
         ]
         return AuditFinding.fact(place, "keys", wrong, "")
     if not all(drawn):
@@ -38,11 +41,14 @@ def key_audit(place: str, worker: BatchWorker) -> AuditFinding:
             "keys",
             violation=False,
             evidence=None,
-            detail="inconclusive: a process that was forked gave no keys",
+            detail="inconclusive: a forked process returned no keys",
             inconclusive=True,
         )
     return AuditFinding.fact(
-        place, "keys", [], f"{len(keys):,} of batches, of {len(drawn)} processes: none twice"
+        place,
+        "keys",
+        [],
+        f"{len(keys):,} keys of batches in {len(drawn)} processes: no key occurs twice",
     )
 
 
@@ -61,7 +67,7 @@ def _forked(worker: BatchWorker) -> list[bytes]:
     here, there = context.Pipe(duplex=False)
     process = context.Process(target=_send, args=(worker, there))
     with warnings.catch_warnings():
-        # the warning is about a fork beside threads; this fork only draws and ends
+        # the warning is about forks of processes with threads; this fork only draws and ends
         warnings.simplefilter("ignore", DeprecationWarning)
         process.start()
     there.close()

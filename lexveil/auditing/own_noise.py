@@ -1,8 +1,8 @@
-"""Own arithmetic for audits of mechanisms that add noise to the vector of a unit and write a
-sentence near to the noisy vector: noise from other random numbers, distances from differences of
-float64.
+"""The audit's own computation for mechanisms that add noise to the vector of a unit and write a
+sentence near the noisy vector. It uses other random numbers for the noise, and computes distances
+from differences in float64.
 
-The law has no closed form, so that draws are compared with draws of the audit's own.
+The distribution has no closed form, so draws are compared with draws that the audit makes itself.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from lexveil.auditing.distributions import spread
 from lexveil.base.types import Flags, Floats, Ids, Noise, Vectors
 from lexveil.core.mechanisms.noise.streams import stream
 
-OWN_DRAWS = 4_000  # of the audit, for a unit at an epsilon
+OWN_DRAWS = 4_000  # the audit's own draws for a unit at an epsilon
 POINTS_AT_ONCE = 250
-CLOSE_CHOICE = 1e-7  # distances and chances that are computed in another order may differ so much
+CLOSE_CHOICE = 1e-7  # distances and probabilities computed in another order may differ by this much
 
 
 @dataclass(frozen=True)
 class OwnNoise:
-    """The law of a mechanism over the vectors of a bank, by draws of the audit's own.
+    """The distribution of a mechanism over the vectors of a bank, estimated from draws that the
+    audit makes itself.
 
     Attributes:
         vectors: (N, p) float64.
@@ -51,11 +52,11 @@ class OwnNoise:
 
     @cached_property
     def _noise(self) -> tuple[Floats, Floats]:
-        """Draw noise at ε = 1, and the uniform numbers that choose among candidate words."""
+        """Draw noise at ε = 1, and uniform numbers that choose among candidate sentences."""
         rng = stream(self.seed, "audit", "own noise")
         p = self.vectors.shape[1]
         radius = np.zeros(OWN_DRAWS)
-        for _ in range(p):  # a gamma of shape p is a sum of p exponentials
+        for _ in range(p):  # a gamma variable of shape p is a sum of p exponential variables
             radius -= np.log(1 - rng.random(OWN_DRAWS))
         direction = rng.standard_normal((OWN_DRAWS, p))
         ball = direction * (radius / np.linalg.norm(direction, axis=1))[:, None]
@@ -63,18 +64,20 @@ class OwnNoise:
         return shaped, rng.random(OWN_DRAWS)
 
     def in_a_ball(self, noise: Noise) -> Floats:
-        """Map noise linearly to vectors whose claimed density is ∝ exp(-ε|z|)."""
+        """Map noise linearly to vectors with the claimed density ∝ exp(-ε|z|)."""
         ball = noise[:, : self.vectors.shape[1]]
         return ball if self._root is None else np.asarray(np.linalg.solve(self._root, ball.T).T)
 
     def counts(self, query: Vectors, epsilon: float) -> Floats:
-        """(N,) number of times that each sentence is drawn for a unit, in the audit's own draws."""
+        """Return (N,) how often each sentence is drawn for a unit, in draws that the audit makes
+        itself.
+        """
         noise, uniform = self._noise
         drawn = self.chosen(query.astype(np.float64) + noise / epsilon, uniform)[0]
         return np.bincount(drawn, minlength=len(self.vectors)).astype(np.float64)
 
     def chosen(self, points: Noise, uniform: Noise) -> tuple[Ids, Flags]:
-        """Return the sentence for each noisy vector, and whether rounding may decide otherwise."""
+        """Return the sentence for each noisy vector, and whether rounding could change it."""
         k = int(self.parameters.get("k", 1))
         near, distances = self._nearest(points, k + 1)
         is_close = np.asarray((np.diff(distances, axis=1) < CLOSE_CHOICE).any(axis=1))
@@ -84,7 +87,7 @@ class OwnNoise:
         return near[np.arange(len(near)), rank], is_close
 
     def _chances(self, distances: Floats) -> Floats:
-        """(n, k) probabilities of the candidates, ordered from the nearest candidate."""
+        """Return (n, k) probabilities of the candidates, beginning with the nearest candidate."""
         if "t" not in self.parameters:
             return np.ones((len(distances), 1))
         t = np.atleast_1d(np.asarray(self.parameters["t"], dtype=np.float64))

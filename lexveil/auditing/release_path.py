@@ -1,5 +1,5 @@
-"""How the releases of an audit are made: of columns in memory, of files, over batches and
-processes, with a ledger.
+"""Releases for an audit: of columns in memory and of files, over batches and processes, with a
+ledger.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from lexveil.release.settings import settings_of
 PER_SUBJECT = 3  # documents
 PAID = ("spent", "written", "committed")
 
-Logged = list[list[tuple[str, float]]]  # of each row, the action and ε of its tokens in order
+Logged = list[list[tuple[str, float]]]  # for each row, the action and ε of its tokens in order
 QUIET = ReleaseHooks(tells_columns=False)
 
 
 @dataclass(slots=True)
 class Release:
-    """One release of an audit, and the outputs that were seen of it.
+    """One release of an audit, and its outputs.
 
     Attributes:
-        names: the document of each row; outputs: (rows, columns) texts that came out.
+        names: the document of each row; outputs: (rows, columns) output texts.
     """
 
     toy: ToyProject
@@ -74,15 +74,15 @@ class Release:
         return [fate for fate in self.fates(name) if fate.action != "drop"]
 
     def read(self, texts: Iterable[str | None]) -> list[int]:
-        """Return the numbers of the tokens that came out in the columns of a row."""
+        """Return the numbers of the output tokens in the columns of a row."""
         row = tuple(texts)
         if row not in self._codes:
             self._codes[row] = [code for text in row for code in self.toy.read(text)]
         return self._codes[row]
 
     def codes(self, name: str) -> Ids:
-        """(rows, tokens) numbers of the tokens written for one document, in the rows where no token
-        is missing.
+        """Return (rows, tokens) numbers of the tokens written for one document, for the rows in
+        which no token is missing.
         """
         n_tokens = len(self.staying(name))
         rows = [self.read(self.outputs[row]) for row in self.rows(name)]
@@ -90,8 +90,8 @@ class Release:
         return np.array(whole, dtype=np.int64).reshape(len(whole), n_tokens)
 
     def contexts(self, name: str, codes: Ids) -> Ids:
-        """(rows, tokens) number of the token written just before each of the ``codes`` in its
-        column; -1 for the beginning of a text or for an unknown token.
+        """Return (rows, tokens) the number of the token written just before each of the ``codes``
+        in its column; -1 at the beginning of a text or after an unknown token.
         """
         columns = np.array([fate.column for fate in self.staying(name)])
         before = np.full(codes.shape, -1)
@@ -101,10 +101,10 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Releasing:
-    """The settings by which the releases of an audit are made.
+    """Settings and methods that make the releases of an audit.
 
     Attributes:
-        more: options beside those of all releases of an audit.
+        more: further options, in addition to the options of all releases of an audit.
     """
 
     toy: ToyProject
@@ -210,8 +210,8 @@ class Releasing:
         )
 
     def capped(self, documents: dict[str, Document], budget: float) -> tuple[Release, list[str]]:
-        """Make a release under a cap that the documents of a subject exceed together, and return
-        the release with a list of its faults.
+        """Make a release under a cap that the documents of a subject exceed together. Return the
+        release with a list of its faults.
         """
         model = self.toy.model
         cap = 1.5 * budget
@@ -234,11 +234,11 @@ class Releasing:
     def refused_or_streamed(
         self, documents: dict[str, Document], budget: float
     ) -> tuple[list[Release], list[str]]:
-        """Make releases whose cost no output shows: a release that a gate refuses after the noise
-        was drawn, and a release to standard output.
+        """Make two releases whose charges must not depend on their outputs: one that a judge
+        refuses after the noise was drawn, and one that is written to standard output.
 
         Returns:
-            What each must have cost, and what is wrong with when it was paid.
+            The two releases, and a list of faults in the time of their charges.
         """
         names = list(documents) * PER_SUBJECT
         folder = self.toy.model.project.folder
@@ -266,7 +266,7 @@ class Releasing:
         wrong = (
             []
             if state in PAID
-            else [f"the first byte left on standard output while its release was {state}"]
+            else [f"the first byte was written to standard output while its release was {state}"]
         )
 
         @cache
@@ -294,7 +294,7 @@ class Releasing:
 
 
 class _Refusal(ReleaseHooks):
-    """Judge that refuses every release after its output was written."""
+    """Hook that refuses every release after its output was written."""
 
     def written(self, *_: Any) -> Any:
         """Refuse the written output."""

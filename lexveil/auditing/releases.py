@@ -1,8 +1,8 @@
 """Audits of whole releases of a toy project: the outputs, the charges, and the records.
 
-The audit releases documents in the ways that users do: by the functions on columns in memory and on
-files, in batches, processes and with the ledger. It computes the expected results from the
-documents by rules of its own.
+The audit releases documents in the ways in which users do: by the functions for columns in memory
+and for files, in batches, with several processes and with the ledger. It computes the expected
+results from the documents by its own rules.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ SAME = 4  # documents of one repeated word at the start of each batch
 BATCHES = 6  # minimum number of batches of a release by several processes
 LEAST_ROWS = 40  # minimum number of rows of each other document
 ASKED = 20  # number of subjects whose balance is read from the ledger
-ROUNDING = 2e-9  # charges are rounded up to nano-epsilons; allowance for each document
-RELATIVE = 1e-9  # relative tolerance of a sum of ε that are rounded down
+ROUNDING = 2e-9  # allowance per document, because charges are rounded up to nano-epsilons
+RELATIVE = 1e-9  # relative tolerance for a sum of ε that are rounded down
 # share by which a charge may be below the spent ε: float64 sums are no finer, and a nano-epsilon
 # would show
 EXACT = 1e-14
@@ -83,7 +83,10 @@ def audit_releases(
         wrong += copies(release) if release.consistent else []
         findings.append(
             AuditFinding.fact(
-                place, "budget", wrong, "each ε is its share of B, and all are as said"
+                place,
+                "budget",
+                wrong,
+                "each ε is its share of B, and the record and token log agree",
             )
         )
         if any(not name.startswith("same") for name in release.documents):
@@ -91,7 +94,7 @@ def audit_releases(
     first = releases["in memory"]
     place = f"release: {request.strategy}, {request.mode} mode"
     findings.append(AuditFinding.of(place, losses(first, claim, 1 - error, request.epsilon)))
-    # In an experiment, two runs of one seed have the same noise, so that only one is tested.
+    # In an experiment, all runs with one seed have the same noise, so only one run is tested.
     looked_at = (
         [first]
         if is_experiment
@@ -119,8 +122,10 @@ def audit_releases(
 def _releases(
     request: AuditRequest, releasing: Releasing, other: float, rng: np.random.Generator
 ) -> dict[str, Release]:
-    """Make the releases of the toy project and return them by name; ``other`` is the ε of
-    the file.
+    """Make the releases of the toy project and return them by name.
+
+    Args:
+        other: the ε of the release of a file.
     """
     policy = releasing.toy.policy
     toy = releasing.toy
@@ -169,8 +174,8 @@ def _releases(
 def _arranged(
     varied: dict[str, Document], same: dict[str, Document], n: int, rng: np.random.Generator
 ) -> list[str]:
-    """Return names of rows: n of each varied document in random order, and at the start of each
-    batch the documents of one repeated word.
+    """Return names of rows. Each batch begins with the documents of one repeated word; n rows of
+    each varied document follow in random order.
     """
     rows = [name for name in varied for _ in range(n)]
     rng.shuffle(rows)
@@ -182,7 +187,9 @@ def _arranged(
 
 
 def claims(release: Release, mode: str) -> list[str]:
-    """Return errors in the record's guarantee: a release has one, an experiment none."""
+    """Return faults in the record's guarantee: a release must have a guarantee, an experiment must
+    have none.
+    """
     claimed = release.record.guarantee.formula != "none"
     if claimed and mode != "release":
         return ["the record claims privacy for an experiment, whose seed is known"]
@@ -190,7 +197,7 @@ def claims(release: Release, mode: str) -> list[str]:
 
 
 def composition(release: Release) -> list[str]:
-    """Return errors in the ε of a release: each ε_i, their sum in each document, and both figures
+    """Return faults in the ε of a release: each ε_i, their sum in each document, and both figures
     in the record.
     """
     wrong = []
@@ -199,13 +206,13 @@ def composition(release: Release) -> list[str]:
     fates = {name: release.fates(name) for name in release.documents}
     for name, logged in zip(release.names, release.logged, strict=True):
         if [action for action, _ in logged] != [ACTIONS[fate.action] for fate in fates[name]]:
-            wrong.append(f"document {name!r}: the token log says other fates than the policy")
+            wrong.append(f"document {name!r}: the fates in the token log differ from the policy")
             continue
         for (_, epsilon), fate in zip(logged, fates[name], strict=True):
             if abs(epsilon - fate.epsilon) > 1e-8 * fate.epsilon:
                 wrong.append(
-                    f"document {name!r}: a token spends {epsilon:.6g} where "
-                    f"{fate.epsilon:.6g} is its share"
+                    f"document {name!r}: a token spends {epsilon:.6g}, but its share is "
+                    f"{fate.epsilon:.6g}"
                 )
         spent = math.fsum(epsilon for _, epsilon in logged)
         if spent > release.budget * (1 + 1e-12):
@@ -220,33 +227,35 @@ def composition(release: Release) -> list[str]:
     ):
         if stated is not None and abs(stated - seen) > tolerance * seen:
             wrong.append(
-                f"the record says that a {what} spent {stated:.6g} at most; it was {seen:.6g}"
+                f"the record states that a {what} spent {stated:.6g} at most, but it was {seen:.6g}"
             )
     if any(budget != release.budget for budget in record.document_budget.values()):
-        wrong.append("the record says another document budget")
+        wrong.append("the record states another document budget")
     return list(dict.fromkeys(wrong))
 
 
 def clear_words(release: Release) -> list[str]:
-    """Return errors for words in the output that are not words of the mechanism and that no policy
-    keeps.
+    """Return faults for output words that neither belong to the mechanism nor are kept by the
+    policy.
     """
     wrong = []
     for name, texts in zip(release.names, release.outputs, strict=True):
         out = release.read(texts)
         stay = release.staying(name)
         if len(out) != len(stay):
-            wrong.append(f"document {name!r}: {len(out)} tokens came out where {len(stay)} must")
+            wrong.append(
+                f"document {name!r}: {len(out)} tokens in the output instead of {len(stay)}"
+            )
         elif any(code < 0 and fate.action != "keep" for code, fate in zip(out, stay, strict=True)):
             wrong.append(
-                f"document {name!r}: what is no word of the mechanism came out in the place "
-                "of a token"
+                f"document {name!r}: a token was replaced by something that is not a word of the "
+                "mechanism"
             )
     return list(dict.fromkeys(wrong))
 
 
 def copies(release: Release) -> list[str]:
-    """Return errors in a consistent release, in which equal tokens of a document must have equal
+    """Return faults in a consistent release, in which equal tokens of a document must have equal
     replacements.
     """
     wrong = []
@@ -256,12 +265,12 @@ def copies(release: Release) -> list[str]:
         staying = [at for at, fate in enumerate(fates) if fate.action != "drop"]
         for column, at in enumerate(staying):
             if (codes[:, column] != codes[:, staying.index(fates[at].leader)]).any():
-                wrong.append(f"document {name!r}: equal tokens were not replaced alike")
+                wrong.append(f"document {name!r}: equal tokens have different replacements")
     return list(dict.fromkeys(wrong))
 
 
 def charges(releases: Sequence[Release], toy: ToyProject) -> list[str]:
-    """Return errors in the ledger: the charge of each subject must be the sum of ε_i in the token
+    """Return faults in the ledger: the charge of each subject must be the sum of ε_i in the token
     logs of the subject's documents.
     """
     owed: dict[str, list[float]] = defaultdict(list)
@@ -290,7 +299,7 @@ def charges(releases: Sequence[Release], toy: ToyProject) -> list[str]:
         below = RELATIVE if key in unlogged else EXACT
         if not spent * (1 - below) <= charged <= spent * (1 + RELATIVE) + ROUNDING * PER_SUBJECT:
             wrong.append(
-                f"a subject was charged {charged:.15g} where its token log spent {spent:.15g}"
+                f"a subject was charged {charged:.15g}, but its token log spent {spent:.15g}"
             )
             break
     return wrong
@@ -375,7 +384,7 @@ def losses(release: Release, claim: Claim, confidence: float, epsilon: float) ->
 def reuse(
     releases: Sequence[Release], place: str, name: str, claim: Claim, error: float
 ) -> list[AuditFinding]:
-    """Check whether noise was used twice: no long run of outputs of one word may occur twice,
+    """Check whether noise was used twice: no long sequence of outputs of one word may occur twice,
     anywhere.
 
     Args:
@@ -391,7 +400,9 @@ def reuse(
         if name in each.documents and len(codes := each.codes(name))
     ]
     if not whole:
-        return [AuditFinding.fact(place, "noise", ["no text of one word came out whole"], "")]
+        return [
+            AuditFinding.fact(place, "noise", ["no output of a text of one word is complete"], "")
+        ]
     runs = [codes for _, codes in whole]
     epsilon = whole[0][0].budget / WORDS_PER_TEXT
     share = max(map(_equal, runs))
@@ -403,7 +414,7 @@ def reuse(
             for pmf in own
             for before in range(-1, claim.space.size)
         )
-        # chosen by the claim, because the draws must not choose what is tested
+        # chosen by the claim, because the draws must not determine which sequences are tested
         likeliest = int(own[0](before=-1).argmax())
         independent = [
             _after(likeliest, codes, release.contexts(name, codes)) for release, codes in whole
@@ -430,13 +441,13 @@ def reuse(
         for start in range(len(row) - length + 1)
     ]
     wrong = ["noise is used twice"] if len(set(windows)) < len(windows) else []
-    seen = f"{len(windows):,} runs of {length} outputs of one word: none twice"
+    seen = f"{len(windows):,} sequences of {length} outputs of one word: no sequence occurs twice"
     tested = independence_audit(_side_by_side(independent), error, epsilon)
     return [AuditFinding.fact(place, "noise", wrong, seen), AuditFinding.of(place, tested)]
 
 
 def _equal(codes: Ids) -> float:
-    """Return the probability that two of these codes, drawn at random, are equal."""
+    """Return the probability that two randomly drawn codes are equal."""
     return float(((np.bincount((codes + 1).ravel()) / codes.size) ** 2).sum())
 
 
@@ -448,10 +459,10 @@ def _own(fate: TokenFate, claim: Claim) -> Callable[..., Floats]:
 
 
 def _after(token: int, codes: Ids, contexts: Ids) -> Ids:
-    """Return the outputs of a release of one word that came after ``token``, in rows.
+    """Return the outputs that follow ``token`` in a release of one word, in rows.
 
-    These outputs are independent of each other. The sequence of all outputs is not, because each
-    depends on the one before it.
+    These outputs are independent of each other. The sequence of all outputs is not independent,
+    because each output depends on the one before it.
     """
     row = codes[contexts == token]
     width = REPEATED // 16
@@ -460,8 +471,8 @@ def _after(token: int, codes: Ids, contexts: Ids) -> Ids:
 
 
 def _side_by_side(runs: Sequence[Ids]) -> dict[str, tuple[Ids, Ids]]:
-    """Return pairs of outputs that must be independent, from releases of one word, (rows, tokens)
-    each.
+    """Return pairs of output sequences that must be independent, taken from releases of one word,
+    (rows, tokens) each.
     """
     codes = max(runs, key=len)
     pairs = {

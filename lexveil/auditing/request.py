@@ -20,39 +20,40 @@ class AuditRequest(Options):
     """
 
     mechanism: Annotated[str, OneOf(mechanism_names), OptionHelp(metavar="M")] = Field(
-        description="whose claim is tested"
+        description="the mechanism whose claim is tested"
     )
     epsilon: Annotated[Positive, OptionHelp(metavar=NUMBER)] = Field(
         description="the claim: per token, in 1 / units of the metric; in releases, base epsilon"
     )
     strategy: Literal["S1", "S2", "S3", "S4", "S5"] = Field(
         "S1",
-        description="S1, S2, S3 or S4; says which embedding the words are of; S5: sentences of a "
-        "bank",
+        description="S1, S2, S3 or S4 selects the embedding of the words; S5 selects the "
+        "sentences of a bank",
     )
     bank: Annotated[str | None, OptionHelp(metavar="BANK")] = Field(
         None,
-        description="the bank of S5, whose sentences are drawn (default: that of the project's "
-        "run, else the packaged one)",
+        description="the bank whose sentences S5 draws (default: the bank of the project's run, "
+        "otherwise the packaged bank)",
     )
     words: Annotated[Count, Field(ge=2), OptionHelp(metavar="N")] = Field(
         300,
-        description="seeded words of the embedding to compare pair by pair; all if it has fewer",
+        description="number of embedding words, drawn with a seed, that are compared pair by pair",
     )
     samples: Annotated[Count, Field(ge=200), OptionHelp(metavar="N")] = Field(
         20_000,
-        description="draws per word of a toy; a release has a tenth as many of each document",
+        description="draws per word of a toy vocabulary; a release contains each document a "
+        "tenth as often",
     )
     mode: Literal["release", "experiment"] = Field(
         "release",
-        description="where the noise comes from: the operating system, or the seed in params.yaml",
+        description="source of the noise: the operating system (release), or the seed in "
+        "params.yaml (experiment)",
     )
     confidence: Annotated[Fraction, OptionHelp(metavar=NUMBER)] = Field(
-        CONFIDENCE, description="the probability, over the whole audit, that no bound is too high"
+        CONFIDENCE, description="the probability that no bound of the whole audit is too high"
     )
     workers: Annotated[Count, Field(ge=1, le=64), OptionHelp(metavar="N")] = Field(
         2,
-        description="with more than one, releases by so many processes are audited, too; a "
-        "script that asks for it "
-        "must guard its main module",
+        description="with more than one, the audit also tests releases with this number of "
+        "processes; a script that uses this must guard its main module",
     )

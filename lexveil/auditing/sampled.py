@@ -1,10 +1,10 @@
-"""Sampled audits: compare lower confidence bounds of the largest privacy loss with the claim.
+"""Sampled audits: compare lower confidence bounds on the largest privacy loss with the claim.
 
-A sampled audit promises that, with the stated confidence, every loss it reports is below the true
-one, over all of its comparisons at once. So a mechanism that keeps its claim is flagged with
-probability at most 1 - confidence. A sampled audit does not promise to find a violation. A pass
-means that no event among those compared shows a violation at this sample size; ``power`` states the
-losses that would have been detected.
+A sampled audit reports losses that are all below the true losses, with the stated confidence over
+all of its comparisons at once. So a mechanism that satisfies its claim is flagged with probability
+at most 1 - confidence. A sampled audit does not promise to find a violation. A pass means that no
+compared event shows a violation at this sample size; ``power`` states the losses that would have
+been detected.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ POWERED = (0.5, 0.1, 0.01)  # probabilities of an event, for which the power is 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Comparison of two inputs by the event that distinguishes input a from input b best.
+    """Comparison of two inputs a and b by the event that distinguishes a from b best.
 
     Attributes:
         inputs: (a, b), numbers of inputs.
         allowed: the claim, in nats.
-        loss: lower confidence bound of ln Pr[M(a) in E] - ln Pr[M(b) in E], in nats.
+        loss: lower confidence bound on ln Pr[M(a) in E] - ln Pr[M(b) in E], in nats.
         seen: how often E occurred under a and under b in the test samples.
         event_size: number of outputs in E.
     """
@@ -50,7 +50,7 @@ class SampledResult:
 
     Attributes:
         claimed: the ε of the claim.
-        audited: lower confidence bound of the largest ε · loss / allowed, at least 0; infinite if a
+        audited: lower confidence bound on the largest ε · loss / allowed, at least 0; infinite if a
             loss is proven for a pair whose claim is 0.
         confidence: probability that all bounds hold together.
         comparisons: number of bounds computed on the test samples; the correction counts all of
@@ -58,8 +58,9 @@ class SampledResult:
         samples: test samples per input; as many other samples per input chose the pairs and events.
         worst: the comparison with the largest ratio; None if there was nothing to compare.
         violation: whether some bound exceeds the claim.
-        power: for three probabilities of an event, the smallest true loss in nats that is detected
-            with probability 0.9 or more if the claim is 1 nat; None if no loss is.
+        power: for each of three probabilities of an event, the smallest true loss in nats that is
+            detected with probability 0.9 or more if the claim is 1 nat; None if no loss is
+            detected.
     """
 
     claimed: float
@@ -77,7 +78,7 @@ class SampledResult:
 
     @property
     def shown(self) -> str:
-        """The proven loss as text, for a table."""
+        """The proven loss as a text in a table."""
         return f"> {self.audited:.4g}" if self.audited else "0"
 
     def as_dict(self) -> dict[str, object]:
@@ -92,20 +93,20 @@ def sampled_audit(
     confidence: float,
     comparisons: int = COMPARISONS,
 ) -> SampledResult:
-    """Choose the events that distinguish inputs best, then bound the losses they show on fresh
-    samples.
+    """Choose the events that distinguish inputs best, then bound the losses that these events show
+    on fresh samples.
 
     A quarter of the samples orders the outputs by their likelihood ratio for every ordered pair of
     inputs. Another quarter chooses among the sets of the k first outputs and the single outputs;
-    the most promising pairs are kept. The other half is used after that, and only for the verdict:
-    each comparison is one pair in one order with one fixed event, bounded by Clopper and Pearson
-    from below for a and from above for b, each with error (1 - confidence) / (2 · comparisons). By
-    the union bound all bounds hold together with the requested confidence, however their counts
-    depend on each other.
+    the most promising pairs are kept. The other half is used only afterwards, for the verdict. Each
+    comparison is one ordered pair with one fixed event. Clopper and Pearson's intervals bound its
+    probability from below for a and from above for b, each with error (1 - confidence) / (2 ·
+    comparisons). By the union bound all bounds hold together with the requested confidence, however
+    their counts depend on each other.
 
     Args:
-        draws: codes >= 0 of independent outputs of each of the k inputs, equally many of each, at
-            least 40.
+        draws: codes >= 0 of independent outputs of each of the k inputs; each input has the same
+            number of outputs, at least 40.
         allowed: (k, k) the claim in nats for each ordered pair of inputs; infinite for a pair
             without a claim.
         epsilon: the ε of the claim, for the report.
@@ -148,8 +149,8 @@ def sampled_audit(
 
 
 def _counts(draws: Sequence[Ids], quarter: int) -> tuple[Ids, Ids]:
-    """Return how often each output was drawn for each input, (k, W): in the first quarter of the
-    samples, and in the second one.
+    """Return how often each output was drawn for each input, (k, W), in the first quarter of the
+    samples, and the same for the second quarter.
     """
     width = 1 + max(int(codes[: 2 * quarter].max()) for codes in draws)
     first, second = (
@@ -160,7 +161,7 @@ def _counts(draws: Sequence[Ids], quarter: int) -> tuple[Ids, Ids]:
 
 
 def _ratio(bound: Comparison) -> float:
-    """Return the proven loss in proportion to the claim."""
+    """Return the proven loss as a multiple of the claim."""
     if bound.allowed > 0:
         return bound.loss / bound.allowed
     return math.inf if bound.loss > 0 else -math.inf
@@ -174,8 +175,8 @@ def _claimed(allowed: Floats) -> npt.NDArray[np.bool_]:
 def _select(
     first: Ids, second: Ids, allowed: Floats, z: float, scale: float, comparisons: int
 ) -> tuple[list[tuple[int, int]], list[Ids]]:
-    """Select the ordered pairs with the largest promised share of the claim, and the best event of
-    every input against every other.
+    """Select the ordered pairs with the largest promised loss relative to the claim, and the best
+    event of every input against every other.
     """
     k = len(allowed)
     promise = np.full((k, k), -np.inf)
@@ -194,10 +195,11 @@ def _select(
 
 
 def _best_events(first: Ids, second: Ids, a: int, z: float, scale: float) -> tuple[Floats, Ids]:
-    """Return the loss bound that the best event promises for input a against every b, and the code
-    of that event.
+    """Return, for input a against every b, the loss bound that the best event promises, and the
+    code of this event.
 
-    Code c >= 0 is the set of the c + 1 outputs of largest ratio, -1 - y the single output y.
+    The code c >= 0 denotes the set of the c + 1 outputs with the largest ratio; -1 - y denotes the
+    single output y.
     """
     ranked = _ranked(first, a)
     mine = np.take_along_axis(np.broadcast_to(second[a], second.shape), ranked, axis=1).cumsum(
@@ -225,8 +227,8 @@ def _ranked(first: Ids, a: int) -> Ids:
 
 
 def _promised(mine: npt.NDArray[Any], theirs: npt.NDArray[Any], z: float) -> Floats:
-    """Approximate the loss bound quickly (score interval of Poisson counts), to choose events; the
-    verdict does not use it.
+    """Approximate the loss bound quickly (score interval of Poisson counts). It serves to choose
+    events; the verdict does not use it.
     """
     shift = z * z / 2
     low = mine + shift - z * np.sqrt(mine + shift / 2)
@@ -244,18 +246,18 @@ def _event(first: Ids, a: int, b: int, code: int) -> Flags:
 
 
 def _seen(codes: Ids, event: Flags) -> int:
-    """Count how often an event occurred; an output that the choice did not see belongs to no
-    event.
+    """Count how often an event occurred. An output that did not occur in the samples for the choice
+    belongs to no event.
     """
     return int(event[codes[codes < len(event)]].sum())
 
 
 def loss_bound(seen_a: int, seen_b: int, n_a: int, n_b: int, error: float) -> float:
-    """Return a lower bound of ln Pr[E|a] - ln Pr[E|b] with confidence 1 - 2·error, from counts of E
+    """Return a lower bound on ln Pr[E|a] - ln Pr[E|b] with confidence 1 - 2·error, from counts of E
     in n_a and n_b draws.
 
     The bounds are Clopper-Pearson, from below for a and from above for b: their coverage is exact
-    for all probabilities, 0 included.
+    for all probabilities, including 0.
     """
     if seen_a == 0:
         return -np.inf

@@ -1,9 +1,9 @@
-"""Audits of sentences of a bank, strategy S5, by an arithmetic of their own.
+"""Audits of sentences of a bank, strategy S5, with the audit's own computation.
 
-The vectors of sentences and texts, the distances and the law of a draw are computed here again,
-from the files of the bank and of the model, in float64 and one unit at a time; what a release must
-cost and say follows from the request. Three places are looked at: the vectors, the mechanism over
-the bank, and whole releases with a ledger of their own.
+The audit computes the vectors of sentences and texts, the distances and the distribution of a draw
+itself, from the files of the bank and of the model, in float64 and one unit at a time. It computes
+from the request what a release must cost and state. It has three parts: the vectors, the mechanism
+over the bank, and whole releases with a ledger of their own.
 """
 
 from __future__ import annotations
@@ -45,30 +45,31 @@ from lexveil.release.adapters.memory import Privatized, privatize
 from lexveil.release.engine.sentences import SentenceEngine, SentenceWorker
 from lexveil.release.settings import settings_of
 
-QUERIES = 60  # units whose laws are compared pair by pair
-DRAWN = 4  # units that are drawn for
-RELEASED = 3  # different texts of a release
-DOUBLINGS = 16  # of ε, to where draws tell it
-OFTEN = 0.3  # share of the draws of a unit
-SCALES = (0.0, 0.01, 0.1, 1.0)  # of noise whose nearest sentences are looked at
-SEVERAL = 3  # sentences for a text, in the release that is looked at as a whole
-PARTS = 16  # that share the chance of a false alarm
-CLOSE = 2e-5  # coordinates that are computed in another order may differ so much
+QUERIES = 60  # number of units whose distributions are compared pair by pair
+DRAWN = 4  # number of units for which sentences are drawn
+RELEASED = 3  # number of different texts in a release
+DOUBLINGS = 16  # most doublings of ε until draws have enough power
+OFTEN = 0.3  # least share of a unit's draws that gives a test enough power
+SCALES = (0.0, 0.01, 0.1, 1.0)  # scales of noise for the check of the chosen sentences
+SEVERAL = 3  # sentences per text, in the release with several sentences for a text
+PARTS = 16  # greatest number of parts, which divide the probability of a false alarm
+CLOSE = 2e-5  # coordinates computed in another order may differ by this much
 BETA = "beta"
 UNKNOWN = "zxqv"  # a word that no model knows
 
 
 @dataclass(frozen=True)
 class OwnSpace:
-    """The sentences, words and vectors of a bank and a model, read by the audit from their files.
+    """The sentences, words and vectors of a bank and a model, which the audit reads from their
+    files itself.
 
     Attributes:
         texts: the sentences.
         rows: the row of each token of the vocabulary.
         space: the words, without purposes.
-        component: the direction that is left out.
+        component: the direction that is removed from sums of word vectors.
         axes: the weight, the scores and the deviation of each purpose.
-        vectors: (N, p) the vectors of the sentences, as the bank has them.
+        vectors: (N, p) the vectors of the sentences in the bank.
     """
 
     texts: Sequence[str]
@@ -80,7 +81,7 @@ class OwnSpace:
 
     @classmethod
     def read(cls, folder: Path, model: Model) -> OwnSpace:
-        """Read the files."""
+        """Read the files of a bank and a model."""
         base = replace(model, purposes=())
         space = base.embedding("S3")
         texts = pq.read_table(folder / "sentences.parquet").column("text").to_pylist()
@@ -107,7 +108,7 @@ class OwnSpace:
         return {text: row for row, text in enumerate(self.texts)}
 
     def vector(self, tokens: Sequence[int]) -> Floats:
-        """Return the vector of one unit, by its tokens."""
+        """Return the vector of one unit, computed from its tokens."""
         weights = own_weights(self.space)
         total = np.zeros(self.space.vectors.shape[1])
         known = [token for token in tokens if token >= 0]
@@ -123,12 +124,12 @@ class OwnSpace:
 
     @property
     def diameter(self) -> float:
-        """The bound that the distance of two units never exceeds."""
+        """D, an upper bound on the distance of two units."""
         return 2 * math.sqrt(1 + sum(weight**2 for weight, _, _ in self.axes))
 
 
 def own_weights(space: WordSpace) -> Floats:
-    """(V,) 10^-3 / (10^-3 + frequency)."""
+    """Return (V,) the weights of words, 10^-3 / (10^-3 + frequency)."""
     frequency = np.asarray(space.counts, dtype=np.float64) / float(np.sum(space.counts))
     weights: Floats = 1e-3 / (1e-3 + frequency)
     return weights
@@ -141,7 +142,9 @@ def _mean_score(tokens: Ids, weights: Floats, scores: Floats) -> float:
 
 
 def own_law(distances: Floats, epsilon: float, beta: float) -> Floats:
-    """Return the probabilities of all N sentences at these distances."""
+    """Return the probability that each of N sentences is drawn, given their distances from the
+    unit.
+    """
     n = len(distances)
     radius = max(0.0, 2 / epsilon * math.log((1 - beta) * (n - 1) / beta))
     log_weight = -epsilon / 2 * np.minimum(distances, radius)
@@ -152,7 +155,9 @@ def own_law(distances: Floats, epsilon: float, beta: float) -> Floats:
 
 @dataclass(frozen=True)
 class _SentenceAudit:
-    """The request, the model and the engine that the parts of one audit of sentences share."""
+    """The state that the parts of one audit of sentences share: the request, the model and the
+    engine.
+    """
 
     request: AuditRequest
     model: Model
@@ -181,8 +186,8 @@ class _SentenceAudit:
 
     @cached_property
     def own_noise(self) -> OwnNoise | None:
-        """The noise distribution of a mechanism that adds noise to vectors; None for a mechanism
-        with a closed form.
+        """The audit's own noise distribution for a mechanism that adds noise to vectors; None for a
+        mechanism with a closed form.
         """
         if isinstance(self.mechanism, SentenceDraws):
             return None
@@ -194,8 +199,8 @@ class _SentenceAudit:
         return replace(self, request=self.request.model_copy(update={"epsilon": epsilon}))
 
     def with_power(self) -> float:
-        """Return ε times a power of two: the least such ε at which a sentence of the bank is drawn
-        for itself often enough for a test of its draws to detect a wrong ε.
+        """Return the smallest ε (the requested one times a power of two) at which draws have enough
+        power: a sentence of the bank is drawn for itself so often that a test detects a wrong ε.
         """
         assert self.own_noise is not None
         query = self.queries()[0]
@@ -219,7 +224,7 @@ class _SentenceAudit:
         return [*single, *joined, UNKNOWN]
 
     def tokens(self, text: str) -> list[int]:
-        """Return the tokens of a text, greedily (CLMLDP, Algorithm 1)."""
+        """Return the tokens of a text, cut greedily (CLMLDP, Algorithm 1)."""
         findings = []
         for words in cut_sentences(text, self.model.language):
             at = 0
@@ -233,7 +238,7 @@ class _SentenceAudit:
         return len(words) == size and "_".join(words) in self.own.rows
 
     def embedded(self, texts: Sequence[str]) -> Vectors:
-        """Return the vectors of texts, computed by the code of a release."""
+        """Return the vectors of texts as the code of a release computes them."""
         from lexveil.core.text.encode import encode
         from lexveil.release.engine.sentences import cut
 
@@ -250,7 +255,7 @@ class _SentenceAudit:
         expected = np.array([self.own.vector(self.tokens(text)) for text in texts])
         together = self.embedded(texts)
         alone = np.concatenate([self.embedded([text]) for text in texts])
-        # of a purpose, coordinates are cut to whole steps
+        # the coordinates of purposes are rounded to whole steps
         slack = np.full(expected.shape[1], CLOSE)
         slack[len(slack) - len(self.own.axes) :] += 2.0**-12
         if (np.abs(together - expected) > slack).any():
@@ -258,8 +263,8 @@ class _SentenceAudit:
         if not np.array_equal(together, alone):
             wrong.append("the vector of a text depends on the texts beside it")
         if (np.abs(self.mechanism.vectors - self.own.vectors) > slack).any():
-            wrong.append("the sentences of the mechanism are not those of the bank")
-        right = "each is the mean of its words, whatever stands beside it"
+            wrong.append("the sentences of the mechanism differ from the sentences of the bank")
+        right = "each vector is the mean of its words and does not depend on other texts"
         return AuditFinding.fact("bank: texts and sentences", "vectors", wrong, right)
 
     def queries(self) -> Vectors:
@@ -273,7 +278,7 @@ class _SentenceAudit:
         return distances
 
     def exact(self) -> AuditFinding:
-        """Return the closed form against ε·d between all pairs of units."""
+        """Compare the closed form with ε·d for all pairs of units."""
         queries = self.queries()
         epsilon = self.request.epsilon
         mechanism = self.mechanism
@@ -294,8 +299,8 @@ class _SentenceAudit:
         return AuditFinding.of(f"bank: {len(queries)} texts, all sentences", evidence)
 
     def claimed(self, name: str, query: Vectors, rows: Ids) -> ClaimedDraws:
-        """Return the draws of a mechanism for one unit, with the distribution that the mechanism
-        claims for the draws.
+        """Return the draws of a mechanism for one unit, with the claimed distribution of the
+        draws.
         """
         distances = self.distances(query)
         epsilon = self.request.epsilon
@@ -320,7 +325,7 @@ class _SentenceAudit:
         return counts / OWN_DRAWS
 
     def noisy(self) -> list[AuditFinding]:
-        """Audit the noise of a mechanism, and its choice of the sentence for a noisy vector."""
+        """Audit the noise of a mechanism, and the sentence that it chooses for a noisy vector."""
         own = self.own_noise
         assert own is not None
         epsilon = np.full(self.request.samples, self.request.epsilon)
@@ -337,15 +342,17 @@ class _SentenceAudit:
             drawn = self.mechanism.replace_queries(queries, of, epsilon, scaled)
             expected, is_close = own.chosen(queries[of] + scaled[:, :p], uniform)
             if differ := int(((drawn != expected) & ~is_close).sum()):
-                wrong.append(f"{differ:,} of {len(drawn):,} noisy vectors give another sentence")
-        right = "each noisy vector gives the sentence that it should, whatever the text"
+                wrong.append(
+                    f"{differ:,} of {len(drawn):,} noisy vectors give an unexpected sentence"
+                )
+        right = "each noisy vector gives the expected sentence for every text"
         return [
             AuditFinding.of("bank: noise", fit),
             AuditFinding.fact("bank: noisy vectors", "nearest", wrong, right),
         ]
 
     def generator(self, name: str) -> np.random.Generator:
-        """Return a generator of noise as a run of this mode has it."""
+        """Return a generator of noise for the mode of the audit: release or experiment."""
         if self.request.mode == "release":
             return release_generator()
         return stream(self.model.params.seed, "audit", "sentences", name)
@@ -385,7 +392,9 @@ class _SentenceAudit:
             outputs = [self.read(value) for value in release.values]
             costs = [per_text[number % RELEASED] for number in range(len(rows))]
             wrong = self._wrong(release, outputs, costs)
-            right = "each sentence is of the bank and spends ε, and the ledger was charged that"
+            right = (
+                "each sentence belongs to the bank and spends ε, and the ledger was charged for it"
+            )
             findings.append(AuditFinding.fact(place, "budget", wrong, right))
             if not wrong:
                 findings += self._fitted(place, texts, outputs, per_text)
@@ -416,7 +425,9 @@ class _SentenceAudit:
         return privatize(rows, request, model, subjects=subjects if is_release else None)
 
     def read(self, text: str) -> list[int] | None:
-        """Return an output as rows of the bank; None if it is no sequence of its sentences."""
+        """Return an output as rows of the bank; None if the output is not a sequence of the bank's
+        sentences.
+        """
         places = self.own.places
         rows_of_text: dict[int, list[int]] = {0: []}
         ends = [at for at, sign in enumerate(text) if sign == " "] + [len(text)]
@@ -436,35 +447,35 @@ class _SentenceAudit:
         epsilon = self.request.epsilon
         wrong = list[str]()
         if any(rows is None for rows in outputs):
-            wrong.append("an output is no sequence of sentences of the bank")
+            wrong.append("an output is not a sequence of sentences of the bank")
         elif [len(rows or ()) for rows in outputs] != list(costs):
-            wrong.append("the number of sentences is not the one that is said")
+            wrong.append("the number of sentences differs from the stated number")
         log = release.token_log.to_pydict()
         counts = np.bincount(np.array(log["row"]) - 1, minlength=len(outputs))
         if counts.tolist() != list(costs):
-            wrong.append("the token log has another number of sentences")
+            wrong.append("the number of sentences in the token log is wrong")
         # ε is rounded down to 32 bits
         if not np.allclose(log["epsilon"], epsilon, rtol=2.0**-31, atol=0):
-            wrong.append("a sentence spends another ε than was asked for")
+            wrong.append("a sentence spends another ε than the requested one")
         total = epsilon * sum(costs)
         ledger = release.operator.ledger
         if ledger is not None and not math.isclose(ledger.epsilon_charged, total, rel_tol=1e-8):
-            wrong.append(f"the ledger charged {ledger.epsilon_charged:g}, and {total:g} were spent")
+            wrong.append(f"the ledger charged {ledger.epsilon_charged:g}, but {total:g} was spent")
         said = release.record.sentences
         stretch = 1.0 if self.own_noise is None else self.own_noise.stretch
         diameter = self.own.diameter * stretch
         if said is None or not math.isclose(said.diameter, diameter, rel_tol=1e-9):
-            wrong.append("the record says another diameter")
+            wrong.append("the record states another diameter")
         elif not math.isclose(said.local_epsilon, epsilon * diameter, rel_tol=1e-8):
-            wrong.append("the record says another local bound")
+            wrong.append("the record states another local bound")
         if release.record.guarantee.holds != (self.request.mode == "release"):
-            wrong.append("the record claims something of an experiment, or nothing of a release")
+            wrong.append("the record claims privacy for an experiment, or none for a release")
         return wrong
 
     def _fitted(
         self, place: str, texts: Sequence[str], outputs: Sequence[Any], per_text: Sequence[int]
     ) -> list[AuditFinding]:
-        """Return the sentences of releases against the law, and against each other."""
+        """Compare the sentences of releases with the claimed distribution, and with each other."""
         samples = []
         for number, text in enumerate(texts):
             rows = np.array(outputs[number::RELEASED]).reshape(-1, per_text[number])
@@ -492,7 +503,7 @@ def audit_sentences(
     """Audit draws from a bank of sentences at one ε.
 
     Args:
-        told: hears of each part that begins.
+        told: called with a message when a part begins.
 
     Raises:
         RequestError: if the request is wrong, or the bank cannot be used.
@@ -505,7 +516,7 @@ def audit_sentences(
     shared = _SentenceAudit(request, model, own, engine, (1 - request.confidence) / PARTS)
     told("audit: vectors")
     findings = [shared.vectors()]
-    told("audit: the law of a draw")
+    told("audit: the distribution of a draw")
     epsilons = [request.epsilon]
     if shared.own_noise is None:
         findings += [shared.exact(), shared.drawn()]

@@ -1,4 +1,4 @@
-"""A small project in a temporary folder, with the words of a toy space, whose releases are audited
+"""A small project in a temporary folder with the words of a toy space. Its releases are audited
 from end to end.
 """
 
@@ -34,35 +34,36 @@ from lexveil.io.config import NO_BASE, Configuration, ShareParams
 from lexveil.release.ledger.ledger import Ledger
 
 TOY_WORDS = "amber birch cedar ember flint grove heron ivory juniper kelp lotus maple far".split()
-UNLISTED = "quartz"  # in the embedding, in no list
-LISTED = ("birch", "cedar", "maple", "harbor")  # as sensitive
-MORE = ("and", "17", "42")  # words where classes have shares of the budget: two of each class
+UNLISTED = "quartz"  # a word that is in the embedding, but in no word list
+LISTED = ("birch", "cedar", "maple", "harbor")  # words on the public list of a class
+MORE = ("and", "17", "42")  # further words if classes have shares: with them, two of each class
 PAIR = "north_sea"
 TRIPLE = "harbor_storm_signal"
-# of the public list of words that never come out where they stand for another one
+# words of the public list of screened words, which are never written in place of another word
 SCREENED = ("cocky", "corpse", "corpses", "dumb")
 SCREENED_PAIR = "dumb_luck"
-WORDS_PER_TEXT = 3  # the public average: base ε is a third of B
+WORDS_PER_TEXT = 3  # the public average number of words, so that base ε is a third of B
 
-REPEATED = 256  # how often a document of one word has it
+REPEATED = 256  # number of words in a document of one repeated word
 
 # A token as the audit writes it: a word, a collocation joined by _, a stop word, a mark, or an
 # unknown word.
 Tokens = tuple[str, ...]
-Document = tuple[Tokens, ...]  # by column
+Document = tuple[Tokens, ...]  # the tokens of each column
 
 
 @dataclass(frozen=True, slots=True)
 class TokenFate:
-    """The action that a release must take on one token, and the epsilon that it must spend on it.
+    """The action that a release must take on one token, and the epsilon that it must spend on the
+    token.
 
     Attributes:
         action: perturb, keep, drop or sample.
-        number: the number of the word among those of the mechanism; -1 if it is none of them.
+        number: the number of the word in the mechanism; -1 if the mechanism lacks the word.
         epsilon: the epsilon that is spent on the token.
-        leader: position of the equal token whose replacement it takes; its own where it has one
-            itself.
-        column: the column of the document that the token stands in.
+        leader: position of the equal token whose replacement this token copies; its own position if
+            it gets a replacement itself.
+        column: the column of the document that contains the token.
     """
 
     action: str
@@ -74,14 +75,14 @@ class TokenFate:
 
 @dataclass(frozen=True)
 class ToyProject:
-    """The toy project, and the facts that the audit knows about it independently of the project's
+    """The toy project, and the facts that the audit knows about it independently of the library's
     code.
 
     Attributes:
         tokens: the tokens of the mechanism, in the order of their numbers.
-        cap: the largest ε of a token, as a multiple of base ε; infinite where there is none.
+        cap: the largest ε of a token, as a multiple of base ε; infinite if there is no cap.
         shares: the shares of the budget of some tokens; all other tokens have the share 1.
-        crowd: the words of the crowd (``toy_spaces.crowd``), if it has one.
+        crowd: the words of the crowd (``toy_spaces.crowd``); empty if the project has none.
     """
 
     model: Model
@@ -105,7 +106,7 @@ class ToyProject:
 
     @cached_property
     def instead(self) -> Ids:
-        """(W,) the number of the word that is written for each drawn word. For a screened word that
+        """(W,) the number of the word that is written for each drawn word. For a screened word this
         is the nearest word that is not screened; for any other word the word itself.
         """
         every = np.arange(len(self.tokens))
@@ -121,17 +122,19 @@ class ToyProject:
         return SEGMENTATION_OF[self.strategy] != "word"
 
     def open_ledger(self) -> Ledger:
-        """Return the ledger that its releases are charged to."""
+        """Return the ledger that the project's releases charge."""
         return Ledger.open(
             self.model.path(self.model.configuration.ledger.folder), None, make=False
         )
 
     def written(self, tokens: Tokens) -> str:
-        """Return a text of these tokens."""
+        """Return a text that consists of these tokens."""
         return re.sub(r" ([.,])", r"\1", " ".join(tokens).replace("_", " "))
 
     def cut(self, tokens: Tokens) -> Tokens:
-        """Return the tokens that the strategy makes of such a text, in normal form."""
+        """Return the normal forms of the tokens into which the strategy cuts the text of these
+        tokens.
+        """
         lower = [token.lower() for token in tokens]
         return (
             tuple(lower)
@@ -153,7 +156,7 @@ class ToyProject:
         return tuple(numbers)
 
     def fates(self, document: Sequence[Tokens], budget: float, consistent: bool) -> list[TokenFate]:
-        """Return the actions that a release must take on the tokens of a document, whose columns
+        """Return the actions that a release must take on the tokens of a document. Its columns
         follow one after the other.
         """
         number = self.number
@@ -175,7 +178,7 @@ class ToyProject:
         pays = [action == "perturb" and leaders[at] == at for at, action in enumerate(actions)]
         parts = [self.shares.get(token, 1.0) for token in tokens]
         share = sum(part for part, paid in zip(parts, pays, strict=True) if paid)
-        if share and self.strategy in ("S1", "S2"):  # by all words, whatever becomes of them
+        if share and self.strategy in ("S1", "S2"):  # divide by all words, whatever their action
             share = sum(
                 part * (token.count("_") + 1) if action == "perturb" else float(token != ".")
                 for token, part, action in zip(tokens, parts, actions, strict=True)
@@ -197,7 +200,7 @@ class ToyProject:
 
 
 class ToyWords(NamedTuple):
-    """The words of a toy project, and their places (W, 2) in units of 1/ε."""
+    """The words of a toy project, and their positions (W, 2) in units of 1/ε."""
 
     words: list[str]
     places: Floats
@@ -210,13 +213,13 @@ UNLISTED_AT = [1.0, -1.6]
 
 
 def toy_words(*, has_pairs: bool, has_shares: bool, n_crowd: int) -> ToyWords:
-    """Return the words of a toy project, about half a unit of 1/ε apart; one of them is far from
-    all others.
+    """Return the words of a toy project. They are about half a unit of 1/ε apart, except for one
+    word that is far from all others.
 
     Args:
         has_pairs: whether collocations are words.
-        has_shares: whether there are words of classes with shares of their own.
-        n_crowd: words of a crowd, beside which there are screened ones.
+        has_shares: whether some words belong to classes with their own share of the budget.
+        n_crowd: number of words of a crowd; with a crowd, there are also screened words.
     """
     collocated = [PAIR, TRIPLE] if has_pairs else ["north", "sea"]
     shared = MORE if has_shares else ()
@@ -248,8 +251,9 @@ def make(
     """Write a toy project.
 
     Args:
-        project: another project, whose parameters and settings it has.
-        n_crowd: words of a crowd that it has beside them, and screened ones.
+        project: another project, from which parameters and settings are taken.
+        n_crowd: number of words of an additional crowd; with a crowd, there are also screened
+            words.
     """
     segmentation = SEGMENTATION_OF[strategy]
     params = project.params
@@ -275,8 +279,8 @@ def make(
         )
     configuration = _configuration(folder, project.configuration)
     embeddings = params.embeddings.model_copy(update={"base": NO_BASE})
-    # The language model of an audit of releases is invented: one that reads whole texts has no
-    # table of what it says.
+    # Audits of releases use an invented language model, because the probabilities of a model that
+    # reads whole texts cannot be listed.
     language_model = params.mechanisms.tem_context.model
     causal = CausalModel(
         "en", ToyPieces, partial(Path, folder / paths.embedding(segmentation) / "words.txt")
@@ -287,7 +291,7 @@ def make(
     model = Model.of_run(
         toy,
         causal_models={} if language_model == BIGRAMS else {language_model: causal},
-        cache_only=True,  # what readers get back is not audited, and takes long to compute
+        cache_only=True,  # recovery by readers is not audited, and takes long to compute
     )
     public = public_counts(np.array([token.count("_") + 1 for token in tokens]), tokens)
     if mechanism == IN_CONTEXT and public.bigrams is not None:
@@ -310,12 +314,12 @@ def _configuration(folder: Path, configuration: Configuration) -> Configuration:
         ledger={"folder": ".lexveil/ledger", "cap": "unlimited"},
         release=release,
         machine={"dask_scheduler": None},
-        detection={"detector": None, "protect": None},  # audits are of releases without
+        detection={"detector": None, "protect": None},  # audits test releases without detectors
     )
 
 
 def _shares(shares: ShareParams, words: Sequence[str]) -> dict[str, float]:
-    """Return the share of the budget of each word that is known to be of a class."""
+    """Return the share of the budget of each word that belongs to a class."""
     listed = {word for word in words if set(LISTED) & {word, *word.split("_")}}
     classes = (
         ({"the", "and"}, shares.stopwords),
@@ -340,7 +344,7 @@ def documents(joined: bool, sampled: bool, *, shared: bool = False) -> dict[str,
     first token.
 
     Args:
-        shared: there are words of classes with shares of their own.
+        shared: whether some words belong to classes with their own share of the budget.
     """
     tail = ("grove", PAIR)
     heads = ["amber", "birch", "cedar", "far", *([TRIPLE] if joined else [])]

@@ -1,12 +1,11 @@
-"""Toy spaces: invented vectors, lists and counts of words, on which a mechanism alone is audited.
+"""Toy spaces: invented vectors, lists and counts of words, on which a mechanism is audited alone.
 
-One space is a plane with a far word, in which vectors have a direction that they prefer; one is a
-line; one has so many words that truncation and lists matter. They are no projects: nothing is
-written, and no text, budget or ledger has a part in them. A toy project (``toy_project``) has the
-words of the plane in its files, and shows what only a whole release shows. It is not enough: the
-audit finds that a covariance is computed from a batch in the toy spaces, and with few samples
-nowhere else. The toy spaces are not enough, either: budgets, charges and written texts are only in
-releases.
+One space is a plane with a far word, in which vectors have a preferred direction. One is a line.
+One has so many words that truncation and lists matter. Toy spaces are not projects: no files are
+written, and there are no texts, budgets or ledgers. A toy project (``toy_project``) has the words
+of the plane in its files, for faults that only a whole release shows. Both are necessary. For
+example, only the toy spaces reveal with few samples that a covariance is computed from a batch, and
+only releases have budgets, charges and written texts.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ from lexveil.core.mechanisms.base import PublicCounts
 from lexveil.core.mechanisms.causal_measure import CausalWords
 
 STEP = 0.5  # smallest distance of toy words, in units of 1/ε
-# of the large toy
+# number and size of the groups of words in the large toy
 GROUPS = 40
 MEMBERS = 60
-FOLLOWING = (0, 1, 2, 5)  # places from a toy's word to those that follow it
-PIECES = 16  # of the toys' language model; the last one begins a text
-# words that no vocabulary has, of 3 to 24 letters
+FOLLOWING = (0, 1, 2, 5)  # differences between a toy word's number and those of its followers
+PIECES = 16  # number of pieces of the toys' language model; the last piece begins a text
+# words of 3 to 24 letters that are in no vocabulary
 UNKNOWN = (
     "vix",
     "zorblax",
@@ -40,21 +39,21 @@ UNKNOWN = (
     "snarfblatterquistling",
     "wolframgestrickelzwirbel",
 )
-# words after which it says what it says at the beginning of a text
+# words after which the invented language model has the same probabilities as at the beginning
 UNLISTED = (".", "and", *UNKNOWN)
 SYLLABLES = [consonant + vowel for consonant in "bdfgklmrvz" for vowel in "aeiou"]
 GOLDEN = 2.399963  # the golden angle spreads words in a plane
-FAR = 60.0  # of a far word, in units of 1/ε: beyond TEM's γ, 30 of them for the large toy
+FAR = 60.0  # distance of a far word in units of 1/ε, beyond TEM's γ (30 units for the large toy)
 
 
 @dataclass(frozen=True, slots=True)
 class Toy:
-    """A space, and the words that are drawn for.
+    """A space, and the words for which outputs are drawn.
 
     Attributes:
-        contexts: the tokens that are written before the words, if the output depends on them: none,
-            or one token.
-        losses: whether bounds of the loss are looked for, for which there must be few words.
+        contexts: the tokens before the words, if the output depends on the token before: -1 for
+            none, and one token.
+        losses: whether the audit computes bounds on the loss, which requires few words.
     """
 
     name: str
@@ -71,10 +70,10 @@ class Toy:
 
 
 class ToyPieces:
-    """An invented language model, which says which piece comes next by the piece before it alone.
+    """An invented language model, in which the next piece depends only on the piece before it.
 
-    So what is written just before is all that a word depends on, as with bigrams. Words have one
-    piece or two.
+    So the probabilities of a word depend only on the token written just before, as with bigrams.
+    Words have one or two pieces.
     """
 
     name = "toy"
@@ -84,7 +83,7 @@ class ToyPieces:
         self._last: Ids = np.empty((0, 0), dtype=np.int64)
 
     def pieces(self, tokens: Sequence[Sequence[str]]) -> list[list[int]]:
-        """See ``PieceModel``."""
+        """Return the pieces of each token, as in ``PieceModel``."""
         hashed = [
             -1 if words[-1] in UNLISTED else zlib.crc32(" ".join(words).encode())
             for words in tokens
@@ -96,25 +95,25 @@ class ToyPieces:
         ]
 
     def begin(self, n_texts: int, n_beams: int) -> ToyPieces:
-        """See ``PieceModel``."""
+        """Return the initial states of some texts, as in ``PieceModel``."""
         begun = ToyPieces()
         begun._last = np.full((n_texts, n_beams), PIECES - 1)
         return begun
 
     def read(self, pieces: Ids, is_read: Flags) -> None:
-        """See ``BeamStates``."""
+        """Read the next piece in some beams, as in ``BeamStates``."""
         self._last = np.where(is_read, pieces, self._last)
 
     def fork(self, text: int, parents: Ids) -> None:
-        """See ``BeamStates``."""
+        """Continue each beam of a text from its parent beam, as in ``BeamStates``."""
         self._last[text] = self._last[text, parents]
 
     def only(self, texts: Ids) -> None:
-        """See ``BeamStates``."""
+        """Keep the states of some texts, as in ``BeamStates``."""
         self._last = self._last[texts]
 
     def next_pieces(self, texts: Ids, among: Ids | None = None) -> Floats:
-        """See ``BeamStates``."""
+        """Return the probabilities of the next pieces, as in ``BeamStates``."""
         next_pieces: Floats = self._after[self._last[texts]]
         return next_pieces if among is None else next_pieces[..., among]
 
@@ -132,7 +131,7 @@ def places_of(shape: str) -> Floats:
         places *= STEP / gaps[~np.eye(12, dtype=bool)].min()
         places[:, 0] *= 5
         return np.asarray(np.vstack([places, [[FAR, 0.0]]]))
-    draw = np.random.default_rng(2025)  # places are public
+    draw = np.random.default_rng(2025)  # the positions are public
     groups = draw.standard_normal((GROUPS, 3)) * [20.0, 8.0, 3.0]
     places = np.repeat(groups, MEMBERS, axis=0) + draw.standard_normal((GROUPS * MEMBERS, 3)) * [
         0.8,
@@ -143,9 +142,9 @@ def places_of(shape: str) -> Floats:
 
 
 def crowd(size: int) -> tuple[list[str], Floats]:
-    """Return words of 6 to 18 letters with their positions (size, 2) in units of 1/ε. The words lie
-    within a quarter of each other and far from all other words, so that each becomes any other of
-    them, and hardly ever stays itself.
+    """Return the words of a crowd: words of 6 to 18 letters with their positions (size, 2) in units
+    of 1/ε. The words lie within a quarter of a unit of each other and far from all other words. So
+    each of them is replaced by any other of them, and hardly ever by itself.
     """
     words = []
     for at in range(size):
@@ -169,17 +168,19 @@ def list_orders(places: Floats, n_lists: int) -> npt.NDArray[np.int32]:
 
 
 def public_counts(n_words: Ids, tokens: Sequence[str] | None = None) -> PublicCounts:
-    """Return invented counts: the words have falling frequencies, and each word is followed by
-    itself and by a few words with higher numbers.
+    """Return invented counts. The words have falling frequencies, and each word is followed by
+    itself and by a few words with higher numbers. The counts are so low that about half of the
+    probability after a token comes from the frequency of words.
 
-    The invented language model reads the tokens, or numbers in their place.
-
-    Counts are so low that about half of what follows a token is left to the frequency of words.
+    Args:
+        n_words: (W,) number of words in each token.
+        tokens: the tokens that the invented language model reads; None for the numbers of the
+            words.
     """
     w = len(n_words)
     first = np.repeat(np.arange(w), len(FOLLOWING))
     step = np.tile(FOLLOWING, w)
-    followed = first % 4 != 3  # nothing was seen after every fourth
+    followed = first % 4 != 3  # every fourth word has no followers
     counts = 1 + (first + step) % 2
     bigrams = Bigrams.of(first[followed], (first + step)[followed] % w, counts[followed], w)
     causal = CausalWords(
@@ -194,7 +195,7 @@ def toy(shape: str, epsilon: float, n_lists: int) -> Toy:
     vectors = places.astype(np.float32).astype(np.float64)
     w = len(vectors)
     words = np.arange(w) if w < 100 else np.array([0, MEMBERS // 2, w // 2, w - 2, w - 1])
-    n_words = 1 + np.arange(w) % 3 // 2  # every third word is a pair
+    n_words = 1 + np.arange(w) % 3 // 2  # every third token has two words
     space = AuditedSpace(
         vectors, list_orders(places, n_lists) if n_lists else None, public_counts(n_words)
     )

@@ -1,14 +1,16 @@
-"""The audit of the whole path: what releases wrote in their texts, token by token, against the law.
+"""Audit of the whole path: the texts that releases wrote are compared with the claimed
+distribution, token by token.
 
-Whatever stands between a draw and the byte is inside. Texts of all kinds of tokens go through
-releases of a toy project, and every written word is compared with the distribution that the audit
-itself computes of its source word, its ε, and what is written before it. Words of a crowd become
-any of a thousand others, so that a word which comes out as it went in shows.
+So the audit covers everything between a draw and the written byte. Texts with all kinds of tokens
+go through releases of a toy project. Every written word is compared with the distribution that the
+audit itself computes from its source word, its ε, and the text written before it. A word of the
+crowd is replaced by any of a thousand other words, so that unchanged words are conspicuous.
 
-Each written word gets a score: the share of the law of words that are nearer to its source word, or
-suit the last word before it better. If the law holds, scores are uniform and independent,
-whatever the words are. So tokens of all texts, and of any group of them, are tested together. Of
-mechanisms whose law has no closed form, scores are compared with those of the audit's own draws.
+Each written word gets a score: the probability, under the claimed distribution, of all words that
+are nearer to its source word (or, for the second score, fit the last word before it better). If the
+claim holds, scores are uniform and independent, whatever the words are. So the tokens of all texts,
+and of any group of them, can be tested together. For mechanisms whose distribution has no closed
+form, scores are compared with scores of draws that the audit makes itself.
 """
 
 from __future__ import annotations
@@ -50,19 +52,19 @@ from lexveil.base.types import Floats, Ids
 from lexveil.core.accounting.budgets import Policy
 from lexveil.io.artifacts.project import Project
 
-# words of the crowd, and those of them that texts have
+# number of words of the crowd, and of those that texts contain
 CROWD = 2500
 SOURCES = 250
-TOKENS_OF_A_BLOCK = 26  # tokens, of all kinds
-LONG = 200  # blocks of a long text: more tokens than noise is drawn for at a time
-TOKENS = 3.5  # for each draw of a word of a toy
-LOW = 0.001  # ε on lists, whose unit is one place: of a larger one most words stay where they are
-EDGES = np.array([*2.0 ** np.arange(-13, 0), *1 - 2.0 ** np.arange(-2, -14, -1)])  # of scores
-LETTERS = 8  # beyond which a word is long
-FAR_ON = 4096  # tokens before, in a text
-LEAST_TOKENS = 50  # tokens of a group that is tested
-LAWS_AT_A_TIME = 1000  # tokens whose laws are computed at a time
-# shares of tokens, for the power
+TOKENS_OF_A_BLOCK = 26  # tokens of a block, of all kinds
+LONG = 200  # blocks of a long text, which has more tokens than a block of noise
+TOKENS = 3.5  # tokens per draw of a toy's word
+LOW = 0.001  # ε on lists, whose unit is one position: with a larger ε most words would stay
+EDGES = np.array([*2.0 ** np.arange(-13, 0), *1 - 2.0 ** np.arange(-2, -14, -1)])  # edges of scores
+LETTERS = 8  # words with more letters are long
+FAR_ON = 4096  # tokens of a text with at least this many before them are a group
+LEAST_TOKENS = 50  # least number of tokens in a group that is tested
+LAWS_AT_A_TIME = 1000  # tokens per block whose distributions are computed together
+# shares of copied tokens for which the power is computed
 COPIED = 1 / np.array([100, 200, 300, 400, 500, 600, 700, 800, 900, 1000, 1500, 2000, 5000])
 CROWDED = "from a word of the crowd"
 UNSCREENED = "without screen"
@@ -70,15 +72,15 @@ FEW = "few at a time"
 
 
 class WrittenToken(NamedTuple):
-    """A token that was drawn.
+    """A written token that was drawn.
 
     Attributes:
-        code: number of the word that is written; before: of the token before it in its column, -1
-            where there is none, or no word of the mechanism; last: of the last word before it in
-            whatever text, -1 where there is none.
+        code: number of the written word; before: number of the token before it in its column, -1 if
+            there is none, or if it is not a word of the mechanism; last: number of the last written
+            word before it in any text, -1 if there is none.
         fate: the fate of the source token.
         screens: whether words are screened.
-        groups: names of the groups of tokens that it is of.
+        groups: names of the groups to which the token belongs.
     """
 
     code: int
@@ -116,7 +118,7 @@ def audit_written_texts(
         wrong += [f"{way}: {fact}" for fact in facts]
         tokens += _tokens(way, release)
     place = f"written texts: {strategy}"
-    right = "each token has its place, and each ε is its share of B"
+    right = "no token is missing, and each ε is its share of B"
     findings = [AuditFinding.fact(place, "budget", wrong, right)]
     if tokens:
         claim = claim_of(name, toy.space, project.params.mechanisms.model_dump())
@@ -128,10 +130,10 @@ def audit_written_texts(
 def _releases(
     releasing: Releasing, epsilon: float, n_tokens: int, rng: np.random.Generator
 ) -> dict[str, Release]:
-    """Make releases of texts and return them by name: a release in memory, one that replaces equal
-    tokens alike, one of a file, one of long texts without a screen, and some of so few texts that
-    not all words of the vocabulary are written out. The releases have different budgets, so that
-    the noise of experiments differs between them.
+    """Make releases of texts and return them by name: a release in memory, a release in which equal
+    tokens get the same replacement, a release of a file, a release of long texts without a screen,
+    and releases of so few texts that not all words of the vocabulary are written. The releases have
+    different budgets, so that the noise of experiments differs between them.
     """
     toy = releasing.toy
     size = epsilon * TOKENS_OF_A_BLOCK
@@ -163,10 +165,11 @@ def _releases(
 
 
 def _text(toy: ToyProject, blocks: int, rng: np.random.Generator) -> Tokens:
-    """Return a text of so many blocks of tokens of all kinds, in any order; no mark follows
-    another.
+    """Return a text of ``blocks`` blocks. A block contains tokens of all kinds in any order; no
+    mark follows another mark.
 
-    All blocks have as many tokens of each kind, so that ε differs little from text to text.
+    All blocks have the same number of tokens of each kind, so that ε differs little from text to
+    text.
     """
     screened = [word for word in SCREENED if word in toy.number]
     kinds: list[tuple[Sequence[str], int]] = [
@@ -193,7 +196,7 @@ def _in_capitals(token: str, chance: float) -> str:
 
 
 def _tokens(way: str, release: Release) -> Iterator[WrittenToken]:
-    """Yield the tokens that were drawn, of the texts in which no token is missing."""
+    """Yield the drawn tokens of the texts in which no token is missing."""
     toy = release.toy
     last = -1
     kind = cache(partial(_kind, toy=toy, crowd=frozenset(toy.crowd)))
@@ -243,7 +246,7 @@ def _tokens(way: str, release: Release) -> Iterator[WrittenToken]:
 
 
 def _kind(part: str, toy: ToyProject, crowd: frozenset[str]) -> str:
-    """Return the kind of a source token; "" stands for none."""
+    """Return the kind of a source token; an empty text represents no token."""
     kinds = {"": "nothing", ".": "a mark", "the": "a stop word", "and": "an unknown stop word"}
     if part in kinds:
         return kinds[part]
@@ -257,8 +260,8 @@ def _kind(part: str, toy: ToyProject, crowd: frozenset[str]) -> str:
 
 
 class Law:
-    """The expected distribution of the written token for each token of a source, according to the
-    claim and the screen.
+    """The expected distribution of the written token for each source token, according to the claim
+    and the screen.
     """
 
     def __init__(self, claim: Claim, instead: Ids, tokens: Sequence[WrittenToken]) -> None:
@@ -279,15 +282,15 @@ class Law:
         np.put_along_axis(self._suits, suits, every, axis=1)
 
     def suits(self, rows: Ids) -> npt.NDArray[np.int32]:
-        """(n, W) ranks of the words by how likely they follow the last word before each token, most
-        likely last.
+        """Return (n, W) ranks of the words by their probability after the last word before each
+        token, most probable last.
         """
         suits: npt.NDArray[np.int32] = self._suits[self._last[rows]]
         return suits
 
     def nearness(self, fate: TokenFate) -> Ids:
-        """(W,) ranks of words by distance from the source word, which is first; from a word that
-        has no vector, by number.
+        """Return (W,) ranks of words by distance from the source word, which comes first. For a
+        source word without a vector, words are ranked by number.
         """
         every = np.arange(self.claim.space.size)
         if fate.action == "sample":
@@ -299,7 +302,7 @@ class Law:
         return rank
 
     def mass(self, fate: TokenFate, rows: Ids, *, screens: bool) -> npt.NDArray[np.float32]:
-        """(n, W) probability Pr[y] of each written word for tokens of one fate."""
+        """Return (n, W) the probability Pr[y] of each written word y for tokens of one fate."""
         own = self.claim.unknown()
         if fate.action == "perturb":
             own = self.claim.pmf(fate.number, fate.epsilon)
@@ -323,10 +326,10 @@ class Scores:
     """Scores of n tokens.
 
     Attributes:
-        near, suits: (n,) from 0 to 1, by the two orders of words.
-        own: (n, OWN) in the place of a uniform distribution, those of the audit's own draws.
-        stays: (n,) chance that the source word is written.
-        impossible: tokens for which a word is written that never can be.
+        near, suits: (n,) scores from 0 to 1, for the two orders of words.
+        own: (n, OWN) scores of the audit's own draws, which replace the uniform distribution.
+        stays: (n,) probability that the source word is written.
+        impossible: tokens with a written word that has the probability 0.
     """
 
     near: Floats
@@ -337,7 +340,9 @@ class Scores:
 
 
 def _scores(tokens: Sequence[WrittenToken], law: Law, rng: np.random.Generator) -> Scores:
-    """Return the scores of all tokens; tokens of one fate and screen at a time."""
+    """Return the scores of all tokens. Tokens with the same fate and screen are processed
+    together.
+    """
     alike: dict[tuple[str, int, float, bool], list[int]] = defaultdict(list)
     for row, token in enumerate(tokens):
         fate = token.fate
@@ -368,8 +373,8 @@ def _score(
     codes: Ids,
     rng: np.random.Generator,
 ) -> None:
-    """Write the scores of tokens of one fate: the mass of words before the written one, and a
-    uniform share of its own.
+    """Compute the scores of tokens with one fate: the mass of the words before the written word,
+    plus a uniform part of the written word's own mass.
     """
     mass = law.mass(token.fate, rows, screens=token.screens)
     own = np.take_along_axis(mass, codes[:, None], axis=1)
@@ -391,8 +396,10 @@ def written_audit(
     error: float,
     rng: np.random.Generator,
 ) -> FitResult:
-    """Test the scores of all tokens, of each group, and of each two groups together. ``error`` is
-    the chance of a false alarm.
+    """Test the scores of all tokens, of each group, and of each intersection of two groups.
+
+    Args:
+        error: the probability of a false alarm.
     """
     scores = _scores(tokens, law, rng)
     closed = law.claim.closed
@@ -404,7 +411,7 @@ def written_audit(
     seen = list[Ids]()
     share = list[Floats]()
     for score in orders.values():
-        bins = np.searchsorted(EDGES, score)  # the first edge that is not below the score
+        bins = np.searchsorted(EDGES, score)  # number of the first edge that is not below the score
         for rows in members:
             seen.append(_at_most(bins[rows]))
             expected = EDGES if own is None else _at_most(own[rows]) / (OWN * len(rows))
@@ -412,13 +419,13 @@ def written_audit(
     n = np.repeat([len(rows) for rows in members] * len(orders), len(EDGES))
     chance = chances(np.concatenate(seen), n, np.concatenate(share), 0 if closed else OWN * n)
     events = [(name, order, edge) for order in orders for name in names for edge in EDGES]
-    # half of the error for copies of the crowd, which come first, and half for all else
+    # half of the error probability for copies of the crowd, which come first, half for all others
     each = np.full(len(events), error / 2 / max(1, len(events) - len(EDGES)))
     each[: len(EDGES)] = error / 2 / len(EDGES)
     at = int((chance / each).argmin())
     name, order, edge = events[at]
     least = float(chance[at])
-    worst = f"tokens {name}: the {order} {edge:.3g} of words"
+    worst = f"tokens {name}: words among the {order} share {edge:.3g} of the distribution"
     if scores.impossible:
         least = 0.0
         worst = f"{len(scores.impossible):,} words that the claim excludes"
@@ -438,8 +445,8 @@ def written_audit(
 
 
 def _strata(tokens: Sequence[WrittenToken]) -> tuple[list[str], list[Ids]]:
-    """Tokens of the crowd, all tokens, those of each group, and those of two groups, if they are
-    ``LEAST_TOKENS`` or more; with names.
+    """Return names and tokens of the sets to test: tokens of the crowd, all tokens, and each group
+    and intersection of two groups with at least ``LEAST_TOKENS`` tokens.
     """
     groups = sorted(frozenset[str]().union(*(token.groups for token in tokens)))
     member = np.array([[group in token.groups for group in groups] for token in tokens])
@@ -455,18 +462,19 @@ def _strata(tokens: Sequence[WrittenToken]) -> tuple[list[str], list[Ids]]:
 
 
 def _at_most(bins: Ids) -> Ids:
-    """(edges,) the number of scores that are at most each edge."""
+    """Return (edges,) the number of scores that are at most each edge."""
     counts: Ids = np.bincount(bins.ravel(), minlength=len(EDGES) + 1).cumsum()[:-1]
     return counts
 
 
 def _power(stays: Floats, shares: Floats, each: float, reference: int) -> float | None:
-    """Return the smallest share of copies among n tokens that is seen with probability ``POWER``;
-    None if none of ``COPIED`` is.
+    """Return the smallest share of copies among n tokens that the test detects with probability
+    ``POWER``; None if it detects no share of ``COPIED``.
 
     Args:
-        stays: (n,) chance that the source word is written where nothing is copied.
-        shares: (edges,) of scores up to each edge; ``reference`` as of ``OWN``.
+        stays: (n,) probability that the source word is written if nothing is copied.
+        shares: (edges,) shares of scores up to each edge.
+        reference: number of the audit's own draws per token, ``OWN``; 0 for a closed form.
     """
     n = len(stays)
     sees = list[float]()
@@ -474,7 +482,7 @@ def _power(stays: Floats, shares: Floats, each: float, reference: int) -> float 
     for edge, share in zip(EDGES[EDGES <= 0.5], shares, strict=False):
         is_alarm = chances(counts, counts * 0 + n, counts * 0 + share, reference * n) < each
         least = np.flatnonzero(is_alarm & (counts > n * share)).min(initial=n + 1)
-        # the score of a copy is uniform up to the chance that the word stays
+        # the score of a copy is uniform between 0 and the probability that the word stays
         below = float(np.minimum(1, edge / np.maximum(stays, 1e-300)).mean())
         sees += COPIED[binom.sf(least - 1, n, share + COPIED * (below - share)) >= POWER].tolist()
     return min(sees, default=None)

@@ -299,7 +299,7 @@ def test_the_bound_is_that_of_the_shares() -> None:
 
 
 def test_a_class_of_one_word_is_refused() -> None:
-    with pytest.raises(ParameterError, match=r"a single word .* share 0\.5 \(stopwords\)"):
+    with pytest.raises(ParameterError, match=r"only one word .* share 0\.5 \(stopwords\)"):
         toy_engine("madlib", "S1", shares=BudgetShares(stopwords=50))
     # two share a share
     toy_engine("madlib", "S1", shares=BudgetShares(stopwords=50, listed=50, words=LIST))

@@ -261,7 +261,7 @@ def test_a_planted_fault_of_noisy_vectors_is_seen(
     ("how", "said"),
     [
         ({"mechanism": "tem_context"}, "replaces words and no sentences"),
-        ({"strategy": "S3"}, "is of sentences"),
+        ({"strategy": "S3"}, "is only used for sentences"),
     ],
 )
 def test_what_cannot_be_audited_is_refused(bank: Path, how: dict[str, Any], said: str) -> None:
