@@ -151,7 +151,7 @@ def test_what_presidio_cannot_look_for_is_refused(ruled: Path, tmp_path: Path) -
     damaged = ruled / "vocab/lookups.bin"
     damaged.write_bytes(damaged.read_bytes()[:-1])
     for how, said in (
-        ({"entities": ("SHOE_SIZE",)}, "finds no SHOE_SIZE"),
+        ({"entities": ("SHOE_SIZE",)}, "has no entity SHOE_SIZE"),
         ({"spacy_model": str(ruled)}, "toy_names is not a model that spaCy can load"),
         ({"spacy_model": str(tmp_path / "cutter")}, "cutter has no component that finds names"),
     ):

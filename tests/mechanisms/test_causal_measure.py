@@ -284,7 +284,8 @@ def test_what_is_refused_before_any_noise(tmp_path: Path, monkeypatch: pytest.Mo
     model = toy_project(tmp_path)
     for asked in ({"protection": "strong"}, {"recovery": 0.1}):
         with pytest.raises(
-            RequestError, match=r"depends on the whole text and is not computed; give epsilon"
+            RequestError,
+            match=r"would depend on the whole text, so it is not computed; give epsilon",
         ):
             resolve_settings(
                 Request.of({"mechanism": "tem_context", "strategy": "S1", **asked}), model

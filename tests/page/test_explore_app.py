@@ -102,7 +102,7 @@ def test_the_page_says_of_its_draws_what_inspect_says_of_texts(client: TestClien
     shown = client.post("/api/draws", data=fields).text
     assert "of the content words of a draw 100% are unchanged (median)" in shown
     assert (
-        "4 of 4 draws with content words came out" in shown
+        "4 of 4 draws with content words are" in shown
         and "CAUTION: a tenth of the draws keep 100%" in shown
     )
     assert "tokens get the largest epsilon of a token, 400, and leave some of the budget" in shown
