@@ -2,25 +2,28 @@ r"""Measure what sentences of a public bank keep of texts and what they tell, in
 words.
 
     uv run python -m benchmarks.sentences --data FOLDER --open FILE.json.gz FILE.json.gz \
+        --learn FILE.json.gz --work FOLDER --json rows.json
+    uv run python -m benchmarks.sentences --packaged --data FOLDER --learn FILE.json.gz \
         --work FOLDER --json rows.json
-    uv run python -m benchmarks.sentences --packaged --data FOLDER --work FOLDER --json rows.json
     uv run python -m benchmarks.sentences --figures --json rows.json  # lexveil/models/written/
     OPENBLAS_NUM_THREADS=1 uv run python -m benchmarks.sentences --speed 100000 1000000
 
 The bank has 100,000 sentences, half of reviews (films and places, `imdb.parquet`, `yelp.parquet`)
 and half of the open texts (JSON lines, compressed); that for the films' reviews has none of them.
-Texts of five data sets are cut to 40 words and rewritten: words by `tem` and `tem_context` at
+Texts of five data sets, and the reviews of medicines that are the default
+documents of a project, are cut to 40 words and rewritten: words by `tem` and `tem_context` at
 levels of protection, and sentences with the text and with the sentence as unit, at several epsilon,
 numbers of sentences and weights of a purpose; where the task is another than sentiment also with a
 scale that is trained for it, from texts of the data set that are not measured. A linear classifier
 learns from rewritten texts and predicts held-out ones: what is utility where the texts are for
 that, or an attack where it is who wrote them. Three readers look for the source of each output
 among texts of the data set (lexveil/readers/linkage.py); a fourth names words of the source, with
-other texts of the data set as candidates and by the exact channel. Noise is seeded: this protects
-nothing. Markdown; what the file of rows has is not measured again. `--figures` writes what these
-rows say of linkage with the packaged bank to its folder, from which records say it. `--speed`
-draws from banks of random vectors of these sizes, and says how much of the time the product of
-queries and bank takes by itself.
+other texts of the data set as candidates and by the exact channel. An n-gram model of `--learn`
+(texts that the bank has no sentence of) says how likely the outputs are as English, in nats a word.
+Noise is seeded: this protects nothing. Markdown; what the file of rows has is not measured again.
+`--figures` writes what these rows say of linkage with the packaged bank to its folder, from which
+records say it. `--speed` draws from banks of random vectors of these sizes, and says how much of
+the time the product of queries and bank takes by itself.
 """
 
 from __future__ import annotations
@@ -40,12 +43,13 @@ import numpy as np
 
 from benchmarks.linkage import linkage
 from benchmarks.problems import PROBLEMS, Problem, Sizes
-from benchmarks.protection import Measuring
+from benchmarks.protection import Measuring, learnt, nats_a_word
 from benchmarks.table import markdown
 from lexveil.base.runtime.tables import write_json
 from lexveil.base.types import Ids, Vectors
 from lexveil.core.accounting.budgets import PerToken
 from lexveil.core.embeddings.sentences import UNIT
+from lexveil.core.language_models.language_model import NgramModel
 from lexveil.core.mechanisms.sentence_draws import PRODUCT, QUERIES, SentenceDraws
 from lexveil.core.protection import LevelName
 from lexveil.core.text.encode import encode
@@ -60,6 +64,7 @@ from lexveil.io.artifacts.default_bank import (
 from lexveil.io.artifacts.levels import level_of, measured_levels
 from lexveil.io.artifacts.model import Model
 from lexveil.io.artifacts.sentence_banks import STRATEGY, open_bank, without_purposes
+from lexveil.lab.data.default import DRUG_REVIEWS, has_drug_reviews, write_default_documents
 from lexveil.lab.data.sentence_banks import BankOptions, build
 from lexveil.lab.modelling.scales import build as build_scale
 from lexveil.readers.linkage import first_chance, like_length, naive_similarities, words_of
@@ -80,6 +85,8 @@ OUTPUTS = 200  # whose sources are looked for
 PRIOR = 2_000  # other texts that the reader of words thinks of
 FILMS = "imdb.parquet"
 PLACES = "yelp.parquet"
+LEARNT_WORDS = 4_000_000  # words that the n-gram model is trained on
+DRUGS = Problem("Drug reviews", DRUG_REVIEWS, {"utility": "label", "attack": "attribute"})
 READERS = ("structure", "naive", "likelihood")
 # data sets with a task that is not sentiment, and the column of it
 TASK = {"IMDb": "another task", "Tweets": "utility"}
@@ -90,6 +97,7 @@ COLUMNS = {
     "utility": "utility",
     "another task": "another task",
     "attack": "attack",
+    "nats": "nats a word",
     "in_output": "content words in the output",
     "named": "named (without output)",
     "structure": "structure",
@@ -169,6 +177,7 @@ class Rewriter:
 
     problem: Problem
     bank: Path
+    language_model: NgramModel
     scale: Path | None = None
 
     @cache  # noqa: B019
@@ -224,6 +233,7 @@ class Rewriter:
             outputs = [*done.texts]
             row |= self.told(rewriting)
         row |= {"predicted": problem.predicted(outputs)}
+        row |= {"nats": round(nats_a_word(self.language_model, outputs), 2)}
         if rewriting != CLEAN:
             row |= {"in_output": share_in(texts, outputs)}
         return row
@@ -390,18 +400,21 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
     there = {(row["problem"], row["name"]) for row in kept}
     options.work.mkdir(parents=True, exist_ok=True)
     reviews = [options.data / PLACES, options.data / FILMS]
-    for problem in PROBLEMS:
+    language_model = learnt(options.learn, LEARNT_WORDS)
+    drugs = [DRUGS] if has_drug_reviews() else []
+    for problem in [*PROBLEMS, *drugs]:
         if options.only and problem.file not in options.only:
             continue
-        drawn = problem.drawn(options.data, SIZES)
+        drawn = problem.drawn(folder_of(problem, options), SIZES)
         if options.packaged:
-            rewriter = Rewriter(drawn, bank_of(Model.load(name="en")))
+            rewriter = Rewriter(drawn, bank_of(Model.load(name="en")), language_model)
         else:
             is_films = f"{problem.file}.parquet" == FILMS
             name = "without-films" if is_films else "bank"
             parts = [reviews[:1] if is_films else reviews, options.open]
             bank = mixed_bank(options.work / name, parts)
-            rewriter = Rewriter(drawn, bank, task_scale(problem, drawn, options.data, options.work))
+            scale = task_scale(problem, drawn, options.data, options.work)
+            rewriter = Rewriter(drawn, bank, language_model, scale)
         for rewriting in OF_PACKAGED if options.packaged else ROWS:
             has_task = rewriter.scale is not None or not rewriting.task_weight
             if not has_task or (problem.name, str(rewriting)) in there:
@@ -412,6 +425,18 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
                 row[what] = interval(drawn, row["predicted"][what], what)
             print({key: row[key] for key in row if key != "predicted"}, file=sys.stderr, flush=True)
             yield row
+
+
+def folder_of(problem: Problem, options: argparse.Namespace) -> Path:
+    """Return the folder with the file of a data set, and write the default documents first if they
+    are the data set.
+    """
+    if problem != DRUGS:
+        return Path(options.data)
+    folder = Path(options.work) / "documents"
+    if not folder.exists():
+        write_default_documents(folder)
+    return folder
 
 
 def speeds(sizes: Sequence[int]) -> Iterator[Row]:
@@ -507,6 +532,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--data", type=Path, metavar="FOLDER")
     parser.add_argument("--open", type=Path, nargs="+", metavar="FILE")
+    parser.add_argument("--learn", type=Path, nargs="+", metavar="FILE", help="of an n-gram model")
     parser.add_argument("--work", type=Path, metavar="FOLDER")
     parser.add_argument("--json", type=Path, help="keep the rows here")
     parser.add_argument("--packaged", action="store_true", help="measure the bank that ships")
@@ -520,8 +546,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.figures and options.json is not None:
         write_figures(json.loads(options.json.read_text()))
         return
-    if None in (options.data, options.work, options.json):
-        parser.error("--data, --work and --json are needed, or --speed")
+    if None in (options.data, options.learn, options.work, options.json):
+        parser.error("--data, --learn, --work and --json are needed, or --speed")
     if not options.open and not options.packaged:
         parser.error("--open is needed, or --packaged")
     rows = []
