@@ -39,7 +39,6 @@ from lexveil.core.embeddings.screen import Screen
 from lexveil.core.mechanisms.base import DRAW, MOST_NOISE
 from lexveil.core.mechanisms.registry import MECHANISMS, Space, build_mechanism
 from lexveil.core.mechanisms.tem import Tem
-from lexveil.core.mechanisms.word_lists import OnLists
 from lexveil.io.artifacts.neighborhoods import add_lists, key_of, open_lists
 
 SIZES = (20_000, 50_000, 100_000)
@@ -50,7 +49,7 @@ SECONDS = 4.0  # time of noisy searches per mechanism and ε; faster mechanisms 
 # one search per token: their speed needs no million tokens
 NOISY = ("madlib", "mahalanobis", "vickrey", "rank_remap")
 BY_LISTS = ("tem", "tem_context", "truncated_gumbel", "rank_remap")
-ON_LISTS = [name for name, mechanism in MECHANISMS.items() if issubclass(mechanism, OnLists)]
+ON_LISTS = [name for name, mechanism in MECHANISMS.items() if mechanism.may_lack_words]
 SETTINGS: dict[str, dict[str, Any]] = {
     "truncated_gumbel": {"calibration": "paper"},  # the theorem covers none of these epsilons
     "rank_remap": {"enabled": True, "c": 0.5, "ranks": 32},

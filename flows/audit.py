@@ -97,7 +97,7 @@ def requested_audits(
         # A variant is audited as its mechanism with the parameters of params.yaml.
         (base_of(run[0]), run[1], epsilon_of(*run))
         for run in runs
-        if run[2].share is None or (run in made and skipped_run(*run) is None)
+        if not run[2].is_level or (run in made and skipped_run(*run) is None)
     ]
     return list(dict.fromkeys(combinations))
 

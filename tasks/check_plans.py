@@ -42,14 +42,12 @@ def run(grid: GridParams, out: Path, docs: DataDocs, machine: MachineParams) -> 
             if skipped := skipped_run(mechanism, strategy, noise):
                 write_json(skipped.to_dict(), record)
                 continue
-            at_level = noise.share is not None
-            if not at_level and (known := judged.get((strategy, noise))):
+            if not noise.is_level and (known := judged.get((strategy, noise))):
                 shutil.copyfile(known, record)
                 continue
             judged[strategy, noise] = record
-            suite = (
-                f"plans/{mechanism}/{strategy}/{noise}" if at_level else f"plans/{strategy}/{noise}"
-            )
+            named = (mechanism, strategy) if noise.is_level else (strategy,)
+            suite = "/".join(("plans", *named, str(noise)))
             duckdb_session.view(
                 con, "plan", require(paths.plan(mechanism, strategy, noise), "plan_budgets")
             )

@@ -22,7 +22,6 @@ from lexveil.core.accounting.budgets import SEGMENTATION_OF, Policy
 from lexveil.core.accounting.data_set_budgets import TokenCounts, divided, of_every_token
 from lexveil.core.mechanisms.registry import MECHANISMS
 from lexveil.core.mechanisms.variants import base_of
-from lexveil.core.mechanisms.word_lists import OnLists
 from lexveil.io.artifacts.document_sets import load_documents
 from lexveil.io.artifacts.levels import LevelCalibration, PlannedEpsilon, SkippedLevel
 from lexveil.io.artifacts.lexicons import load_lexicon
@@ -107,14 +106,13 @@ def too_low(
     """Return why a level is out of reach of any mechanism over all words of a strategy; None if it
     may be reached.
 
-    The lists of a mechanism may lack words, so that its readers name another share of the rest.
+    A mechanism may lack words of the strategy, so that its readers name another share of the rest.
 
     Args:
         least: the share of the words that a reader names without any output, by band.
     """
     band = params.grid.recovery_band
-    is_on_lists = issubclass(MECHANISMS[base_of(mechanism)], OnLists)
-    if is_on_lists or level.share > least[band]:
+    if MECHANISMS[base_of(mechanism)].may_lack_words or level.share > least[band]:
         return None
     return SkippedLevel(
         mechanism=mechanism,
@@ -141,7 +139,7 @@ def planned_run(
     Raises:
         MissingArtifactError, ParameterError, RequestError: see ``calibrate``.
     """
-    if wanted.share is None:
+    if not wanted.is_level:
         parameters = built_with(mechanism, params)
         return PlannedEpsilon(
             mechanism=mechanism,

@@ -58,7 +58,7 @@ from lexveil.core.mechanisms.base import PublicCounts
 from lexveil.core.mechanisms.causal_measure import CausalWords
 from lexveil.core.mechanisms.deniability import choose_words
 from lexveil.core.mechanisms.noise.streams import release_generator, stream
-from lexveil.core.mechanisms.registry import ClosedForm
+from lexveil.core.mechanisms.registry import Mechanism
 from lexveil.io.artifacts.embeddings import read_words
 from lexveil.io.artifacts.mechanisms import Prepared
 from lexveil.io.artifacts.model import Model
@@ -170,7 +170,7 @@ class _Audit:
         kernel = built.kernel
         distances = built.claim.distances
         epsilon = self.request.epsilon
-        if isinstance(kernel, ClosedForm):
+        if kernel.has_closed_form():
             for before in contexts:
                 log_pmf = partial(_log_pmf, kernel, epsilon, before)
                 self.found(_after(place, before), exact_audit(log_pmf, ids, distances, epsilon))
@@ -202,7 +202,7 @@ def _after(place: str, before: int) -> str:
     return place if before < 0 else f"{place}, after token {before}"
 
 
-def _log_pmf(kernel: ClosedForm, epsilon: float, before: int, ids: Ids) -> Floats:
+def _log_pmf(kernel: Mechanism, epsilon: float, before: int, ids: Ids) -> Floats:
     return kernel.log_pmf(ids, np.full(len(ids), epsilon), before)
 
 

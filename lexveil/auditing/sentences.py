@@ -36,8 +36,7 @@ from lexveil.base.runtime.hashes import code_hash, version
 from lexveil.base.types import Floats, Ids, Noise, Vectors
 from lexveil.core.embeddings.word_space import WordSpace
 from lexveil.core.mechanisms.noise.streams import release_generator, stream
-from lexveil.core.mechanisms.over_sentences import SentenceMechanism
-from lexveil.core.mechanisms.sentence_draws import SentenceDraws
+from lexveil.core.mechanisms.registry import Mechanism
 from lexveil.core.text.tokenize import sentences as cut_sentences
 from lexveil.io.artifacts.model import Model
 from lexveil.io.request import SENTENCES, Request
@@ -179,9 +178,9 @@ class _SentenceAudit:
         return worker.sentences
 
     @property
-    def mechanism(self) -> SentenceMechanism:
+    def mechanism(self) -> Mechanism:
         """The mechanism that is audited."""
-        mechanism: SentenceMechanism = self.components.mechanism
+        mechanism: Mechanism = self.components.mechanism
         return mechanism
 
     @cached_property
@@ -189,7 +188,7 @@ class _SentenceAudit:
         """The audit's own noise distribution for a mechanism that adds noise to vectors; None for a
         mechanism with a closed form.
         """
-        if isinstance(self.mechanism, SentenceDraws):
+        if self.mechanism.has_closed_form():
             return None
         vectors = self.mechanism.vectors.astype(np.float64)
         return OwnNoise(vectors, self.engine.prepared.parameters, self.model.params.seed)
@@ -282,7 +281,6 @@ class _SentenceAudit:
         queries = self.queries()
         epsilon = self.request.epsilon
         mechanism = self.mechanism
-        assert isinstance(mechanism, SentenceDraws)
         queries = queries[np.linspace(0, len(queries) - 1, QUERIES).astype(int)]
 
         def apart(first: Ids, second: Ids) -> Floats:

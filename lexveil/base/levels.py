@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 # segmentation of each strategy
 SEGMENTATION_OF = {"S1": "word", "S2": "gst", "S3": "gst", "S4": "mst"}
@@ -26,10 +26,12 @@ class BaseEpsilon:
     Attributes:
         value: the number as params.yaml writes it. The values 10 and 10.0 are equal, but DVC keeps
             the written form in the names of stages and files. The clean baseline has the value 0.
+        is_level: always False.
         share: always None; only a level states a share of words.
     """
 
     value: float
+    is_level: ClassVar[Literal[False]] = False
     share: ClassVar[None] = None
 
     def __str__(self) -> str:
@@ -91,10 +93,12 @@ class RecoveryTarget:
         share: the share, between 0 and 1.
         epsilon: epsilon of each replaced token, calibrated for the share on public data; None until
             the plan is read. Two levels of the same share are equal, whatever their epsilon.
+        is_level: always True.
     """
 
     share: float
     epsilon: float | None = field(default=None, compare=False)
+    is_level: ClassVar[Literal[True]] = True
 
     def __str__(self) -> str:
         """Return the name in paths, in names of stages, and in params.yaml."""

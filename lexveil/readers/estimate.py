@@ -272,7 +272,7 @@ def near_of(mechanism: Mechanism, lists: Lists | None = None) -> Vectors:
     Args:
         lists: function that opens precomputed lists; they affect only the time.
     """
-    vectors: Vectors = mechanism.vectors  # type: ignore[attr-defined]
+    vectors: Vectors = mechanism.vectors
     by_distance = mechanism.name in BY_DISTANCE and mechanism.post_processing is None
     if by_distance and len(vectors) > 2 * AMONG:
         return _near_among(vectors, AMONG)

@@ -6,8 +6,6 @@ import numpy as np
 
 from lexveil.base.types import Floats, Ids
 from lexveil.core.mechanisms.base import check_epsilon
-from lexveil.core.mechanisms.diffractor_tem import DiffractorTem
-from lexveil.core.mechanisms.truncated_exponential import truncation
 from lexveil.core.mechanisms.word_lists import OnLists
 from lexveil.readers.adversary import Adversary, Candidates
 
@@ -59,12 +57,7 @@ class ListsAdversary(Adversary):
         check_epsilon(epsilon)
         lists = self.mechanism
         candidates = Candidates.unknown(len(outputs), min(k, lists.size))
-        rates = epsilon
-        limit = np.inf
-        if isinstance(lists, DiffractorTem):
-            # ε·γ/2
-            rates = epsilon / 2
-            limit = float(truncation(np.array([2.0]), lists.beta, lists.size)[0])
+        rates, limit = lists.decay(epsilon)
         decode(lists.orders, lists.places, self._log_prior, limit, outputs, rates, *candidates)
         return candidates
 

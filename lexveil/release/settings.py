@@ -144,7 +144,7 @@ class Settings:
         """Whether the user gave the average number of words, and the number is not that of the
         corpus.
         """
-        return isinstance(self.spending, PerDocument) and self.spending.average_words is not None
+        return self.spending is not None and self.spending.average_words is not None
 
     @property
     def base_epsilon(self) -> float | None:
@@ -227,11 +227,13 @@ def resolve_settings(request: Request, model: Model) -> Settings:
     epsilon = curve.epsilon_for(request.recovery, request.band).epsilon
     LOG.info(f"recovery {request.recovery:g} ({request.band}): base epsilon {epsilon:g}")
     spending = settings.spending
-    assert isinstance(spending, PerDocument)
-    most = spending.max_token_epsilon or epsilon
-    return replace(
-        settings, spending=replace(spending, base_epsilon=epsilon, max_token_epsilon=most)
+    assert spending is not None
+    by_words = PerDocument(
+        base_epsilon=epsilon,
+        average_words=spending.average_words,
+        max_token_epsilon=spending.max_token_epsilon or epsilon,
     )
+    return replace(settings, spending=by_words)
 
 
 def _screened_in_language(settings: Settings, request: Request, model: Model) -> Settings:

@@ -33,7 +33,7 @@ from tests.accounting.toy_measurements import (
 )
 
 STRATEGIES = ("S1", "S2", "S3", "S4")
-CLOSED = [name for name in MECHANISMS if hasattr(MECHANISMS[name], "log_pmf")]
+CLOSED = [name for name in MECHANISMS if MECHANISMS[name].has_closed_form()]
 TEXTS = st.lists(
     st.sampled_from([*WORDS, "zorblax", ",", "new south wales", "fire police"]),
     min_size=1,

@@ -5,14 +5,15 @@ import pytest
 
 from lexveil.auditing.toy_spaces import public_counts
 from lexveil.base.errors import ParameterError
+from lexveil.base.types import Floats, Ids
 from lexveil.core.mechanisms.base import Mechanism
 from lexveil.core.mechanisms.noise.streams import release_generator, stream
-from lexveil.core.mechanisms.registry import MECHANISMS, ClosedForm, Space, build_mechanism
+from lexveil.core.mechanisms.registry import MECHANISMS, Space, build_mechanism
 from tests.mechanisms.toys import draw, fits, largest_loss, vectors
 
 ORDERS = np.array([np.arange(12), np.arange(12)[::-1]], dtype=np.int32)
 # Those whose log_pmf was written down; a new one states its distribution by having the method.
-CLOSED = [name for name, mechanism in MECHANISMS.items() if hasattr(mechanism, "log_pmf")]
+CLOSED = [name for name, mechanism in MECHANISMS.items() if mechanism.has_closed_form()]
 assert {"tem", "diffractor_geometric", "diffractor_tem"} <= set(CLOSED)
 
 
@@ -55,7 +56,15 @@ def mechanism(request: pytest.FixtureRequest) -> Mechanism:
 def test_a_mechanism_says_what_it_is(mechanism: Mechanism) -> None:
     assert mechanism.size == 12
     assert "exp(" in mechanism.guarantee
-    assert isinstance(mechanism, ClosedForm) == (mechanism.name in CLOSED)
+
+
+def test_a_closed_form_is_declared_by_its_method() -> None:
+    class WithForm(MECHANISMS["madlib"]):
+        def log_pmf(self, ids: Ids, epsilon: Floats, before: int = -1) -> Floats:
+            return np.zeros((len(ids), self.size))
+
+    assert WithForm.has_closed_form()
+    assert not MECHANISMS["madlib"].has_closed_form()
 
 
 def test_noise_is_a_row_of_a_fixed_width_for_each_token(mechanism: Mechanism) -> None:

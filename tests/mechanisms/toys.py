@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import chisquare
 
+from lexveil.core.mechanisms.base import Mechanism
 from lexveil.core.mechanisms.noise.streams import stream
 
 SAMPLES = 40_000
@@ -15,7 +16,7 @@ def vectors(n: int = 12, p: int = 5, seed: int = 1) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal((n, p)).astype(np.float32)
 
 
-class Loaded:
+class Loaded(Mechanism):
     """Draws from a table, whatever epsilon."""
 
     name = metric = guarantee = "loaded"

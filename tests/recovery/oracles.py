@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from lexveil.base.types import Floats, Ids
-from lexveil.core.mechanisms.base import ClosedForm
+from lexveil.core.mechanisms.base import Mechanism
 from lexveil.readers.adversary import Adversary, Candidates
 from lexveil.readers.seen_tokens import SeenTokens
 
@@ -15,7 +15,7 @@ Seen = int | str | None  # a number of an output, a word that was kept, or nothi
 class TableAdversary(Adversary):
     """Exact Bayes by the table Pr[M(w)=y] of all words at each epsilon."""
 
-    def __init__(self, mechanism: ClosedForm, prior: Floats) -> None:
+    def __init__(self, mechanism: Mechanism, prior: Floats) -> None:
         self.mechanism = mechanism
         self.prior = prior
 

@@ -277,6 +277,7 @@ class PerToken:
 
     epsilon: float
     source: ClassVar[BudgetSource] = "level"
+    average_words: ClassVar[None] = None
 
     @property
     def base_epsilon(self) -> float:

@@ -18,10 +18,8 @@ from typing import (
     Any,
     ClassVar,
     NamedTuple,
-    Protocol,
     Self,
     TypeVar,
-    runtime_checkable,
 )
 
 import numpy as np
@@ -64,19 +62,6 @@ class PublicCounts(NamedTuple):
     counts: Ids
     bigrams: Bigrams | None = None
     causal: CausalWords | None = None
-
-
-@runtime_checkable
-class ClosedForm(Protocol):
-    """A mechanism whose distribution is known in closed form."""
-
-    def log_pmf(self, ids: Ids, epsilon: Floats, before: int = -1) -> Floats:
-        """Return log probabilities ln Pr[M(w) = u] for each of n ids and every word u, shape (n,
-        W).
-
-        Args:
-            before: the word before each id; -1 if there is no such word. Most mechanisms ignore it.
-        """
 
 
 class Space:
@@ -178,13 +163,16 @@ class Mechanism:
         reads_texts: whether a language model reads the text before each draw.
         has_few_sources: whether each output has only a few likely source words, so that an
             adversary can distinguish them by their context.
+        may_lack_words: whether it may be built over fewer words than the vocabulary has.
         near: lists of near words that the mechanism uses; None if it uses none.
+        stretch: largest ratio of the guarantee's distance to the Euclidean distance of vectors.
         searched: number of coordinates that the search for one replacement reads.
         no_guarantee: why the guarantee does not hold in this configuration; None if it holds.
         delta: probability that the privacy loss of a draw exceeds its bound.
         post_processing: later processing of the outputs, which does not use the input; None if
             there is none.
         size: W, the number of words.
+        vectors: (W, p) vectors of the words, of a mechanism that draws by vectors.
     """
 
     name: str
@@ -196,7 +184,9 @@ class Mechanism:
     law: str = ""
     reads_texts: bool = False
     has_few_sources: bool = False
+    may_lack_words: bool = False
     near: Neighborhoods | None = None
+    stretch: float = 1.0
     searched: int = 0
     Parameters: ClassVar[type[Section]] = Section
 
@@ -204,6 +194,7 @@ class Mechanism:
     delta: float = 0.0
     post_processing: str | None = None
     size: int
+    vectors: Vectors
 
     @classmethod
     def build(cls, space: Space, parameters: Mapping[str, Any]) -> Self:
@@ -271,6 +262,17 @@ class Mechanism:
             before: (n,) rows of the tokens in the embedding. Most mechanisms ignore them.
         """
         return self.replace(ids, epsilon, noise)
+
+    def replace_queries(self, queries: Vectors, of: Ids, epsilon: Floats, noise: Noise) -> Ids:
+        """Return the replacement of each of n units, such as sentences, which have vectors and need
+        not be among the words. A mechanism that draws no sentences does not implement this method.
+
+        Args:
+            queries: (q, p) vectors of units.
+            of: (n,) the query of each draw.
+            epsilon, noise: the epsilon and the noise of each draw.
+        """
+        raise NotImplementedError
 
     def replace_texts(
         self,
@@ -341,6 +343,28 @@ class Mechanism:
         """
         every = np.arange(self.size)
         return np.array([self.distance(np.full(self.size, word), every) for word in ids.tolist()])
+
+    @classmethod
+    def has_closed_form(cls) -> bool:
+        """Return whether the probabilities of the outputs are known: the class has a ``log_pmf``
+        of its own.
+        """
+        return cls.log_pmf is not Mechanism.log_pmf
+
+    def log_pmf(self, ids: Ids, epsilon: Floats, before: int = -1) -> Floats:
+        """Return log probabilities ln Pr[M(w) = u] for each of n ids and every word u, shape (n,
+        W).
+
+        Args:
+            before: the word before each id; -1 if there is no such word. Most mechanisms ignore it.
+        """
+        raise NotImplementedError
+
+    def log_pmf_of(self, queries: Vectors, epsilon: Floats) -> Floats:
+        """Return log probabilities, shape (n, W), of the outputs for n units that have vectors; see
+        ``replace_queries``.
+        """
+        raise NotImplementedError
 
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
         """Return the privacy map: an upper bound on |ln Pr[M(w)=y] - ln Pr[M(w')=y]| for n tokens,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from lexveil.base.types import Floats, Ids
-from lexveil.core.mechanisms.base import ClosedForm, Mechanism
+from lexveil.core.mechanisms.base import Mechanism
 
 SAMPLED_WORDS = 100
 DRAWS_OF_A_WORD = 100
@@ -57,7 +57,7 @@ def distinct_counts(drawn: Ids) -> Ids:
 
 
 def expectations(
-    mechanism: ClosedForm, ids: Ids, epsilon: float, n_draws: int
+    mechanism: Mechanism, ids: Ids, epsilon: float, n_draws: int
 ) -> tuple[Floats, Floats]:
     """Return the expected share of draws that return the word itself, Pr[M(w) = w], and the
     expected S_w, the sum of 1 - (1 - p_y)^n_draws over all words y; shape (n,) each.
@@ -100,7 +100,7 @@ def statistics(
         "n_w_exact": None,
         "s_w_expected": None,
     }
-    if isinstance(mechanism, ClosedForm):
+    if mechanism.has_closed_form():
         unchanged, columns["s_w_expected"] = expectations(mechanism, ids, epsilon, n_draws)
         columns["n_w_exact"] = unchanged * n_draws
     row = {"mechanism": mechanism.name, "epsilon": epsilon, "n_words": len(ids), "n_draws": n_draws}

@@ -53,6 +53,10 @@ class DiffractorTem(OnLists):
         """Return ε·d; the class docstring gives the proof."""
         return epsilon * distance
 
+    def decay(self, epsilon: Floats) -> tuple[Floats, float]:
+        """Return how the log weight falls: by ε/2 for each position, and by ε·γ/2 at most."""
+        return epsilon / 2, float(truncation(np.array([2.0]), self.beta, self.size)[0])
+
     def log_pmf_index(self, index: Ids, epsilon: Floats) -> Floats:
         """Return the log distribution over the indexes of one list, shape (n, W)."""
         steps = np.abs(np.arange(self.size) - index[:, None])

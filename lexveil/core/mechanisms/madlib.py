@@ -78,11 +78,6 @@ class Madlib(EuclideanMechanism):
         noise: Floats = direction * (radius / length)[:, None]
         return noise
 
-    @property
-    def stretch(self) -> float:
-        """The largest ratio of the guarantee's distance to the Euclidean distance."""
-        return 1.0
-
     def replace(self, ids: Ids, epsilon: Floats, noise: Floats) -> Ids:
         """Return the word nearest to each noisy vector."""
         return self.replace_queries(self.vectors, ids, epsilon, noise)

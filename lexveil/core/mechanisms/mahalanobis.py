@@ -59,6 +59,8 @@ class Mahalanobis(Madlib):
     def __init__(self, vectors: Vectors, **parameters: Any) -> None:
         self.lambda_ = lambda_ = self.checked(MahalanobisParameters, parameters).lambda_
         super().__init__(vectors)
+        # the largest ratio of d_RM to the Euclidean distance, as Σ has no negative eigenvalue
+        self.stretch = float(1 / np.sqrt(1 - lambda_))
         spread = lambda_ * scaled_covariance(self.vectors) + (1 - lambda_) * np.eye(
             self.vectors.shape[1]
         )
@@ -66,13 +68,6 @@ class Mahalanobis(Madlib):
         self.root: Floats = (axes * np.sqrt(values)) @ axes.T
         self._inverse_root: Floats = (axes / np.sqrt(values)) @ axes.T
         self._whitened: Vectors | None = None
-
-    @property
-    def stretch(self) -> float:
-        """The largest ratio of d_RM to the Euclidean distance: 1/√(1-λ), because Σ has no negative
-        eigenvalue.
-        """
-        return float(1 / np.sqrt(1 - self.lambda_))
 
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
         """Return ε·d; the class docstring gives the proof."""

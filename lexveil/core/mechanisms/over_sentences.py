@@ -12,12 +12,12 @@ from typing import Any
 
 from lexveil.base.errors import ParameterError
 from lexveil.base.types import Vectors
+from lexveil.core.mechanisms.base import Mechanism
 from lexveil.core.mechanisms.madlib import Madlib
 from lexveil.core.mechanisms.mahalanobis import Mahalanobis
 from lexveil.core.mechanisms.sentence_draws import SentenceDraws
 from lexveil.core.mechanisms.vickrey import Vickrey
 
-SentenceMechanism = SentenceDraws | Madlib
 NOISY: dict[str, type[Madlib]] = {
     mechanism.name: mechanism for mechanism in (Madlib, Mahalanobis, Vickrey)
 }
@@ -32,7 +32,7 @@ OF_VECTORS = {  # the distance in the guarantee of each mechanism
 
 def sentence_mechanism(
     name: str, vectors: Vectors, radius: float, parameters: Mapping[str, Any]
-) -> SentenceMechanism:
+) -> Mechanism:
     """Return a mechanism over the vectors of a bank.
 
     Args:

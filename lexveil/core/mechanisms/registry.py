@@ -11,10 +11,10 @@ from typing import Any
 
 from lexveil.base.errors import ParameterError
 from lexveil.core.mechanisms import mechanism_names, own_names
-from lexveil.core.mechanisms.base import REGISTERED, ClosedForm, Mechanism, Space
+from lexveil.core.mechanisms.base import REGISTERED, Mechanism, Space
 from lexveil.core.mechanisms.installed import entries, load
 
-__all__ = ["MECHANISMS", "ClosedForm", "Mechanism", "Space", "build_mechanism"]
+__all__ = ["MECHANISMS", "Mechanism", "Space", "build_mechanism"]
 
 
 class _Mechanisms(dict[str, Any]):

@@ -71,7 +71,6 @@ class SentenceDraws(TruncatedExponential):
     )
     sampled = "a uniform draw from the bank"
     Parameters = TemParameters
-    stretch = 1.0  # largest ratio of the guarantee's distance to the distance of vectors
 
     def __init__(self, vectors: Vectors, radius: float, beta: float = TemParameters().beta) -> None:
         # no search structure is built, because every draw uses the whole bank

@@ -48,6 +48,7 @@ class OnLists(Mechanism):
     unit = "list position"
     law = "lists"
     has_few_sources = True
+    may_lack_words = True
     Parameters: ClassVar[type[Section]] = OnListsParameters
 
     def __init__(self, orders: Sequence[Orders] | Orders) -> None:
@@ -88,6 +89,12 @@ class OnLists(Mechanism):
             total = np.logaddexp(total, by_index[:, places])
         total -= np.log(len(self.places))
         return total
+
+    def decay(self, epsilon: Floats) -> tuple[Floats, float]:
+        """Return how the log weight of an index falls with its distance, for n tokens: by how much
+        for each position, (n,), and by how much at most.
+        """
+        return epsilon, np.inf
 
     def log_pmf_index(self, index: Ids, epsilon: Floats) -> Floats:
         """Return the log distribution over the indexes of one list, shape (n, W)."""

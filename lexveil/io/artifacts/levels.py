@@ -162,7 +162,7 @@ def skipped_run(mechanism: str, strategy: str, noise: NoiseSetting) -> SkippedLe
     Raises:
         MissingArtifactError: if the run was not planned.
     """
-    if noise.share is None:
+    if not noise.is_level:
         return None
     if strategy == SENTENCES:
         return _skipped_sentences(mechanism, noise)
@@ -201,7 +201,7 @@ def epsilon_of(mechanism: str, strategy: str, noise: NoiseSetting) -> float:
         MissingArtifactError: if the run was not planned.
         RequestError: if the run is skipped.
     """
-    if noise.share is None:
+    if not noise.is_level:
         return noise.epsilon
     if strategy == SENTENCES:
         return epsilon_of_sentences(noise)
@@ -217,7 +217,7 @@ def resolved(mechanism: str, strategy: str, noise: NoiseSetting) -> NoiseSetting
     Raises:
         MissingArtifactError: if the run was not planned.
     """
-    if noise.share is None:
+    if not noise.is_level:
         return noise
     return RecoveryTarget(noise.share, epsilon_of(mechanism, strategy, noise))
 

@@ -65,7 +65,7 @@ def _grid_noise(raw: object) -> NoiseSetting:
     if isinstance(raw, str):
         with contextlib.suppress(ValueError):
             noise = parse_noise(raw)
-            if noise.share is not None:
+            if noise.is_level:
                 return noise
     if isinstance(raw, bool) or not isinstance(raw, int | float):
         raise refused("it must be a number, such as 10, or a level of recovery, such as r0.2")
@@ -226,17 +226,17 @@ class GridParams(Documented):
 
     def is_per_token(self, noise: NoiseSetting) -> bool:
         """Return whether runs with the noise give every perturbed token the same epsilon."""
-        return self.budget == "token" or noise.share is not None
+        return self.budget == "token" or noise.is_level
 
     @property
     def base_epsilons(self) -> list[BaseEpsilon]:
         """The base epsilons among ``epsilons``."""
-        return [noise for noise in self.epsilons if noise.share is None]
+        return [noise for noise in self.epsilons if not noise.is_level]
 
     @property
     def levels(self) -> list[RecoveryTarget]:
         """The levels of recovery among ``epsilons``."""
-        return [noise for noise in self.epsilons if noise.share is not None]
+        return [noise for noise in self.epsilons if noise.is_level]
 
     def runs(self) -> list[Run]:
         """Return mechanism, strategy and noise of every run, in the order of params.yaml."""

@@ -19,7 +19,7 @@ import numpy as np
 
 from lexveil.base.types import Floats, Ids
 from lexveil.core.mechanisms.deniability import draw_replacements
-from lexveil.core.mechanisms.registry import ClosedForm, Mechanism
+from lexveil.core.mechanisms.registry import Mechanism
 
 WORDS_AT_A_TIME = 256  # words whose distributions are held at a time
 
@@ -54,7 +54,7 @@ def measure(
         ParameterError: if the mechanism refuses epsilon.
     """
     words = np.arange(len(prior))
-    if not isinstance(mechanism, ClosedForm):
+    if not mechanism.has_closed_form():
         return of_draws(draw_replacements(mechanism, words, epsilon, n_draws, rng), labels, prior)
     seen = np.zeros(len(prior))
     guessed = np.zeros(len(prior))

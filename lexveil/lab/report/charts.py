@@ -370,7 +370,7 @@ def over_epsilon(
             skipped.
         across: see ``Chart``.
     """
-    keys = [key for key in known if key[0] == mechanism and key[2].share is None]
+    keys = [key for key in known if key[0] == mechanism and not key[2].is_level]
     if not keys:
         return []
     x = epsilon_axis(

@@ -172,7 +172,7 @@ class ReportData:
                 paths.plan_check(*key): "check_plans"
                 for key in made_runs(grid.runs())
                 # all mechanisms have the same plan
-                if key[2].share is not None or key[0] == grid.mechanisms[0]
+                if key[2].is_level or key[0] == grid.mechanisms[0]
             },
             paths.CHECKS / "sentences.json": "check_sentences",
             paths.CHECKS / "outputs.json": "check_outputs",

@@ -66,7 +66,7 @@ def rungs(
     for run in sorted(runs, key=lambda run: run.key[2]):
         share = run.share(CONTENT, dataset=dataset)
         scores = _scores(of, run.key, names)
-        if share is not None and scores and run.key[2].share is None:
+        if share is not None and scores and not run.key[2].is_level:
             by_mechanism[run.key[:2]].append(Rung(run.key, share, scores))
     return {which: own for which, own in by_mechanism.items() if own}
 
@@ -119,7 +119,7 @@ def made_at_levels(
     for run in runs:
         mechanism, strategy, level = run.key
         scores = {name: interval(value) for name, value in _scores(of, run.key, names).items()}
-        if level.share is not None and scores:
+        if level.is_level and scores:
             by_word, recovered = (
                 run.share(band, which, dataset) for which in ("by_word", "recovered")
             )

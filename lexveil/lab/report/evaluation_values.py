@@ -160,7 +160,7 @@ def keys_of(of: Values) -> list[Key]:
 
 def at_epsilons(of: Values) -> Values:
     """Return all values except the values of runs at levels of recovery."""
-    return {(name, key): value for (name, key), value in of.items() if key[2].share is None}
+    return {(name, key): value for (name, key), value in of.items() if not key[2].is_level}
 
 
 def one_kind(of: Values) -> Values:

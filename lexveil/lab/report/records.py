@@ -125,7 +125,7 @@ def key_cells(key: Key, keys: Iterable[Key]) -> list[str | float | None]:
 
 
 def _has_levels(keys: Iterable[Key]) -> bool:
-    return any(key[2].share is not None for key in keys)
+    return any(key[2].is_level for key in keys)
 
 
 def require_same_words(measured: Sequence[Mapping[str, Any]]) -> None:

@@ -145,7 +145,7 @@ def epsilon_columns(
             epsilon_key(noise, prefix),
             noise.short,
             show,
-            group if noise.share is None else "Level of recovery",
+            "Level of recovery" if noise.is_level else group,
         )
         for noise in settings
     ]
@@ -153,7 +153,7 @@ def epsilon_columns(
 
 def epsilon_key(noise: NoiseSetting, prefix: str = "epsilon") -> str:
     """Return the row key of a value at a base epsilon, or at a level."""
-    return f"{prefix if noise.share is None else 'level'}_{noise.number:g}"
+    return f"{'level' if noise.is_level else prefix}_{noise.number:g}"
 
 
 def to_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

@@ -108,7 +108,7 @@ class StageRun:
             spending = PerDocument(
                 base_epsilon=base,
                 average_words="data",
-                max_token_epsilon=None if noise.share is None else base,
+                max_token_epsilon=base if noise.is_level else None,
             )
             seed = model.params.seed
             self.settings = Settings(

@@ -26,7 +26,8 @@ from lexveil.core.accounting.record import SentencesRecord
 from lexveil.core.accounting.vocabulary import Vocabulary
 from lexveil.core.embeddings.sentences import SentenceSpace, Units
 from lexveil.core.mechanisms.noise.streams import stream
-from lexveil.core.mechanisms.over_sentences import SentenceMechanism, sentence_mechanism
+from lexveil.core.mechanisms.over_sentences import sentence_mechanism
+from lexveil.core.mechanisms.registry import Mechanism
 from lexveil.core.mechanisms.sentence_draws import SentenceDraws
 from lexveil.core.text.encode import Encoded, Lexicon, TokenClass, encode
 from lexveil.core.text.strings import Strings
@@ -94,11 +95,9 @@ class SentenceEngine(Engine):
         )
 
     @property
-    def mechanism(self) -> SentenceMechanism:
+    def mechanism(self) -> Mechanism:
         """The mechanism that draws sentences for vectors."""
-        mechanism = self.prepared.mechanism
-        assert isinstance(mechanism, SentenceMechanism)
-        return mechanism
+        return self.prepared.mechanism
 
     def _measured(self, budget: DocumentBudget, n_columns: int = 1) -> SentenceMeasurement:
         return measurements.of_sentences(
@@ -160,7 +159,7 @@ class SentenceEngine(Engine):
         units, _, _ = cut(encode([text], self.lexicon), self.wanted.per_text)
         query = self.bank.space.embed(units)[number : number + 1]
         mechanism = self.mechanism
-        if isinstance(mechanism, SentenceDraws):
+        if mechanism.has_closed_form():
             chances = np.exp(mechanism.log_pmf_of(query, np.array([epsilon]))[0])
         else:
             spent = np.full(TRIED_DRAWS, epsilon)
@@ -196,14 +195,12 @@ class SentenceComponents:
 
     lexicon: Lexicon
     space: SentenceSpace
-    mechanism: SentenceMechanism
+    mechanism: Mechanism
     texts: Strings
     n_words: Ids
 
     @classmethod
-    def of(
-        cls, lexicon: Lexicon, bank: SentenceBank, mechanism: SentenceMechanism
-    ) -> SentenceComponents:
+    def of(cls, lexicon: Lexicon, bank: SentenceBank, mechanism: Mechanism) -> SentenceComponents:
         """Return the components of a bank."""
         return cls(lexicon, bank.space, mechanism, bank.texts, bank.n_words)
 

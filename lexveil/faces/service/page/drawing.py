@@ -18,7 +18,6 @@ from lexveil.core.accounting.budgets import Action, DocumentBudget
 from lexveil.core.accounting.changes import Fate, TextChanges
 from lexveil.core.embeddings.exact_search import ExactSearch
 from lexveil.core.mechanisms.noise.streams import stream
-from lexveil.core.mechanisms.sentence_draws import SentenceDraws
 from lexveil.core.text.encode import TokenClass
 from lexveil.core.text.pieces import plain
 from lexveil.faces.service.page.form import SAMPLES, Form, Row
@@ -166,7 +165,7 @@ class Drawing:
             whole = sum(chance for _, chance in likeliest)
             basis = f"the likeliest of {self.engine.mechanism.size:,} sentences"
             basis += f", {whole:.2%} of the chance together"
-            if not isinstance(self.engine.mechanism, SentenceDraws):
+            if not self.engine.mechanism.has_closed_form():
                 basis += f", by {TRIED_DRAWS:,} draws"
             return Detail(number or 0, token, [], likeliest, basis, drawn)
         return self._detail_of_word(number or 0, drawn)
