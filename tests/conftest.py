@@ -15,10 +15,8 @@ import logging
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -50,7 +48,7 @@ turn_telemetry_off()
 # A worker of pytest-xdist has a main module of no file, which PySpark, where it is installed, takes
 # for doctests: it would end the process when Great Expectations looks for it.
 if sys.modules["__main__"].__spec__ is None:
-    sys.modules["__main__"].__spec__ = SimpleNamespace(name=None)  # type: ignore[assignment]
+    sys.modules["__main__"].__spec__ = SimpleNamespace(name=None)
 
 ROOT = Path(__file__).parents[1]
 SEGMENTATIONS = ("word", "gst", "mst")
@@ -63,7 +61,7 @@ settings.load_profile("project")
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+def pytest_xdist_make_scheduler(config, log):
     """Files by file, and those that want a Prefect server in one worker: a server costs more than
     most files.
 
@@ -73,7 +71,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         return None
     from xdist.scheduler import LoadFileScheduling
 
-    asking = re.compile("prefect_server: |run: RunFlow")
+    asking = re.compile(r"def \w+\(.*\b(prefect_server|run)\b.*\)")
     served = {
         file.name
         for file in (ROOT / "tests/flows").glob("test_*.py")
@@ -81,11 +79,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     }
 
     class OneServer(LoadFileScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            file: str = super()._split_scope(nodeid)
+        def _split_scope(self, nodeid):
+            file = super()._split_scope(nodeid)
             return "with a Prefect server" if file.rpartition("/")[2] in served else file
 
-        def _assign_work_unit(self, node: Any) -> None:
+        def _assign_work_unit(self, node):
             for scope in ("tests/mutations/test_mutations.py", "with a Prefect server"):
                 if scope in self.workqueue:
                     self.workqueue.move_to_end(scope, last=False)
@@ -94,7 +92,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return OneServer(config, log)
 
 
-def run_stage(name: str, *arguments: str) -> None:
+def run_stage(name, *arguments):
     """Run one stage in this process, in the current folder."""
     module = importlib.import_module(f"tasks.{name}")
     argv = sys.argv
@@ -105,7 +103,7 @@ def run_stage(name: str, *arguments: str) -> None:
         sys.argv = argv
 
 
-def write_toy_model(folder: Path, name: str, project: Path) -> None:
+def write_toy_model(folder, name, project):
     """Package the gst embedding of a project; its orders, which may be any, follow its first two
     coordinates."""
     space = load_embedding("gst", project)
@@ -123,7 +121,7 @@ def write_toy_model(folder: Path, name: str, project: Path) -> None:
     structure = {
         one: read_json(project / paths.structure(one), "measure_structure") for one in SEGMENTATIONS
     }
-    card: dict[str, Any] = {"name": name, "version": "1.0", "language": "en", "license": "CC0-1.0"}
+    card = {"name": name, "version": "1.0", "language": "en", "license": "CC0-1.0"}
     card |= {
         "description": "a toy",
         "built": "2026-11-22",
@@ -140,7 +138,7 @@ def write_toy_model(folder: Path, name: str, project: Path) -> None:
     add_bigrams(folder, load_bigrams("gst", project))
 
 
-def _make_built(root: Path) -> None:
+def _make_built(root):
     write_default_corpus(root / "data" / "corpus")
     write_small_documents(root / "data" / "documents")
     params = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
@@ -177,7 +175,7 @@ def _make_built(root: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def _built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def _built(tmp_path_factory):
     """The built project of this worker; only for reading."""
     root = tmp_path_factory.mktemp("shared") / "project"
     shutil.copytree(build_once(tmp_path_factory, "built", _make_built), root)
@@ -186,10 +184,10 @@ def _built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def _listed(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def _listed(_built, tmp_path_factory):
     """Built project with word orders; read-only."""
 
-    def make_listed(root: Path) -> None:
+    def make_listed(root):
         shutil.copytree(_built, root, dirs_exist_ok=True)
         with pytest.MonkeyPatch.context() as patch:
             patch.chdir(root)
@@ -202,7 +200,7 @@ def _listed(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def packaged(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> PackagedModel:
+def packaged(_built, tmp_path_factory):
     """A toy packaged model of the built project's words, called toy; only for reading."""
     root = build_once(
         tmp_path_factory, "packaged", lambda root: write_toy_model(root / "toy", "toy", _built)
@@ -212,7 +210,7 @@ def packaged(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Packaged
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _no_data_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _no_data_of_the_user(tmp_path_factory):
     """No test reads or writes the data folder of whoever runs it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LEXVEIL_HOME", str(tmp_path_factory.mktemp("home") / "lexveil"))
@@ -220,7 +218,7 @@ def _no_data_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
 
 
 @pytest.fixture(autouse=True)
-def _own_environment() -> Iterator[None]:
+def _own_environment():
     """Restore the environment after each test, so that variables that a command sets end with its
     test.
     """
@@ -228,7 +226,7 @@ def _own_environment() -> Iterator[None]:
         yield
 
 
-def estimate_quickly(patch: pytest.MonkeyPatch, figures: Path) -> None:
+def estimate_quickly(patch, figures):
     """Estimate the meaning of an epsilon from few words, once for all tests that are about
     something else.
     """
@@ -238,18 +236,16 @@ def estimate_quickly(patch: pytest.MonkeyPatch, figures: Path) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _quick_meaning(
-    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def _quick_meaning(monkeypatch, tmp_path_factory):
     estimate_quickly(monkeypatch, tmp_path_factory.getbasetemp() / "figures")
 
 
 @pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+def cli(capsys):
     """Runs `lexveil ...`, which ends with ``code``, and gives what it prints; a refusal is one line
     after ``told``."""
 
-    def run(*arguments: object, code: int = 0, told: str = "") -> Any:
+    def run(*arguments, code=0, told=""):
         capsys.readouterr()
         assert command(*arguments) == code
         shown = capsys.readouterr()
@@ -262,7 +258,7 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
 
 
 @pytest.fixture
-def outside(packaged: PackagedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def outside(packaged, tmp_path, monkeypatch):
     """An empty current folder in no project; the user has the model toy in an own data folder,
     $LEXVEIL_HOME."""
     home = tmp_path / "home"
@@ -277,7 +273,7 @@ def outside(packaged: PackagedModel, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.fixture(autouse=True)
-def _messages_are_shown() -> Iterator[None]:
+def _messages_are_shown():
     """Show messages on standard error, as the command line does."""
     with messages_on_stderr():
         logging.getLogger("lexveil").propagate = True  # to ``caplog``
@@ -285,7 +281,7 @@ def _messages_are_shown() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _shared_is_only_read() -> Iterator[None]:
+def _shared_is_only_read():
     yield
     changed = changes()
     assert not changed, (
@@ -294,23 +290,19 @@ def _shared_is_only_read() -> Iterator[None]:
 
 
 @pytest.fixture
-def built(
-    _built: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> Path:
+def built(_built, tmp_path_factory, monkeypatch):
     """A project's folder with everything made, as current folder; artifacts and data are links, for
     reading."""
     return stand_beside(_built, tmp_path_factory.mktemp("beside"), monkeypatch)
 
 
 @pytest.fixture
-def listed(
-    _listed: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> Path:
+def listed(_listed, tmp_path_factory, monkeypatch):
     """Built project with word orders, linked for one test."""
     return stand_beside(_listed, tmp_path_factory.mktemp("beside"), monkeypatch)
 
 
-def made_of(built: Path, factory: pytest.TempPathFactory, make: Callable[[], object]) -> Path:
+def made_of(built, factory, make):
     """A copy of a project in which ``make`` has run."""
     root = factory.mktemp("made") / "project"
     shutil.copytree(built, root)
@@ -321,7 +313,7 @@ def made_of(built: Path, factory: pytest.TempPathFactory, make: Callable[[], obj
 
 
 @pytest.fixture
-def project(_built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(_built, tmp_path, monkeypatch):
     """A copy of it, as current folder, to change at will."""
     root = tmp_path / "project"
     shutil.copytree(_built, root)

@@ -11,7 +11,7 @@ TEXTS = ["The bank of the river was quiet.", "She told the doctor about the pain
 HOW = {"mechanism": "madlib", "strategy": "S1"}
 
 
-def test_every_name_is_there() -> None:
+def test_every_name_is_there():
     assert sorted(lexveil.__all__) == dir(lexveil)
     assert (
         all(hasattr(lexveil, name) for name in lexveil.__all__) and "madlib" in lexveil.MECHANISMS
@@ -21,10 +21,10 @@ def test_every_name_is_there() -> None:
         _ = lexveil.privatise
 
 
-def test_it_tells_how_far_it_is(built: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_it_tells_how_far_it_is(built, capfd):
     """Texts as they are counted, then as they are rewritten; neither this nor what is returned
     shows a text."""
-    steps: list[tuple[int, int | None]] = []
+    steps = []
     texts = [*TEXTS, None] * 700
     how = HOW | {"epsilon": 2.0, "project": built, "seed": 1}
     done = lexveil.privatize(texts, progress=lambda *step: steps.append(step), **how)
@@ -47,9 +47,7 @@ def test_it_tells_how_far_it_is(built: Path, capfd: pytest.CaptureFixture[str]) 
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_release_is_charged_to_the_ledger_of_the_project(
-    project: Path, tmp_path_factory, monkeypatch
-) -> None:
+def test_a_release_is_charged_to_the_ledger_of_the_project(project, tmp_path_factory, monkeypatch):
     monkeypatch.chdir(tmp_path_factory.mktemp("empty"))
     how = HOW | {"document_budget": 5.0, "max_token_epsilon": 2.0}
     done = lexveil.privatize(TEXTS, **how, subjects=["ana", "ana"], project=project)
@@ -62,7 +60,7 @@ def test_a_release_is_charged_to_the_ledger_of_the_project(
     assert list(Path.cwd().iterdir()) == []
 
 
-def test_a_wrong_folder_argument_or_kind_says_what_to_do(tmp_path: Path) -> None:
+def test_a_wrong_folder_argument_or_kind_says_what_to_do(tmp_path):
     for wrong, says in (
         ({"project": tmp_path}, r"params\.yaml"),
         ({"columns": []}, r"columns; did you mean column\?"),

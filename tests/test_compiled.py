@@ -24,7 +24,7 @@ print(caller(10), caller.stats.cache_hits.total())
 """
 
 
-def test_a_change_of_what_is_inlined_from_another_file_is_compiled(tmp_path: Path) -> None:
+def test_a_change_of_what_is_inlined_from_another_file_is_compiled(tmp_path):
     code = {
         each.__name__[8:].replace(".", "/"): Path(each.__file__).read_text(encoding="utf-8")
         for each in (absent, compiled)
@@ -32,7 +32,7 @@ def test_a_change_of_what_is_inlined_from_another_file_is_compiled(tmp_path: Pat
     code |= {"__init__": "", "base/__init__": "", "caller": CALLER}
     (tmp_path / "lexveil/base").mkdir(parents=True)
 
-    def ran(helper: str, constants: str) -> str:
+    def ran(helper, constants):
         for name, text in (code | {"helper": helper, "constants": constants}).items():
             (tmp_path / f"lexveil/{name}.py").write_text(text, encoding="utf-8")
         command = [sys.executable, "-c", "import lexveil.caller"]

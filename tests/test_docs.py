@@ -16,19 +16,19 @@ GROUPS = ("data", "ledger", "model", "purpose", "sentences")  # verbs with actio
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 
-def slug(heading: str) -> str:
+def slug(heading):
     """The anchor that a forge gives a heading."""
     dropped = string.punctuation.replace("-", "").replace("_", "")
     return heading.strip().lower().translate(str.maketrans(" ", "-", dropped))
 
 
-def anchors(page: Path) -> set[str]:
+def anchors(page):
     text = FENCE.sub("", page.read_text(encoding="utf-8"))
     return {slug(heading) for heading in re.findall(r"^#+ (.+)$", text, re.MULTILINE)}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_lead_somewhere(page):
     text = FENCE.sub("", page.read_text(encoding="utf-8"))
     for link in LINK.findall(text):
         target, _, anchor = link.partition("#")
@@ -40,14 +40,14 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert anchor in anchors(file), link
 
 
-def test_every_page_is_in_the_index() -> None:
+def test_every_page_is_in_the_index():
     index = (ROOT / "docs/README.md").read_text(encoding="utf-8")
     linked = {(ROOT / "docs" / link.partition("#")[0]).resolve() for link in LINK.findall(index)}
     pages = {page for page in ROOT.glob("docs/*/*.md") if page.parent.name != "decisions"}
     assert pages <= linked
 
 
-def test_pages_that_code_and_configuration_name_exist() -> None:
+def test_pages_that_code_and_configuration_name_exist():
     pattern = r"\bdocs/[a-z-]+/[0-9A-Za-z-]+\.md"
     command = ["git", "grep", "-hoE", pattern, "--", ":!tests", ":!docs", ":!*.md"]
     files = subprocess.run(
@@ -57,13 +57,13 @@ def test_pages_that_code_and_configuration_name_exist() -> None:
     assert [name for name in sorted(set(files)) if not (ROOT / name).is_file()] == []
 
 
-def test_generated_pages_are_up_to_date() -> None:
+def test_generated_pages_are_up_to_date():
     command = [sys.executable, ROOT / ".ci/reference.py", "--check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
-def commands() -> set[tuple[str, str]]:
+def commands():
     """Verb, or verb and action, and option of every command in a code block of the
     documentation."""
     named = set()
@@ -81,10 +81,10 @@ def commands() -> set[tuple[str, str]]:
     return named
 
 
-def test_commands_of_the_documentation_exist(capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_of_the_documentation_exist(capsys):
     from lexveil.faces.cli.main import main
 
-    helps: dict[str, str] = {}
+    helps = {}
     for verb, option in sorted(commands()):
         if verb not in helps:
             assert main([*verb.split(), "--help"]) == 0, verb

@@ -10,7 +10,7 @@ import pytest
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
-def run(name: str, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
+def run(name, monkeypatch, *arguments):
     monkeypatch.setattr(sys, "argv", [name, *arguments])
     try:
         runpy.run_path(str(EXAMPLES / name), run_name="__main__")
@@ -19,23 +19,19 @@ def run(name: str, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
 
 
 @pytest.fixture
-def folder(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def folder(built, tmp_path, monkeypatch):
     """The project, which is not the current folder."""
     monkeypatch.chdir(tmp_path)
     return str(built)
 
 
-def test_privatize_dataframe(
-    folder: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_privatize_dataframe(folder, monkeypatch, capsys):
     run("privatize_dataframe.py", monkeypatch, "--project", folder, "--seed", "7")
     out = capsys.readouterr().out
     assert out.count("  -> ") == 5 and "mode experiment" in out and "perturbed" in out
 
 
-def test_compare_mechanisms(
-    folder: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_compare_mechanisms(folder, monkeypatch, capsys):
     options = "--mechanisms madlib tem --epsilons 1 50".split()
     run("compare_mechanisms.py", monkeypatch, "--project", folder, *options)
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
@@ -48,23 +44,19 @@ def test_compare_mechanisms(
     assert len(shares) == 2 and all(low < high for low, high in shares.values())
 
 
-def test_audit_claim(
-    folder: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_audit_claim(folder, monkeypatch, capsys):
     run("audit_claim.py", monkeypatch, "--project", folder, "--words", "3", "--samples", "400")
     out = capsys.readouterr().out
     assert "tem claims Pr[M(w)=y]" in out and "no violation was found" in out
 
 
-def test_notebook(
-    folder: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_notebook(folder, monkeypatch, capsys):
     """The code cells of the notebook run one after the other; the notebook is stored without
     outputs.
     """
     monkeypatch.setenv("LEXVEIL_PROJECT", folder)
     cells = json.loads((EXAMPLES / "first_private_text.ipynb").read_text(encoding="utf-8"))["cells"]
-    namespace: dict[str, object] = {}
+    namespace = {}
     for number, cell in enumerate(cells):
         if cell["cell_type"] == "code":
             assert cell["outputs"] == [] and cell["execution_count"] is None

@@ -7,6 +7,6 @@ import pytest
 
 
 @pytest.mark.nightly
-def test_all_of_the_graph_gives_what_dvc_lock_has(tmp_path: Path) -> None:
+def test_all_of_the_graph_gives_what_dvc_lock_has(tmp_path):
     """This test is nightly; by day, .ci/run checks that dvc.lock matches the code."""
     subprocess.run([Path(__file__).parents[1] / ".ci/graph", tmp_path / "clone"], check=True)

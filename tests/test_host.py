@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -92,7 +91,7 @@ PRIVATIZE = """lexveil.privatize(
 )"""
 
 
-def changes_of(programs: list[str], folder: Path) -> dict[str, object]:
+def changes_of(programs, folder):
     """Run a program in steps in a process of its own; what each step changed."""
     done = subprocess.run(
         [sys.executable, "-c", f"PROGRAMS = {programs!r}\n{HOST}"],
@@ -103,11 +102,10 @@ def changes_of(programs: list[str], folder: Path) -> dict[str, object]:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    changed: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
-    return changed
+    return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_an_import_changes_nothing(outside: Path) -> None:
+def test_an_import_changes_nothing(outside):
     programs = [
         "import lexveil",
         "import lexveil.api",
@@ -124,19 +122,19 @@ def test_an_import_changes_nothing(outside: Path) -> None:
         pytest.param("workers=1, quiet=True", id="quiet"),
     ],
 )
-def test_a_call_changes_nothing(outside: Path, how: str) -> None:
+def test_a_call_changes_nothing(outside, how):
     call = PRIVATIZE.replace("QUIET", how)
     assert changes_of(["import lexveil.api", call], outside) == {}
 
 
 @pytest.mark.parametrize("change", ["import os; os.environ['A'] = 'b'", "os.getlogin = os.getppid"])
-def test_a_change_is_found(tmp_path: Path, change: str) -> None:
+def test_a_change_is_found(tmp_path, change):
     assert len(changes_of([change], tmp_path)) == 1
 
 
 def test_a_program_that_multiplies_matrices_by_numba_imports_scipy_as_ever(
-    outside: Path,
-) -> None:
+    outside,
+):
     program = (
         f"import sys, lexveil\n{PRIVATIZE.replace('QUIET', 'workers=1')}\n"
         "assert sys.modules['numba'] and 'scipy.linalg' in sys.modules"

@@ -23,23 +23,23 @@ QUERY = re.compile(
 )
 
 
-def task_of(stage: str) -> Path:
+def task_of(stage):
     return ROOT / "tasks" / f"{re.match(r'python -m tasks.([a-z_]+)', STAGES[stage]['cmd'])[1]}.py"
 
 
-def declared(stage: str) -> dict[str, list[str]]:
+def declared(stage):
     """Parameters by file."""
     return {file: keys for entry in STAGES[stage].get("params", []) for file, keys in entry.items()}
 
 
-def queries_in(files: set[Path]) -> set[str]:
+def queries_in(files):
     named = {name for file in files for name in QUERY.findall(file.read_text(encoding="utf-8"))}
     shapes = [re.sub(r"\\{\w+\\}", r"\\w+", re.escape(f"sql/{name}.sql")) for name in named]
     return {query for query in QUERIES if any(re.fullmatch(shape, query) for shape in shapes)}
 
 
 @pytest.fixture(scope="module")
-def imports() -> grimp.ImportGraph:
+def imports():
     packages = ("lexveil", "tasks")
     # A stage does not run what is imported for types alone.
     graph = grimp.build_graph(*packages, cache_dir=None, exclude_type_checking_imports=True)
@@ -56,9 +56,7 @@ def imports() -> grimp.ImportGraph:
 
 
 @pytest.mark.parametrize("stage", WORKING)
-def test_code_value_follows_every_module_the_stage_imports(
-    stage: str, imports: grimp.ImportGraph
-) -> None:
+def test_code_value_follows_every_module_the_stage_imports(stage, imports):
     """DVC notices a change of code by this value alone; another library finds the same imports."""
     task = task_of(stage)
     upstream = imports.find_upstream_modules(f"tasks.{task.stem}") - {"tasks", "lexveil"}
@@ -69,9 +67,7 @@ def test_code_value_follows_every_module_the_stage_imports(
     assert {stage_code.source_of(module) for module in upstream} <= stage_code.files_of(task)
 
 
-def test_a_change_of_one_module_changes_the_values_of_those_that_import_it(
-    tmp_path: Path, monkeypatch
-) -> None:
+def test_a_change_of_one_module_changes_the_values_of_those_that_import_it(tmp_path, monkeypatch):
     before = stage_code.code_hashes()
     changed = paths.LIBRARY / "lab" / "report" / "page.py"
     content = stage_code._content
@@ -84,7 +80,7 @@ def test_a_change_of_one_module_changes_the_values_of_those_that_import_it(
 
 
 @pytest.mark.parametrize("stage", WORKING)
-def test_a_stage_declares_its_code_its_queries_and_its_own_file(stage: str) -> None:
+def test_a_stage_declares_its_code_its_queries_and_its_own_file(stage):
     task = task_of(stage)
     deps = STAGES[stage]["deps"]
     assert declared(stage)["code.json"] == [task.stem]
@@ -95,7 +91,7 @@ def test_a_stage_declares_its_code_its_queries_and_its_own_file(stage: str) -> N
 
 
 @pytest.mark.parametrize("stage", WORKING)
-def test_no_stage_depends_on_what_its_result_does_not(stage: str) -> None:
+def test_no_stage_depends_on_what_its_result_does_not(stage):
     """Every stage reads params.yaml, whose models know the ranges of mechanisms: no reason to be
     stale."""
     task = task_of(stage).stem
@@ -126,7 +122,7 @@ def test_no_stage_depends_on_what_its_result_does_not(stage: str) -> None:
 
 
 @pytest.mark.parametrize("stage", WORKING)
-def test_a_stage_declares_every_parameter_it_reads(stage: str) -> None:
+def test_a_stage_declares_every_parameter_it_reads(stage):
     if stage in ("baseline", "evaluate_baseline"):
         # the same module as another stage, of which it takes the branch that reads fewer parameters
         return
@@ -137,23 +133,23 @@ def test_a_stage_declares_every_parameter_it_reads(stage: str) -> None:
     assert read <= named
 
 
-def test_every_parameter_makes_a_stage_stale() -> None:
+def test_every_parameter_makes_a_stage_stale():
     """What changes no result has another file."""
     keys = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8")).keys()
     named = {name for stage in STAGES for name in declared(stage).get("params.yaml", [])}
     assert keys == {name.split(".")[0] for name in named}
 
 
-def test_no_stage_depends_on_what_changes_no_result() -> None:
+def test_no_stage_depends_on_what_changes_no_result():
     assert "lexveil.toml" not in (ROOT / "dvc.yaml").read_text(encoding="utf-8")
 
 
-def test_every_query_belongs_to_a_stage_or_a_command() -> None:
+def test_every_query_belongs_to_a_stage_or_a_command():
     sources = {file for room in ("lexveil", "tasks") for file in (ROOT / room).rglob("*.py")}
     assert queries_in(sources) == QUERIES
 
 
-def test_import_contracts() -> None:
+def test_import_contracts():
     # In a process of its own, since it switches off every logger that there is.
     command = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports())"
     linted = subprocess.run(
@@ -166,7 +162,7 @@ def test_import_contracts() -> None:
     assert linted.returncode == 0, linted.stdout
 
 
-def test_there_are_no_circles() -> None:
+def test_there_are_no_circles():
     """Inside rooms neither, where no contract looks; imports inside functions and for types count
     too."""
     graph = grimp.build_graph("lexveil", "tasks", "flows", cache_dir=None)

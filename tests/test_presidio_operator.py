@@ -2,9 +2,7 @@
 refuses."""
 
 import importlib.util
-from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 
@@ -17,11 +15,11 @@ if importlib.util.find_spec("presidio_anonymizer") is None:
 
 TEXT = "Ask the police of the government, today."
 FOUND = ((8, 14), (22, 32))
-HOW: dict[str, Any] = {"mechanism": "tem", "epsilon": 5.0, "subject": "ana"}
+HOW = {"mechanism": "tem", "epsilon": 5.0, "subject": "ana"}
 
 
 @pytest.fixture
-def engine(outside: Path) -> Any:
+def engine(outside):
     from presidio_anonymizer import AnonymizerEngine
 
     from lexveil import presidio
@@ -35,12 +33,12 @@ def engine(outside: Path) -> Any:
 
 
 def anonymized(
-    engine: Any,
-    operator: str = "lexveil",
-    text: str = TEXT,
-    found: tuple[tuple[int, int], ...] = FOUND,
-    **how: Any,
-) -> Any:
+    engine,
+    operator="lexveil",
+    text=TEXT,
+    found=FOUND,
+    **how,
+):
     from presidio_anonymizer.entities import OperatorConfig, RecognizerResult
 
     config = OperatorConfig(operator, {**HOW, "model": "toy", "strategy": "S3"} | how)
@@ -48,8 +46,8 @@ def anonymized(
     return engine.anonymize(text, finds, {"DEFAULT": config})
 
 
-def test_spans_are_rewritten_and_paid_and_the_rest_stays(engine: Any) -> None:
-    records: list[Any] = []
+def test_spans_are_rewritten_and_paid_and_the_rest_stays(engine):
+    records = []
     result = anonymized(engine, records=records)
     assert (
         result.text.startswith("Ask the ")
@@ -63,7 +61,7 @@ def test_spans_are_rewritten_and_paid_and_the_rest_stays(engine: Any) -> None:
     assert len({record.release.id for record in records}) == 2
 
 
-def test_an_exhausted_subject_is_not_anonymized(engine: Any, outside: Path) -> None:
+def test_an_exhausted_subject_is_not_anonymized(engine, outside):
     anonymized(engine)
     home = outside.parent / "home"
     with Ledger.open(
@@ -74,8 +72,8 @@ def test_an_exhausted_subject_is_not_anonymized(engine: Any, outside: Path) -> N
         anonymized(engine)
 
 
-def test_an_experiment_is_stamped_and_repeatable(engine: Any) -> None:
-    records: list[Any] = []
+def test_an_experiment_is_stamped_and_repeatable(engine):
+    records = []
     one, other = (
         anonymized(engine, "lexveil-experiment", seed=7, records=records) for _ in range(2)
     )
@@ -85,14 +83,14 @@ def test_an_experiment_is_stamped_and_repeatable(engine: Any) -> None:
     assert all(record.mode == "experiment" and record.release is None for record in records)
 
 
-def test_each_find_of_an_experiment_has_noise_of_its_own(engine: Any) -> None:
+def test_each_find_of_an_experiment_has_noise_of_its_own(engine):
     """With a generator as seed, equal findings can differ; with a number they cannot. Both give the
     same text again.
     """
     text = ", ".join(["police"] * 6)
     found = tuple((8 * i, 8 * i + 6) for i in range(6))
 
-    def drawn(seed: object) -> list[str]:
+    def drawn(seed):
         return str(
             anonymized(engine, "lexveil-experiment", text, found, epsilon=1.0, seed=seed).text
         ).split(", ")
@@ -122,8 +120,6 @@ def test_each_find_of_an_experiment_has_noise_of_its_own(engine: Any) -> None:
         ),
     ],
 )
-def test_wrong_parameters_are_refused(
-    engine: Any, operator: str, how: dict[str, Any], message: str
-) -> None:
+def test_wrong_parameters_are_refused(engine, operator, how, message):
     with pytest.raises(RequestError, match=message):
         anonymized(engine, operator, **how)

@@ -24,12 +24,12 @@ def other() -> str:
 """
 
 
-def test_every_proof_is_of_the_code_there_is() -> None:
+def test_every_proof_is_of_the_code_there_is():
     assert proofs.problems(ROOT) == []
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
+def root(tmp_path):
     """A project of one mechanism with its proof."""
     mechanisms = tmp_path / "lexveil/core/mechanisms"
     page = tmp_path / "docs/proofs/one-way.md"
@@ -48,7 +48,7 @@ def root(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("old", "new"), [("x + x", "x - x"), ("field: int", "field: float"), (": twice", ": thrice")]
 )
-def test_changed_code_names_itself_and_its_page(root: Path, old: str, new: str) -> None:
+def test_changed_code_names_itself_and_its_page(root, old, new):
     code = root / "lexveil/core/mechanisms/one_way.py"
     page = root / "docs/proofs/one-way.md"
     code.write_text(code.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
@@ -62,7 +62,7 @@ def test_changed_code_names_itself_and_its_page(root: Path, old: str, new: str) 
     )
 
 
-def test_a_mechanism_without_proof_is_found(root: Path) -> None:
+def test_a_mechanism_without_proof_is_found(root):
     shutil.copy(
         root / "lexveil/core/mechanisms/one_way.py", root / "lexveil/core/mechanisms/other.py"
     )

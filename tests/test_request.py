@@ -3,9 +3,6 @@
 import dataclasses
 import inspect
 import re
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +13,7 @@ from lexveil.faces.service.bodies import LEFT_OUT, SettingsBody
 from lexveil.io.request import FileRequest, Request
 
 TEXTS = ["The bank of the river was quiet."]
-HOW: dict[str, Any] = {"mechanism": "madlib", "strategy": "S1", "epsilon": 2.0}
+HOW = {"mechanism": "madlib", "strategy": "S1", "epsilon": 2.0}
 
 
 @pytest.mark.parametrize(
@@ -47,13 +44,13 @@ HOW: dict[str, Any] = {"mechanism": "madlib", "strategy": "S1", "epsilon": 2.0}
         ),
     ],
 )
-def test_privatize_names_arguments(outside: Path, wrong: dict[str, Any], says: str) -> None:
+def test_privatize_names_arguments(outside, wrong, says):
     with pytest.raises(lexveil.RequestError, match=says) as caught:
         lexveil.privatize(TEXTS, **{**HOW, **wrong})
     assert "--" not in re.sub("`[^`]*`", "", str(caught.value))
 
 
-def test_files_and_audits_name_arguments_too(outside: Path) -> None:
+def test_files_and_audits_name_arguments_too(outside):
     with pytest.raises(lexveil.RequestError, match=r"^samples is 10; it must be at least 200"):
         lexveil.audit("madlib", 2.0, samples=10)
     (outside / "in.jsonl").write_text('{"label": "quiet"}\n', encoding="utf-8")
@@ -65,11 +62,11 @@ def test_files_and_audits_name_arguments_too(outside: Path) -> None:
         lexveil.inspect(outside / "in.jsonl", text_column="label", spans_column="found", **HOW)
 
 
-def fields(dataclass: type) -> set[str]:
+def fields(dataclass):
     return {field.name for field in dataclasses.fields(dataclass)}
 
 
-def parameters(function: Callable[..., object]) -> set[str]:
+def parameters(function):
     return set(inspect.signature(function).parameters)
 
 
@@ -78,7 +75,7 @@ FILE_OPTIONS = set(FileRequest.model_fields)
 OF_PYTHON = OPTIONS - {"spans_column"}
 
 
-def test_the_command_line_has_the_options_of_the_request() -> None:
+def test_the_command_line_has_the_options_of_the_request():
     assert fields(Rewriting) == FILE_OPTIONS
     assert fields(Looking) < FILE_OPTIONS
     assert fields(Fixed) < OPTIONS
@@ -87,11 +84,11 @@ def test_the_command_line_has_the_options_of_the_request() -> None:
     }
 
 
-def test_the_service_has_the_options_of_the_request_but_those_that_it_leaves_out() -> None:
+def test_the_service_has_the_options_of_the_request_but_those_that_it_leaves_out():
     assert set(SettingsBody.model_fields) == OPTIONS - LEFT_OUT
 
 
-def test_python_has_the_options_of_the_request_and_explains_them() -> None:
+def test_python_has_the_options_of_the_request_and_explains_them():
     assert parameters(lexveil.privatize) >= OF_PYTHON
     assert parameters(lexveil.inspect) >= FILE_OPTIONS
     explained = re.findall(r"(\w+): ", str(lexveil.privatize.__doc__))
@@ -116,12 +113,12 @@ def test_python_has_the_options_of_the_request_and_explains_them() -> None:
         ({"epsilom": 1.0}, "unknown key epsilom; did you mean epsilon?"),
     ],
 )
-def test_a_request_that_makes_no_sense_is_refused(wrong: dict[str, Any], says: str) -> None:
+def test_a_request_that_makes_no_sense_is_refused(wrong, says):
     with pytest.raises(lexveil.RequestError, match=says):
         FileRequest.of(HOW | wrong)
 
 
-def test_numbers_are_taken_as_libraries_have_them_and_as_they_are_written() -> None:
+def test_numbers_are_taken_as_libraries_have_them_and_as_they_are_written():
     of_numpy = Request.of(HOW | {"epsilon": np.float32(2), "seed": np.int64(7)})
     assert (of_numpy.epsilon, of_numpy.seed, of_numpy.is_release) == (2.0, 7, False)
     written = Request.of(

@@ -4,8 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
-from pathlib import Path
 
 import pytest
 
@@ -66,7 +64,7 @@ for verb in ("run", "ui", "schedule", "release"):
 """
 
 
-def without(names: Iterable[str], script: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def without(names, script, folder):
     """Run a script with these packages absent."""
     code = ABSENT.replace("NAMES", repr(tuple(names))) + script
     done = subprocess.run(
@@ -81,7 +79,7 @@ def without(names: Iterable[str], script: str, folder: Path) -> subprocess.Compl
     return done
 
 
-def imported(script: str, folder: Path) -> set[str]:
+def imported(script, folder):
     """The top-level modules that a script has imported when it ends, with the heavy ones absent."""
     report = (
         "\nimport json, sys; print(json.dumps(sorted({name.partition('.')[0] for name "
@@ -90,7 +88,7 @@ def imported(script: str, folder: Path) -> set[str]:
     return set(json.loads(without(HEAVY, script + report, folder).stdout.splitlines()[-1]))
 
 
-def test_the_import_of_the_library_and_help_are_light(tmp_path: Path) -> None:
+def test_the_import_of_the_library_and_help_are_light(tmp_path):
     assert not {"numba", "numpy", "pyarrow", "pydantic", "yaml", "rich", "cyclopts"} & imported(
         "import lexveil", tmp_path
     )
@@ -99,7 +97,7 @@ def test_the_import_of_the_library_and_help_are_light(tmp_path: Path) -> None:
         assert not {"numba", "numpy", "pandas", "pyarrow", "fastapi"} & imported(shown, tmp_path)
 
 
-def test_a_few_texts_need_nothing_of_the_graph(outside: Path) -> None:
+def test_a_few_texts_need_nothing_of_the_graph(outside):
     """The request uses a packaged model outside any project, after its epsilon has been
     used once.
     """
@@ -111,12 +109,12 @@ def test_a_few_texts_need_nothing_of_the_graph(outside: Path) -> None:
     assert "lexveil" in imported(script, outside)
 
 
-def test_what_needs_no_project_needs_nothing_of_the_extra(outside: Path) -> None:
+def test_what_needs_no_project_needs_nothing_of_the_extra(outside):
     (outside / "in.jsonl").write_text('{"text": "The fire burned for days."}\n', encoding="utf-8")
     without(sorted(PACKAGES), WITHOUT_PROJECT, outside)
 
 
-def test_what_needs_the_extra_says_so_in_one_line(outside: Path) -> None:
+def test_what_needs_the_extra_says_so_in_one_line(outside):
     (outside / "in.jsonl").write_text('{"text": "The fire burned for days."}\n', encoding="utf-8")
     said = without(sorted(PACKAGES), OF_A_PROJECT, outside).stderr.splitlines()
     assert [line.split(":")[0].split()[1] for line in said] == [

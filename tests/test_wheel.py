@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(tmp_path_factory):
     """Built as a release builds it."""
     if shutil.which("uv") is None:
         pytest.skip("uv is not installed")
@@ -36,7 +36,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def installed(wheel: Path) -> Path:
+def installed(wheel):
     """The folder that the wheel is unpacked into."""
     folder = wheel.parent / "site"
     with zipfile.ZipFile(wheel) as packed:
@@ -44,7 +44,7 @@ def installed(wheel: Path) -> Path:
     return folder
 
 
-def call(installed: Path, folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+def call(installed, folder, *command):
     """Run Python in ``folder`` with the unpacked wheel before everything else, and without the
     repository."""
     environment = {**os.environ, "PYTHONPATH": str(installed), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -58,7 +58,7 @@ def call(installed: Path, folder: Path, *command: str) -> subprocess.CompletedPr
     )
 
 
-def test_its_one_package_is_the_library(wheel: Path) -> None:
+def test_its_one_package_is_the_library(wheel):
     with zipfile.ZipFile(wheel) as packed:
         names = packed.namelist()
     assert {name.partition("/")[0] for name in names if ".dist-info/" not in name} == {"lexveil"}
@@ -89,7 +89,7 @@ def test_its_one_package_is_the_library(wheel: Path) -> None:
         assert set(listed.stdout.split()) <= template
 
 
-def test_what_a_project_needs_is_an_extra(installed: Path) -> None:
+def test_what_a_project_needs_is_an_extra(installed):
     (found,) = installed.glob("lexveil-*.dist-info")
     needs = [Requirement(line) for line in PathDistribution(found).requires or ()]
     base = {need.name for need in needs if need.marker is None}
@@ -102,7 +102,7 @@ def test_what_a_project_needs_is_an_extra(installed: Path) -> None:
     assert not base & graph and {"numpy", "pyarrow", "numba", "scipy"} <= base
 
 
-def test_it_makes_a_project_in_an_empty_folder(installed: Path, tmp_path: Path) -> None:
+def test_it_makes_a_project_in_an_empty_folder(installed, tmp_path):
     where = call(installed, tmp_path, "-c", "import lexveil; print(lexveil.__file__)")
     assert Path(where.stdout.strip()) == installed / "lexveil/__init__.py"
     made = call(installed, tmp_path, "-m", "lexveil.faces.cli", "init", "demo")

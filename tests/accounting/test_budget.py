@@ -3,7 +3,6 @@ classes of tokens."""
 
 from fractions import Fraction
 from math import inf
-from typing import Any
 
 import numpy as np
 import pytest
@@ -38,7 +37,7 @@ LIKELY = Collocations.build(
 )
 
 
-def counts_of(strategy: str, text: str, stopwords: str, punctuation: str) -> TokenCounts:
+def counts_of(strategy, text, stopwords, punctuation):
     segmentation = SEGMENTATION_OF[strategy]
     tokens = ["i", "think", ",", "therefore", "am", "i_think", "i_am"]
     lexicon = Lexicon.build(segmentation, tokens, None if segmentation == "word" else LIKELY)
@@ -50,7 +49,7 @@ def counts_of(strategy: str, text: str, stopwords: str, punctuation: str) -> Tok
 @pytest.mark.parametrize(
     ("strategy", "expected"), [("S1", 1.67), ("S2", 1.67), ("S3", 2.5), ("S4", 2.5)]
 )
-def test_figure_1(strategy: str, expected: float, stopwords: str) -> None:
+def test_figure_1(strategy, expected, stopwords):
     """B = 10: by six tokens, the comma one of them, or by the four of GST and MST."""
     counts = counts_of(strategy, FIGURE_1[0], stopwords, "perturb")
     assert (counts.n_words, counts.n_word_parts) == ([5], [6])
@@ -58,7 +57,7 @@ def test_figure_1(strategy: str, expected: float, stopwords: str) -> None:
     assert spent.round(2).tolist() == [expected]
 
 
-def test_words_by_which_s1_divides_are_all_but_kept_punctuation() -> None:
+def test_words_by_which_s1_divides_are_all_but_kept_punctuation():
     """Two stop words, which are kept, an unknown word and three commas, of which none counts."""
     counts = counts_of("S1", "i think, therefore, i zorblaxed,", "keep", "keep")
     assert counts == ([5], [8], [2], [5])
@@ -67,7 +66,7 @@ def test_words_by_which_s1_divides_are_all_but_kept_punctuation() -> None:
     assert spent == pytest.approx([2.0], rel=1e-9) and spent <= 2.0
 
 
-def test_a_text_in_which_nothing_is_perturbed_has_no_epsilon() -> None:
+def test_a_text_in_which_nothing_is_perturbed_has_no_epsilon():
     counts = counts_of("S1", "i am", "keep", "keep")
     assert (counts.n_perturbed, counts.n_word_parts) == ([0], [2])
     assert epsilon_per_token("S1", 10.0, counts.n_perturbed, counts.n_word_parts) == [0.0]
@@ -81,8 +80,8 @@ BUDGETS = st.floats(1e-9, 1e9) | st.integers(1, 10**6).map(float)
 @example(n=10**6, extra=0, budget=0.1, strategy="S3")
 @example(n=3, extra=0, budget=0.3, strategy="S1")  # 0.3 / 3 rounds up
 def test_the_epsilon_of_a_text_add_up_exactly_and_never_above_its_budget(
-    n: int, extra: int, budget: float, strategy: str
-) -> None:
+    n, extra, budget, strategy
+):
     words = n + min(extra, 2 * n)
     (epsilon,) = epsilon_per_token(strategy, budget, np.array([n]), np.array([words])).tolist()
     exact = n * Fraction(epsilon)
@@ -95,9 +94,7 @@ def test_the_epsilon_of_a_text_add_up_exactly_and_never_above_its_budget(
 
 
 @given(st.integers(1, 10**6), BUDGETS, st.floats(1e-9, 1e9), STRATEGIES)
-def test_no_token_gets_more_than_the_limit(
-    n: int, budget: float, cap: float, strategy: str
-) -> None:
+def test_no_token_gets_more_than_the_limit(n, budget, cap, strategy):
     (epsilon,) = epsilon_per_token(strategy, budget, np.array([n]), np.array([n]), cap).tolist()
     assert 0 < epsilon <= cap and n * Fraction(epsilon) <= Fraction(budget)
     assert epsilon == pytest.approx(min(cap, budget / n), rel=2**-30)
@@ -121,15 +118,13 @@ def test_no_token_gets_more_than_the_limit(
         ),
     ],
 )
-def test_the_limit_of_a_token_is_twice_the_base_epsilon(
-    given: dict[str, Any], total: float, cap: float
-) -> None:
+def test_the_limit_of_a_token_is_twice_the_base_epsilon(given, total, cap):
     engine = toy_engine("tem", "S1", **given)
     budget = settings.document_budget(engine.settings, engine.model)
     assert (budget.total, budget.cap) == (total, cap)
 
 
-def test_policy_decides_per_class() -> None:
+def test_policy_decides_per_class():
     kind = np.array([0, 1, 2, 3, 1], dtype=np.int8)
     known = np.array([True, True, True, False, False])
     paper = Policy.of("S1", "paper", "keep", "sample")
@@ -143,7 +138,7 @@ def test_policy_decides_per_class() -> None:
 LIST = frozenset({"police", "south"})
 SHARES = BudgetShares(stopwords=20, numbers=50, listed=20, words=LIST, list_sha256="0" * 64)
 SIX = DocumentBudget(6.0, 3.0)
-ROWS: list[list[str | None]] = [
+ROWS = [
     ["the fire, new water"],
     ["police"],
     ["the new the south"],
@@ -166,23 +161,23 @@ ROWS: list[list[str | None]] = [
         (",", OTHER),
     ],
 )
-def test_the_token_alone_decides_its_class(token: str, expected: int) -> None:
+def test_the_token_alone_decides_its_class(token, expected):
     assert SHARES.class_of(token) == expected
 
 
 @pytest.mark.parametrize("share", [0, -1, 0.005, 0.333, 10.01, float("nan"), float("inf")])
-def test_a_share_is_a_number_of_hundredths(share: float) -> None:
+def test_a_share_is_a_number_of_hundredths(share):
     with pytest.raises(ValueError, match=r"in steps of 0\.01"):
         parts_of(share)
     assert [parts_of(share) for share in (0.01, 0.29, 0.57, 1, 10.0)] == [1, 29, 57, 100, 1000]
 
 
-def spent(engine: Any, rows: Any = ROWS, budget: DocumentBudget = SIX) -> list[list[float]]:
+def spent(engine, rows=ROWS, budget=SIX):
     """ε of the tokens of each row that the engine plans."""
     return [structure.epsilon.tolist() for structure in structures_of(engine, rows, budget)]
 
 
-def test_shares_by_hand() -> None:
+def test_shares_by_hand():
     """the: .2, fire, new, water: 1 each: 6 / 3.2; police alone: its share of the cap, .2 · 3; a
     comma gets nothing."""
     first, police, third, empty, unknown = spent(toy_engine("madlib", "S1", shares=SHARES))
@@ -192,7 +187,7 @@ def test_shares_by_hand() -> None:
     assert third == pytest.approx([0.6, 3, 0.6, 0.6], rel=1e-9)
 
 
-def test_a_share_above_one_is_within_the_cap() -> None:
+def test_a_share_above_one_is_within_the_cap():
     police, fire = spent(
         toy_engine("madlib", "S1", shares=BudgetShares(listed=400, words=LIST)),
         [["police"], ["fire"]],
@@ -204,14 +199,14 @@ def test_a_share_above_one_is_within_the_cap() -> None:
     )
 
 
-def test_in_s2_a_part_is_a_part_of_a_word() -> None:
+def test_in_s2_a_part_is_a_part_of_a_word():
     """new_south_wales is listed and has three words, fire_police two: 6 / (3·.2 + 2·.2 + 1)."""
     engine = toy_engine("madlib", "S2", shares=SHARES)
     (epsilon,) = spent(engine, [["new south wales fire police water"]], DocumentBudget(6.0, 100.0))
     assert epsilon == pytest.approx([0.6, 0.6, 3.0], rel=1e-9)
 
 
-def test_what_falls_to_words_that_are_not_perturbed_stays_unspent() -> None:
+def test_what_falls_to_words_that_are_not_perturbed_stays_unspent():
     """Two words of three, one of whose stop words is kept, by classes or without: a kept word is of
     no class, so its share shows in no other's ε."""
     for shares, expected in ((None, [2.0, 0, 2.0]), (SHARES, [6 / 2.2, 0, 1.2 / 2.2])):
@@ -221,20 +216,20 @@ def test_what_falls_to_words_that_are_not_perturbed_stays_unspent() -> None:
 
 
 @pytest.mark.parametrize("strategy", ["S1", "S2"])
-def test_copies_count_as_words_and_pay_nothing(strategy: str) -> None:
+def test_copies_count_as_words_and_pay_nothing(strategy):
     engine = toy_engine("madlib", strategy, consistent=True)
     (epsilon,) = spent(engine, [["fire water fire fire"]], DocumentBudget(6.0, 100.0))
     assert epsilon == pytest.approx([1.5, 1.5, 0, 0], rel=1e-9)
 
 
 @pytest.mark.parametrize("strategy", ["S3", "S4"])
-def test_copies_share_no_budget_that_tokens_divide(strategy: str) -> None:
+def test_copies_share_no_budget_that_tokens_divide(strategy):
     engine = toy_engine("madlib", strategy, consistent=True)
     (epsilon,) = spent(engine, [["fire water fire fire"]], DocumentBudget(6.0, 100.0))
     assert epsilon == pytest.approx([3.0, 3.0, 0, 0], rel=1e-9)
 
 
-def test_every_token_has_the_epsilon_however_long_its_text() -> None:
+def test_every_token_has_the_epsilon_however_long_its_text():
     counts = TokenCounts(*np.array([[9, 4, 2, 5], [9, 4, 2, 5], [6, 3, 0, 5], [9, 4, 2, 5]]))
     budgets = of_every_token(counts, np.array(["a", "a", "a", "b"]), 1.5)
     assert budgets.epsilon_per_token.tolist() == [1.5, 1.5, 0.0, 1.5]
@@ -246,9 +241,7 @@ PARTS = st.lists(st.tuples(st.integers(1, 1000), st.integers(0, 10_000)), min_si
 
 
 @given(PARTS, BUDGETS, st.floats(1e-9, 1e9))
-def test_sums_are_exact_and_never_above_budget_or_cap(
-    classes: list[tuple[int, int]], total: float, cap: float
-) -> None:
+def test_sums_are_exact_and_never_above_budget_or_cap(classes, total, cap):
     n_parts = sum(parts * n for parts, n in classes)
     most = max(parts for parts, _ in classes)
     if not n_parts:
@@ -269,9 +262,7 @@ def test_sums_are_exact_and_never_above_budget_or_cap(
 
 @pytest.mark.parametrize("strategy", ["S1", "S2", "S3"])
 @pytest.mark.parametrize("consistent", [False, True])
-def test_counts_before_the_noise_are_what_is_spent_after_it(
-    strategy: str, consistent: bool
-) -> None:
+def test_counts_before_the_noise_are_what_is_spent_after_it(strategy, consistent):
     engine = toy_engine("madlib", strategy, shares=SHARES, consistent=consistent)
     batch = Batch(ROWS, [(str(row),) for row in range(len(ROWS))])
     worker = engine.worker()
@@ -287,7 +278,7 @@ def test_counts_before_the_noise_are_what_is_spent_after_it(
     assert log["share"][log["row"] == 1].tolist() == ["listed"]
 
 
-def test_the_bound_is_that_of_the_shares() -> None:
+def test_the_bound_is_that_of_the_shares():
     engine = toy_engine("madlib", "S1", shares=SHARES)
     claim = measured("madlib", "S1", shares=SHARES)
     fire, new, the = structures_of(engine, [["the fire"], ["the new"], ["fire the"]], SIX)
@@ -298,7 +289,7 @@ def test_the_bound_is_that_of_the_shares() -> None:
         between(claim, fire, the, np.zeros(2))
 
 
-def test_a_class_of_one_word_is_refused() -> None:
+def test_a_class_of_one_word_is_refused():
     with pytest.raises(ParameterError, match=r"only one word .* share 0\.5 \(stopwords\)"):
         toy_engine("madlib", "S1", shares=BudgetShares(stopwords=50))
     # two share a share

@@ -1,7 +1,6 @@
 """Changes of tokens, compared by hand and with the engine for every strategy and layout."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,7 +26,7 @@ DROPPED = Action.DROPPED
 SAMPLED = Action.SAMPLED
 
 
-def test_by_hand() -> None:
+def test_by_hand():
     """Six tokens, one of each fate but two replaced; the first became two words."""
     lexicon = Lexicon.build("word", ["labor_party", "rose", "fell", "here"], None)
     text = "Shares ROSE here, Zorblax fell  "
@@ -54,14 +53,14 @@ def test_by_hand() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["labor senate", "labor party fell more", "party fell", ""])
-def test_another_output_is_found_out(wrong: str) -> None:
+def test_another_output_is_found_out(wrong):
     with pytest.raises(ValueError, match="character"):
         output_spans(wrong, ["labor party", None, "fell"])
 
 
 @pytest.mark.parametrize("strategy", ["S1", "S3", "S4"])
 @pytest.mark.parametrize("keep_layout", [False, True])
-def test_of_what_the_engine_wrote(built: Path, strategy: str, keep_layout: bool) -> None:
+def test_of_what_the_engine_wrote(built, strategy, keep_layout):
     """Parts join to both texts, every token is marked once, and each fate is the engine's
     action."""
     model = Model.load()

@@ -1,8 +1,6 @@
 """A measurement's bound holds of what the engine draws, is what a record states, and fails with a
 precondition."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -23,7 +21,6 @@ from lexveil.release.settings import document_budget
 from tests.accounting.toy_measurements import (
     PLACES,
     WORDS,
-    Structure,
     between,
     measured,
     settings_of,
@@ -41,9 +38,7 @@ TEXTS = st.lists(
 )
 
 
-def exact_loss(
-    engine: Any, texts: tuple[str, str], structures: tuple[Structure, Structure]
-) -> float:
+def exact_loss(engine, texts, structures):
     """The largest |ln Pr[M(D)=y] - ln Pr[M(D')=y]|: tokens are drawn independently, so it is the
     sum over them."""
     mechanism = engine.prepared.mechanism
@@ -57,11 +52,11 @@ def exact_loss(
     return sum(losses)
 
 
-def ids_of(engine: Any, text: str) -> list[int]:
+def ids_of(engine, text):
     return encode([text], engine.lexicon).rows.tolist()
 
 
-def distances_of(engine: Any, texts: tuple[str, str], structure: Structure) -> np.ndarray:
+def distances_of(engine, texts, structure):
     first, second = (np.array(ids_of(engine, text))[structure.action == 0] for text in texts)
     return engine.prepared.mechanism.distance(first, second)
 
@@ -71,8 +66,8 @@ def distances_of(engine: Any, texts: tuple[str, str], structure: Structure) -> n
 @pytest.mark.parametrize("mechanism", CLOSED)
 @given(words=TEXTS, others=st.lists(st.sampled_from(WORDS), min_size=6, max_size=6))
 def test_the_map_bounds_the_exact_loss_of_neighbours(
-    mechanism: str, strategy: str, consistent: bool, words: list[str], others: list[str]
-) -> None:
+    mechanism, strategy, consistent, words, others
+):
     engine = toy_engine(mechanism, strategy, consistent=consistent)
     changed = [other if word in WORDS else word for word, other in zip(words, others, strict=False)]
     texts = (" ".join(words), " ".join(changed))
@@ -91,8 +86,8 @@ def test_the_map_bounds_the_exact_loss_of_neighbours(
     assert bound.nats <= measurement.bound(distances).nats + 1e-9  # what is known without the ε_i
 
 
-OF_DATA: dict[str, Any] = {"average_words": "data", "base_epsilon": 1.0, "budget": None}
-VIOLATED: dict[str, tuple[dict[str, Any], str]] = {
+OF_DATA = {"average_words": "data", "base_epsilon": 1.0, "budget": None}
+VIOLATED = {
     "seed": ({"seed": 7}, "the seed of the noise is known"),
     "private average": (OF_DATA, "is computed from the private texts"),
 }
@@ -102,9 +97,7 @@ VIOLATED: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("consistent", [False, True])
-def test_a_violated_precondition_leaves_nothing(
-    violated: str, strategy: str, mechanism: str, consistent: bool
-) -> None:
+def test_a_violated_precondition_leaves_nothing(violated, strategy, mechanism, consistent):
     more, why = VIOLATED[violated]
     none = measured(mechanism, strategy, consistent=consistent, **more)
     guarantee = none.guarantee()
@@ -131,7 +124,7 @@ class Undeclared(Madlib):
         (RankRemap(Undeclared(PLACES)), "no privacy map is declared"),
     ],
 )
-def test_a_mechanism_that_proves_nothing_claims_nothing(mechanism: Any, why: str) -> None:
+def test_a_mechanism_that_proves_nothing_claims_nothing(mechanism, why):
     with pytest.raises(NoBoundError, match=why):
         of_token(mechanism).bound(np.ones(1), np.ones(1))
 
@@ -139,13 +132,13 @@ def test_a_mechanism_that_proves_nothing_claims_nothing(mechanism: Any, why: str
 @pytest.mark.parametrize(
     "mechanism", [name for name in MECHANISMS if MECHANISMS[name].no_guarantee is None]
 )
-def test_every_other_mechanism_declares_its_map(mechanism: str) -> None:
+def test_every_other_mechanism_declares_its_map(mechanism):
     token = of_token(toy(mechanism))
     assert token.bound(np.array([2.0]), np.array([0.5])).nats == pytest.approx(1.0, abs=1e-9)
     assert toy(mechanism).exactness in token.conditions
 
 
-def test_post_processing_leaves_the_bound_and_is_said() -> None:
+def test_post_processing_leaves_the_bound_and_is_said():
     plain = of_token(Madlib(PLACES))
     remapped = of_token(RankRemap(Madlib(PLACES)))
     distances = np.array([1.0, 3.0])
@@ -154,7 +147,7 @@ def test_post_processing_leaves_the_bound_and_is_said() -> None:
     assert set(remapped.conditions) - set(plain.conditions)
 
 
-def test_a_budget_bounds_what_is_known_without_the_epsilons() -> None:
+def test_a_budget_bounds_what_is_known_without_the_epsilons():
     engine = toy_engine("madlib", "S3", budget=6.0, max_token_epsilon=2.0)
     measurement = engine.measurement(document_budget(engine.settings, engine.model))
     assert measurement.bound(np.array([1.0])).nats == 2.0  # the limit of a token
@@ -186,9 +179,7 @@ def test_a_budget_bounds_what_is_known_without_the_epsilons() -> None:
         ("S1", {"keep_layout": True}, "and has the same capitals"),
     ],
 )
-def test_conditions_name_what_is_not_protected(
-    strategy: str, more: dict[str, Any], said: str
-) -> None:
+def test_conditions_name_what_is_not_protected(strategy, more, said):
     assert any(said in line for line in measured("madlib", strategy, **more).guarantee().because)
     plain = (
         measured("madlib", "S3", policy=Policy("perturb", "perturb", "sample")).guarantee().because
@@ -207,7 +198,7 @@ def test_conditions_name_what_is_not_protected(
     )
 
 
-def test_an_experiment_says_what_a_release_would_state() -> None:
+def test_an_experiment_says_what_a_release_would_state():
     how = OF_DATA | {"seed": 3, "max_token_epsilon": "none"}
     engine = toy_engine("madlib", "S3", **how)
     stated = engine.guarantee(engine.measurement())
@@ -220,9 +211,7 @@ def test_an_experiment_says_what_a_release_would_state() -> None:
     # above B; not equal; above the limit of a token
     [(7.0, 1.75, 4.0), (4.0, 2.0, 3.0), (5.0, 5.0, 1.0)],
 )
-def test_what_was_drawn_must_be_what_is_claimed(
-    spent: float, per_token: float, n_paid: float
-) -> None:
+def test_what_was_drawn_must_be_what_is_claimed(spent, per_token, n_paid):
     budget = DocumentBudget(6.0, 3.0)
     fine = np.array([6.0, 0.0]), np.array([2.0, 0.0]), np.array([2.0, 0.0]), np.array([3.0, 0.0])
     check_spent(*fine, budget)
@@ -243,7 +232,7 @@ def test_what_was_drawn_must_be_what_is_claimed(
         )
 
 
-def test_what_is_known_without_the_epsilons_is_no_less_in_the_last_digits() -> None:
+def test_what_is_known_without_the_epsilons_is_no_less_in_the_last_digits():
     """Rounding adds to the loss of each token of TEM, also of those for which nothing of B is
     left."""
     engine = toy_engine("tem", "S3", budget=6.0, max_token_epsilon=2.0)
@@ -254,7 +243,7 @@ def test_what_is_known_without_the_epsilons_is_no_less_in_the_last_digits() -> N
     assert known == pytest.approx(2 * measurement.bound(distances[:3]).nats)
 
 
-def recorded(mechanism: str, n_kept: int = 3) -> PrivacyRecord:
+def recorded(mechanism, n_kept=3):
     settings = settings_of(mechanism)
     kernel = toy(mechanism)
     return PrivacyRecord.of(
@@ -271,7 +260,7 @@ def recorded(mechanism: str, n_kept: int = 3) -> PrivacyRecord:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_the_record_names_metric_and_parameters(mechanism: str) -> None:
+def test_the_record_names_metric_and_parameters(mechanism):
     made = recorded(mechanism)
     assert made.metric == MECHANISMS[mechanism].metric and made.parameters == {"beta": 0.1}
     if made.no_proof is None:
@@ -280,7 +269,7 @@ def test_the_record_names_metric_and_parameters(mechanism: str) -> None:
         assert made.guarantee.formula == "none" and made.no_proof in made.guarantee.statement
 
 
-def test_a_statement_warns_of_what_a_guarantee_hides() -> None:
+def test_a_statement_warns_of_what_a_guarantee_hides():
     few, many = (
         [line for line in statement(recorded("madlib", n_kept)) if line.startswith("CAUTION")]
         for n_kept in (3, 4)
@@ -289,7 +278,7 @@ def test_a_statement_warns_of_what_a_guarantee_hides() -> None:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_statement_says_that_a_part_of_a_budget_tells_the_number_of_words(strategy: str) -> None:
+def test_a_statement_says_that_a_part_of_a_budget_tells_the_number_of_words(strategy):
     told = "B is divided by the number of all words of a text, so that the ε_i reveal this number"
     because = measured("tem", strategy).guarantee().because
     assert (told in because) == (strategy in ("S1", "S2"))

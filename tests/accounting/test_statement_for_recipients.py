@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -10,16 +9,16 @@ import lexveil
 from lexveil.core.accounting.record import PrivacyRecord
 from lexveil.core.accounting.statement import statement_for_recipients
 
-HOW: dict[str, Any] = {"mechanism": "tem", "strategy": "S1", "epsilon": 6.0, "model": "toy"}
+HOW = {"mechanism": "tem", "strategy": "S1", "epsilon": 6.0, "model": "toy"}
 CANARY = "zorblaxium"
 
 
-def flat(page: str) -> str:
+def flat(page):
     """The page as one line."""
     return " ".join(page.split())
 
 
-def test_it_goes_with_the_output_and_follows_from_the_record(outside: Path, cli: Any) -> None:
+def test_it_goes_with_the_output_and_follows_from_the_record(outside, cli):
     text = f"The government said no to {CANARY}."
     (outside / "in.jsonl").write_text(json.dumps({"text": text, "who": "p1"}) + "\n")
     options = ("--mechanism", "tem", "--strategy", "S1", "--epsilon", "6", "--model", "toy")
@@ -38,14 +37,14 @@ def test_it_goes_with_the_output_and_follows_from_the_record(outside: Path, cli:
 
 
 @pytest.mark.usefixtures("outside")
-def test_what_is_not_private_is_not_called_so() -> None:
+def test_what_is_not_private_is_not_called_so():
     tried = lexveil.privatize(["The government said no."], **HOW, seed=1).record
     page = flat(statement_for_recipients(tried, "out.txt"))
     assert "Nothing is protected" in page and "WHAT IS GUARANTEED Nothing." in page
     assert "nobody can repeat" not in page
 
 
-def test_a_copy_is_called_a_copy(outside: Path, cli: Any) -> None:
+def test_a_copy_is_called_a_copy(outside, cli):
     (outside / "in.jsonl").write_text('{"text": "The government said no."}\n')
     none = ("--mechanism", "none", "--strategy", "none", "--mode", "experiment")
     cli("privatize", "in.jsonl", "-o", "out.jsonl", *none)

@@ -57,15 +57,15 @@ POLICIES = [
 
 
 @pytest.fixture(scope="module")
-def replacements() -> Replacements:
+def replacements():
     return Replacements(TEXTS, WORDS, COUNTS, np.random.default_rng(5))
 
 
-def words(text: str) -> list[str]:
+def words(text):
     return list(itertools.chain(*sentences(text)))
 
 
-def test_a_copy_has_one_other_word(replacements: Replacements) -> None:
+def test_a_copy_has_one_other_word(replacements):
     assert replacements.texts == [TEXTS[0], *TEXTS[2:3], *TEXTS[4:]]
     assert np.bincount(replacements.text_of).tolist() == [10] * 4
     for copy, source in zip(replacements.copies, replacements.text_of.tolist(), strict=True):
@@ -76,7 +76,7 @@ def test_a_copy_has_one_other_word(replacements: Replacements) -> None:
         assert copy[0].isupper() == replacements.texts[source][0].isupper()
 
 
-def test_the_other_word_is_drawn_by_its_frequency() -> None:
+def test_the_other_word_is_drawn_by_its_frequency():
     drawn = Replacements(["the"] * 400, WORDS, COUNTS, np.random.default_rng(1)).copies
     share = {word: drawn.count(word) / len(drawn) for word in set(drawn)}
     assert set(share) == {"new", "york", "city", "is", "unknown", "rain"}
@@ -87,12 +87,12 @@ def test_the_other_word_is_drawn_by_its_frequency() -> None:
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("strategy", LEXICONS)
 def test_shares_are_those_of_one_comparison_after_another(
-    strategy: str, policy: Policy, replacements: Replacements, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    strategy, policy, replacements, monkeypatch
+):
     monkeypatch.setattr("lexveil.core.accounting.structure.TEXTS_AT_A_TIME", 7)
     lexicon = LEXICONS[strategy]
 
-    def described(text: str) -> tuple[list[int], list[int], int, list[int], list[str], list[str]]:
+    def described(text):
         encoded = encode([text], lexicon)
         fate = policy.actions(encoded.kind, encoded.rows >= 0).tolist()
         lengths = encoded.n_words.tolist()
@@ -137,7 +137,7 @@ def test_shares_are_those_of_one_comparison_after_another(
     assert (bounds >= sums).all() and (sums[0] > 0) == (strategy != "S1")
 
 
-def test_the_interval_is_wilsons_and_wider_where_texts_differ() -> None:
+def test_the_interval_is_wilsons_and_wider_where_texts_differ():
     single = np.arange(200)
     changed = single % 5 == 0
     exact = binomtest(40, 200).proportion_ci(method="wilson")

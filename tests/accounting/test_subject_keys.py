@@ -52,11 +52,11 @@ DIFFERENT = [
 
 
 @pytest.mark.parametrize("names", SAME)
-def test_spellings_of_one_subject(names: list[str]) -> None:
+def test_spellings_of_one_subject(names):
     assert {subject_key(name) for name in names} == {names[0]}
 
 
-def test_subjects_that_are_others() -> None:
+def test_subjects_that_are_others():
     assert [subject_key(name) for name in DIFFERENT] == DIFFERENT
     assert subject_key(" \u200b") == ""
 
@@ -64,7 +64,7 @@ def test_subjects_that_are_others() -> None:
 TEXT = "The market, in New York: don't! Café."
 
 
-def test_spellings_of_one_text() -> None:
+def test_spellings_of_one_text():
     rows = [
         TEXT,
         f"\t{TEXT}\n",
@@ -81,7 +81,7 @@ def test_spellings_of_one_text() -> None:
     assert text_keys([["http://A.de was open"]]) == text_keys([["HTTP://a.DE was open"]])
 
 
-def test_a_column_without_tokens_is_no_other_text() -> None:
+def test_a_column_without_tokens_is_no_other_text():
     """Null, empty or not there: the engine sees the same, and a text would have a budget for
     each."""
     rows = [["the market", *nothing] for nothing in ([None], [""], [" "], ["\u200b"])]
@@ -90,7 +90,7 @@ def test_a_column_without_tokens_is_no_other_text() -> None:
     }
 
 
-def test_what_unicode_says_shows_nothing_shows_nothing() -> None:
+def test_what_unicode_says_shows_nothing_shows_nothing():
     """DerivedCoreProperties-15.1.0.txt: Default_Ignorable_Code_Point; and what this Python knows to
     be Cf."""
     ignorable = [
@@ -118,7 +118,7 @@ def test_what_unicode_says_shows_nothing_shows_nothing() -> None:
     assert {*text_keys([[f"c{chr(point)}7"] for point in sorted(points)])} == {*text_keys([["c7"]])}
 
 
-def test_texts_that_are_others() -> None:
+def test_texts_that_are_others():
     rows = [[TEXT, None], [TEXT, TEXT], [None, None], ["the marketing", None], ["themarket", None]]
     rows += [["the market", None], ["the market!", None], ["the", "market"]]
     assert len(set(text_keys(rows))) == len(rows)
@@ -132,7 +132,7 @@ def test_texts_that_are_others() -> None:
         max_size=4,
     )
 )
-def test_keys_are_stable(texts: list[str]) -> None:
+def test_keys_are_stable(texts):
     assert [subject_key(subject_key(text)) for text in texts] == [
         subject_key(text) for text in texts
     ]
@@ -141,14 +141,14 @@ def test_keys_are_stable(texts: list[str]) -> None:
     )
 
 
-def test_near_namesakes_are_counted() -> None:
+def test_near_namesakes_are_counted():
     near = NearCollisions()
     for chunk in (["c7", "c-7", "ben"], ["C7", "ben", "c7"], ["Ana", "7", "7.0"]):
         near.add([subject_key(name) for name in chunk])
     assert near.count() == 3  # c7, c-7, C7
 
 
-def test_no_two_clients_share_a_key_of_a_name_or_of_a_text() -> None:
+def test_no_two_clients_share_a_key_of_a_name_or_of_a_text():
     """Also where a name is that of a client and a subject, or reads like the key of a text."""
     names = ["7", "b/7", "/7", "text:7", "b"]
     keys = [*names, *text_keys([["a fire"], ["another"], [None]])]
@@ -169,10 +169,10 @@ def test_no_two_clients_share_a_key_of_a_name_or_of_a_text() -> None:
         (["2020-01-02T10:00:00.5", "2020-01-02 10:00:00.500000"], "T10:00:00.5"),
     ],
 )
-def test_a_day_and_a_time_have_one_form(names: list[str], key: str) -> None:
+def test_a_day_and_a_time_have_one_form(names, key):
     assert {subject_key(name) for name in names} == {f"2020-01-02{key}"}
 
 
-def test_times_that_are_others() -> None:
+def test_times_that_are_others():
     others = ["2020-01-02", "2020-01-02T00:00:01", "2020-01-02T00:00:00+01:00", "00:00:00"]
     assert [subject_key(name) for name in others] == others

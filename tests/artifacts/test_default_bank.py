@@ -6,7 +6,6 @@ import csv
 import json
 import re
 import sys
-from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -33,7 +32,7 @@ NAMES = "john mary emily sarah michael david james alex lisa anna smith johnson 
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path, monkeypatch):
     """An empty folder, with a user's folder of its own."""
     monkeypatch.setenv("LEXVEIL_HOME", str(tmp_path / "home"))
     folder = tmp_path / "work"
@@ -43,41 +42,41 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(scope="module")
-def sentences() -> list[str]:
+def sentences():
     return pq.read_table(WRITTEN / SENTENCES_FILE).column("text").to_pylist()
 
 
-def test_it_has_as_many_sentences_as_its_card_says(here: Path, sentences: list[str]) -> None:
+def test_it_has_as_many_sentences_as_its_card_says(here, sentences):
     model = Model.load(name="en")
     bank = open_bank(bank_of(model), model)
     assert list(bank.texts) == sentences
     assert read_written_card().sentences == len(sentences) >= 1_000
 
 
-def test_it_takes_little_room() -> None:
+def test_it_takes_little_room():
     assert sum(file.stat().st_size for file in WRITTEN.iterdir()) < 4 * 2**20
 
 
-def test_it_has_no_screened_word(sentences: list[str]) -> None:
+def test_it_has_no_screened_word(sentences):
     words = {form.lower() for form in encode(sentences, Model.load(name="en").lexicon("S1")).forms}
     assert not is_screened([*words], screened_words(PARTS)).any()
     assert read_written_card().screen == screen_record(PARTS)
 
 
-def test_it_has_no_sentence_twice(sentences: list[str]) -> None:
+def test_it_has_no_sentence_twice(sentences):
     assert len({sentence.lower() for sentence in sentences}) == len(sentences)
 
 
-def test_it_has_no_address_and_no_number_to_call(sentences: list[str]) -> None:
+def test_it_has_no_address_and_no_number_to_call(sentences):
     assert not [sentence for sentence in sentences if CONTACT.search(sentence)]
 
 
-def test_it_has_no_usual_name_of_a_person(sentences: list[str]) -> None:
+def test_it_has_no_usual_name_of_a_person(sentences):
     words = {word for sentence in sentences for word in re.findall(r"[a-z]+", sentence.lower())}
     assert not words & {*NAMES}
 
 
-def test_a_file_becomes_its_sentences_in_an_empty_folder(here: Path, sentences: list[str]) -> None:
+def test_a_file_becomes_its_sentences_in_an_empty_folder(here, sentences):
     (here / "reviews.csv").write_text("text\nThe room was dirty and loud.\nI love this phone.\n")
     assert command("privatize", "reviews.csv", "-o", "out.csv", "--strategy", "S5") == 0
     with (here / "out.csv").open(newline="") as file:
@@ -89,7 +88,7 @@ def test_a_file_becomes_its_sentences_in_an_empty_folder(here: Path, sentences: 
     assert len(texts) == 2
 
 
-def test_the_record_names_the_packaged_bank(here: Path, sentences: list[str]) -> None:
+def test_the_record_names_the_packaged_bank(here, sentences):
     (here / "in.txt").write_text("The room was dirty and loud.\n")
     command("privatize", "in.txt", "-o", "out.txt", "--strategy", "S5")
     record = json.loads((here / "out.txt.record.json").read_text())
@@ -104,15 +103,13 @@ def test_the_record_names_the_packaged_bank(here: Path, sentences: list[str]) ->
     )
 
 
-def test_its_vectors_are_computed_once(here: Path) -> None:
+def test_its_vectors_are_computed_once(here):
     model = Model.load(name="en")
     first = (bank_of(model) / CARD).stat().st_mtime_ns
     assert (bank_of(model) / CARD).stat().st_mtime_ns == first
 
 
-def test_an_edited_file_of_it_is_refused(
-    here: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_an_edited_file_of_it_is_refused(here, monkeypatch, tmp_path):
     edited = tmp_path / "written"
     edited.mkdir()
     for file in WRITTEN.iterdir():
@@ -123,26 +120,20 @@ def test_an_edited_file_of_it_is_refused(
         bank_of(Model.load(name="en"))
 
 
-def test_a_model_of_another_language_asks_for_a_bank(
-    here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_of_another_language_asks_for_a_bank(here, monkeypatch):
     model = Model.load(name="en")
     monkeypatch.setattr(Model, "language", property(lambda _: "de"))
     with pytest.raises(RequestError, match="make one with `lexveil sentences build"):
         bank_of(model)
 
 
-def test_it_is_shown_without_a_name_and_by_its_name(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_it_is_shown_without_a_name_and_by_its_name(here, capsys):
     for asked in ([], ["shipped"]):
         assert command("sentences", "show", *asked) == 0
         assert capsys.readouterr().out.startswith("shipped: 41,844 sentences")
 
 
-def test_the_nearest_of_its_sentences_need_no_library_of_projects(
-    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_nearest_of_its_sentences_need_no_library_of_projects(here, monkeypatch, capsys):
     for name in [name for name in sys.modules if name.partition(".")[0] == "duckdb"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "duckdb", None)
@@ -152,25 +143,21 @@ def test_the_nearest_of_its_sentences_need_no_library_of_projects(
     assert len(capsys.readouterr().out.splitlines()) == 2
 
 
-def test_it_serves_by_its_name(here: Path) -> None:
+def test_it_serves_by_its_name(here):
     (here / "in.txt").write_text("The room was dirty.\n")
     options = ["--strategy", "S5", "--bank", "shipped"]
     assert command("privatize", "in.txt", "-o", "out.txt", *options) == 0
     assert json.loads((here / "out.txt.record.json").read_text())["base_epsilon"] == 5.0
 
 
-def test_its_name_is_refused_for_a_model_of_another_language(
-    here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_its_name_is_refused_for_a_model_of_another_language(here, monkeypatch):
     model = Model.load(name="en")
     monkeypatch.setattr(Model, "language", property(lambda _: "de"))
     with pytest.raises(RequestError, match="shipped: the bank that ships goes with"):
         bank_named("shipped", model)
 
 
-def test_a_level_of_it_is_refused_with_what_to_do(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_level_of_it_is_refused_with_what_to_do(here, capsys):
     (here / "in.txt").write_text("The room was dirty.\n")
     assert command("inspect", "in.txt", "--strategy", "S5", "--protection", "light") == 2
     told = capsys.readouterr().err

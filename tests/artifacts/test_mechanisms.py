@@ -3,9 +3,7 @@ files."""
 
 import json
 import pickle
-from collections.abc import Callable
 from itertools import cycle
-from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -39,14 +37,14 @@ OTHERS = [name for name in MECHANISMS if name not in ("madlib", "truncated_gumbe
 
 
 @pytest.fixture
-def few(listed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def few(listed, monkeypatch):
     """Limit the documents to a few."""
     documents = load_documents().slice(180, 40)
     monkeypatch.setattr(stage_adapter, "load_documents", lambda: documents)
 
 
 @pytest.mark.parametrize(("mechanism", "strategy"), zip(OTHERS, cycle(STRATEGIES), strict=False))
-def test_stage_and_strategies(few: None, tmp_path: Path, mechanism: str, strategy: str) -> None:
+def test_stage_and_strategies(few, tmp_path, mechanism, strategy):
     """The run adds up, says what it was made with, and is the same whatever the batches.
 
     Each mechanism with one strategy, each strategy with one mechanism at least: they meet in the
@@ -75,7 +73,7 @@ def test_stage_and_strategies(few: None, tmp_path: Path, mechanism: str, strateg
         assert any(name.startswith("word_orders/") for name in record["made_with"])
 
 
-def test_remapping_is_in_the_record(few: None, tmp_path: Path) -> None:
+def test_remapping_is_in_the_record(few, tmp_path):
     privatize("madlib", "S3", BaseEpsilon(20.0), tmp_path / "plain")
     change_params(mechanisms={"rank_remap": {"enabled": True, "c": 0.01}})
     privatize("madlib", "S3", BaseEpsilon(20.0), tmp_path / "run")
@@ -91,7 +89,7 @@ def test_remapping_is_in_the_record(few: None, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("segmentation", ["word", "mst"])
-def test_lists_and_vocabulary_agree(listed: Path, segmentation: str) -> None:
+def test_lists_and_vocabulary_agree(listed, segmentation):
     """Neighbours in the list are the same words, counted in the vocabulary as in the list set."""
     space = load_embedding(segmentation)
     policy = Policy("perturb", "keep", "sample")
@@ -105,14 +103,12 @@ def test_lists_and_vocabulary_agree(listed: Path, segmentation: str) -> None:
 
 
 @pytest.fixture
-def some(monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
+def some(monkeypatch):
     monkeypatch.setattr(neighborhoods, "LISTS_AT_A_TIME", 50)
     return np.random.default_rng(1).standard_normal((200, 8)).astype(np.float32)
 
 
-def test_lists_grow_and_are_made_once(
-    some: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lists_grow_and_are_made_once(some, tmp_path, monkeypatch):
     key = key_of(some)
     steps = list[int]()
     add_lists(tmp_path / "x", some, key, 100, on_step=steps.append)
@@ -143,9 +139,7 @@ def test_lists_grow_and_are_made_once(
         lambda folder: (folder / "meta.json").write_text("{"),
     ],
 )
-def test_what_does_not_fit_is_not_used(
-    some: np.ndarray, tmp_path: Path, damage: Callable[[Path], object]
-) -> None:
+def test_what_does_not_fit_is_not_used(some, tmp_path, damage):
     key = key_of(some)
     folder = tmp_path / "x"
     write_lists(nearest_words(some, np.arange(200)), key, folder)
@@ -157,11 +151,11 @@ def test_what_does_not_fit_is_not_used(
 
 
 def test_a_long_text_keeps_lists_in_the_cache_and_a_short_one_does_not(
-    some: np.ndarray,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    some,
+    tmp_path,
+    monkeypatch,
+    capsys,
+):
     monkeypatch.setenv("LEXVEIL_HOME", str(tmp_path))
     monkeypatch.setattr(mechanisms, "LISTS_AT_A_TIME", 50)
     key = key_of(some)

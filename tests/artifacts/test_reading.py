@@ -2,8 +2,6 @@
 ships, checkpoints.
 """
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -22,7 +20,7 @@ from lexveil.lab.data.model_verification import verify_folder
 from lexveil.lab.modelling.screening import listed_slurs, own
 
 
-def test_what_is_written_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_written_is_read(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     space = WordSpace(
         ["a", "new_york", "’\u2028x"], np.eye(3, 5, dtype=np.float32), np.array([9, 5, 1])
@@ -33,16 +31,14 @@ def test_what_is_written_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert np.array_equal(read.vectors, space.vectors) and np.array_equal(read.counts, space.counts)
 
 
-def test_a_missing_space_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_space_is_named(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(MissingArtifactError, match=r"embeddings/mst .*train_embeddings@mst"):
         load_embedding("mst")
 
 
 @pytest.mark.usefixtures("outside")
-def test_a_model_of_the_user_is_found_after_the_shipped_ones(
-    packaged: PackagedModel, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_model_of_the_user_is_found_after_the_shipped_ones(packaged, monkeypatch, tmp_path):
     assert model_store.find("toy").hash == packaged.hash
     (tmp_path / "shipped").mkdir()
     (tmp_path / "shipped" / "toy").symlink_to(packaged.folder)
@@ -51,7 +47,7 @@ def test_a_model_of_the_user_is_found_after_the_shipped_ones(
 
 
 @pytest.mark.usefixtures("outside")
-def test_a_name_that_none_has() -> None:
+def test_a_name_that_none_has():
     for name in ("toi", "../toy", "own", ""):
         with pytest.raises(RequestError, match=r"there are .*toy, own"):
             model_store.find(name)
@@ -60,13 +56,11 @@ def test_a_name_that_none_has() -> None:
 
 
 @pytest.fixture
-def named(outside: Path, packaged: PackagedModel) -> str:
+def named(outside, packaged):
     return f"toy@{packaged.hash[:12]}"
 
 
-def test_a_base_is_found_by_name_and_hash(
-    named: str, packaged: PackagedModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_base_is_found_by_name_and_hash(named, packaged, monkeypatch):
     found = find_base(EmbeddingParams(base=named))
     assert found is not None and found.hash == packaged.hash
     assert find_base(EmbeddingParams(base="none")) is None
@@ -90,7 +84,7 @@ def test_a_base_is_found_by_name_and_hash(
         ),
     ],
 )
-def test_what_does_not_go_together(named: str, settings: dict, message: str) -> None:
+def test_what_does_not_go_together(named, settings, message):
     with pytest.raises(ParameterError, match=message):
         find_base(EmbeddingParams(**{"base": named} | settings))
 
@@ -98,13 +92,13 @@ def test_what_does_not_go_together(named: str, settings: dict, message: str) -> 
 EN = PackagedModel(paths.MODELS / "en")
 
 
-def test_every_number_and_hash_of_it_is_right() -> None:
+def test_every_number_and_hash_of_it_is_right():
     card = verify_folder(EN.folder)
     assert card.name == "en" and card.license == "CC-BY-4.0"
     assert sum(file.stat().st_size for file in EN.folder.rglob("*") if file.is_file()) <= 15e6
 
 
-def test_its_screens_hold() -> None:
+def test_its_screens_hold():
     assert EN.card.parameters["model"]["min_documents"] >= 30
     slurs = listed_slurs()
     plain = own("plain_words.txt")
@@ -115,7 +109,7 @@ def test_its_screens_hold() -> None:
     assert all(words.issuperset(token.split("_")) for token in EN.tokens)
 
 
-def test_it_knows_everyday_words_and_is_good_enough() -> None:
+def test_it_knows_everyday_words_and_is_good_enough():
     words = (
         "please",
         "password",
@@ -130,15 +124,15 @@ def test_it_knows_everyday_words_and_is_good_enough() -> None:
     assert EN.card.quality["similarity"]["wordsim353"]["spearman"] >= 0.55
 
 
-def state(epoch: int) -> TrainingState:
+def state(epoch):
     rng = np.random.default_rng(epoch)
     vectors = rng.normal(size=(2, 7, 3)).astype(np.float32)
     key = rng.integers(0, 2**32, size=624, dtype=np.uint32)
     return TrainingState(epoch, vectors[0], vectors[1], key, 17, [0.1 + 0.2, None])
 
 
-def test_a_damaged_checkpoint_counts_as_none(tmp_path: Path) -> None:
-    def saved() -> tuple[Checkpoints, Path]:
+def test_a_damaged_checkpoint_counts_as_none(tmp_path):
+    def saved():
         checkpoints = Checkpoints(tmp_path / "work")
         checkpoints.save(state(1))
         return checkpoints, next((tmp_path / "work").rglob("state.json")).parent
@@ -165,7 +159,7 @@ def test_a_damaged_checkpoint_counts_as_none(tmp_path: Path) -> None:
     assert checkpoints.load().epoch == 1
 
 
-def test_sentences_come_from_all_over_the_file(tmp_path: Path) -> None:
+def test_sentences_come_from_all_over_the_file(tmp_path):
     corpus = tmp_path / "corpus.txt"
     lines = [[f"é{i}", "b"] for i in range(1000)]
     corpus.write_text("".join(" ".join(line) + "\n" for line in lines), encoding="utf-8")

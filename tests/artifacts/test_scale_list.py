@@ -1,7 +1,5 @@
 """Public lists of factors: what is read, and what is refused, without quoting an entry."""
 
-from pathlib import Path
-
 import pytest
 
 from lexveil.base.errors import ParameterError
@@ -9,12 +7,12 @@ from lexveil.base.runtime.hashes import sha256
 from lexveil.io.artifacts.user_lists import load_factors
 
 
-def named(file: Path, content: str | bytes) -> str:
+def named(file, content):
     file.write_bytes(content if isinstance(content, bytes) else content.encode())
     return f"{file}@{sha256(file)[:12]}"
 
 
-def test_words_by_their_normal_forms(tmp_path: Path) -> None:
+def test_words_by_their_normal_forms(tmp_path):
     text = '\ufeffword,factor\nAnne,0\nNew York,0.5\n\n"ÉCOLE",1e1\n'
     assert load_factors(named(tmp_path / "a@b.csv", text)) == {
         "anne": 0.0,
@@ -34,13 +32,13 @@ def test_words_by_their_normal_forms(tmp_path: Path) -> None:
         (b"word,factor\nann\xe9,0\n", "no text file in UTF-8"),
     ],
 )
-def test_what_is_refused(tmp_path: Path, content: str | bytes, says: str) -> None:
+def test_what_is_refused(tmp_path, content, says):
     with pytest.raises(ParameterError, match=says) as refused:
         load_factors(named(tmp_path / "list.csv", content))
     assert "ann" not in str(refused.value).replace(str(tmp_path), "").lower()
 
 
-def test_another_file_than_params_name(tmp_path: Path) -> None:
+def test_another_file_than_params_name(tmp_path):
     with pytest.raises(ParameterError, match="there is no file"):
         load_factors(f"{tmp_path}/absent.csv@0123456789ab")
     right = named(tmp_path / "list.csv", "word,factor\n")

@@ -6,8 +6,6 @@ import shutil
 from collections import Counter
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,7 +23,7 @@ from tests.shared_trees import stand_beside
 SMALL = "--mechanism madlib --epsilon 10 --words 12 --samples 1000 --confidence 0.999999".split()
 
 
-def audit(*arguments: Any, **fields: Any) -> task.AuditResult:
+def audit(*arguments, **fields):
     """Audit one toy only. The audit of the command has all toys, and so have the audits without a
     planted fault.
     """
@@ -37,7 +35,7 @@ def audit(*arguments: Any, **fields: Any) -> task.AuditResult:
 
 
 @pytest.fixture
-def root(_built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def root(_built, tmp_path, monkeypatch):
     """A project folder with the artifacts of the built one; the audit draws few keys."""
     monkeypatch.setattr("lexveil.auditing.keys.KEYS", 500)
     return stand_beside(_built, tmp_path, monkeypatch)
@@ -54,16 +52,16 @@ class Audited:
     written: str
 
     @property
-    def made(self) -> dict[str, Any]:
+    def made(self):
         return dict(json.loads(self.printed))
 
     @property
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self):
         return list(self.made["audits"])
 
 
 @pytest.fixture(scope="module")
-def audited(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Audited:
+def audited(_built, tmp_path_factory):
     folder = tmp_path_factory.mktemp("audited")
     printed = io.StringIO()
     progress = io.StringIO()
@@ -75,19 +73,19 @@ def audited(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Audited:
     return Audited(code, printed.getvalue(), progress.getvalue(), written)
 
 
-def test_an_audit_without_a_violation_is_exit_code_0(audited: Audited) -> None:
+def test_an_audit_without_a_violation_is_exit_code_0(audited):
     assert audited.code == 0
     assert all(row["verdict"] in ("no violation found", "holds") for row in audited.rows)
 
 
 def test_the_json_of_an_audit_is_printed_and_written_and_progress_is_beside_it(
-    audited: Audited,
-) -> None:
+    audited,
+):
     assert audited.made == json.loads(audited.written)
     assert "draws" in audited.progress
 
 
-def test_the_json_of_an_audit_says_what_was_audited_and_by_which_code(audited: Audited) -> None:
+def test_the_json_of_an_audit_says_what_was_audited_and_by_which_code(audited):
     expected = {
         "violation": False,
         "verdict": "no violation found",
@@ -104,7 +102,7 @@ def test_the_json_of_an_audit_says_what_was_audited_and_by_which_code(audited: A
     assert files <= audited.made["space"].keys()
 
 
-def test_an_audit_has_every_method_and_way_of_release(audited: Audited) -> None:
+def test_an_audit_has_every_method_and_way_of_release(audited):
     assert Counter(row["method"] for row in audited.rows) == {
         "distribution": 12,
         "sampled": 5,
@@ -120,16 +118,14 @@ def test_an_audit_has_every_method_and_way_of_release(audited: Audited) -> None:
     assert {f"release: S3, {way}" for way in ways} <= places
 
 
-def test_an_experiment_is_repeatable(root: Path) -> None:
+def test_an_experiment_is_repeatable(root):
     first, second = (
         audit("madlib", 10.0, mode="experiment", words=12, samples=200) for _ in range(2)
     )
     assert first.audits == second.audits and first.seed is not None and not first.violation
 
 
-def test_a_violation_is_exit_code_1(
-    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_violation_is_exit_code_1(root, monkeypatch, capsys):
     monkeypatch.setattr(task, "audit_releases", lambda *_: [])
     drawn = Madlib.noise
     monkeypatch.setattr(Madlib, "noise", lambda self, epsilon, rng: drawn(self, 2 * epsilon, rng))
@@ -139,7 +135,7 @@ def test_a_violation_is_exit_code_1(
 
 
 @pytest.mark.parametrize(("mechanism", "contexts"), [("tem", 1), ("tem_context", 2)])
-def test_a_known_law_on_the_built_vocabulary(root: Path, mechanism: str, contexts: int) -> None:
+def test_a_known_law_on_the_built_vocabulary(root, mechanism, contexts):
     """The audit covers a toy, the vocabulary and releases; the other mechanisms are audited with
     the planted faults.
     """
@@ -152,7 +148,7 @@ def test_a_known_law_on_the_built_vocabulary(root: Path, mechanism: str, context
     assert (contexts > 1) == any(name.startswith("bigrams/") for name in result.space)
 
 
-def test_truncated_gumbel_on_the_built_vocabulary(root: Path) -> None:
+def test_truncated_gumbel_on_the_built_vocabulary(root):
     """Just above the smallest ε of the paper's calibration, the number of neighbours alone breaks
     the claim, without sampling.
 
@@ -171,7 +167,7 @@ def test_truncated_gumbel_on_the_built_vocabulary(root: Path) -> None:
     assert result.violation
 
 
-def test_lists_are_audited_in_their_own_metric(listed: Path) -> None:
+def test_lists_are_audited_in_their_own_metric(listed):
     result = audit("diffractor_geometric", 0.5, words=40)
     exact = [row for row in result.audits if row.method == "exact"]
     assert len(exact) == 2 and result.verdict == "no violation found"
@@ -190,16 +186,14 @@ def test_lists_are_audited_in_their_own_metric(listed: Path) -> None:
         *((["--epsilon", value], "--epsilon is ") for value in ("0", "nan")),
     ],
 )
-def test_wrong_requests_are_exit_code_2(
-    root: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
-) -> None:
+def test_wrong_requests_are_exit_code_2(root, capsys, arguments, message):
     given = {"--mechanism": "madlib", "--epsilon": "1"} | dict([arguments])
     assert main(["audit", *(f"{name}={value}" for name, value in given.items())]) == 2
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
 
 
-def test_no_artifacts_yet(root: Path) -> None:
+def test_no_artifacts_yet(root):
     shutil.rmtree(root / "artifacts")
     with pytest.raises(RequestError, match="lexveil run"):
         task.audit(task.AuditRequest(mechanism="madlib", epsilon=1.0), model="own")

@@ -1,8 +1,6 @@
 """The audit's own distributions and distances agree with the mechanisms, and tell small
 differences."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -16,7 +14,7 @@ CASES = [*((name, {}) for name in sorted(MECHANISMS)), ("tem_context", {"common_
 ERROR = 1e-6
 
 
-def built(name: str, shape: str, epsilon: float = 1.0, **own: Any) -> tuple[Built, Any]:
+def built(name, shape, epsilon=1.0, **own):
     given = {name: own, "rank_remap": {"enabled": False}}
     one = toy(shape, epsilon, 2 if name in ON_LISTS else 0)
     made = Built.over(name, one.space, given)
@@ -26,7 +24,7 @@ def built(name: str, shape: str, epsilon: float = 1.0, **own: Any) -> tuple[Buil
     return made, one
 
 
-def drawn(made: Built, one: Any, epsilons: tuple[float, ...], n: int) -> Any:
+def drawn(made, one, epsilons, n):
     contexts = one.contexts if made.claim.in_context else (-1,)
     return draw_mixed(
         made.kernel,
@@ -41,7 +39,7 @@ def drawn(made: Built, one: Any, epsilons: tuple[float, ...], n: int) -> Any:
 
 @pytest.mark.parametrize("shape", ["plane", "cloud"])
 @pytest.mark.parametrize("name", sorted({"mahalanobis", "madlib", *ON_LISTS}))
-def test_distances_agree_with_those_of_the_mechanisms(name: str, shape: str) -> None:
+def test_distances_agree_with_those_of_the_mechanisms(name, shape):
     made, one = built(name, shape)
     ids = np.arange(0, one.space.size, max(1, one.space.size // 13))
     first = np.repeat(ids, len(ids))
@@ -53,7 +51,7 @@ def test_distances_agree_with_those_of_the_mechanisms(name: str, shape: str) -> 
 @pytest.mark.parametrize(
     ("name", "own"), [case for case in CASES if MECHANISMS[case[0]].has_closed_form()]
 )
-def test_closed_forms_agree_with_those_of_the_mechanisms(name: str, own: dict[str, int]) -> None:
+def test_closed_forms_agree_with_those_of_the_mechanisms(name, own):
     made, one = built(name, "plane", **own)
     for epsilon in (0.1, 1.0, 5.0):
         for before in range(-1, one.space.size if made.claim.in_context else 0):
@@ -67,7 +65,7 @@ def test_closed_forms_agree_with_those_of_the_mechanisms(name: str, own: dict[st
 
 @pytest.mark.parametrize("shape", ["line", "plane", "cloud"])
 @pytest.mark.parametrize(("name", "own"), CASES)
-def test_draws_follow_what_is_claimed(name: str, own: dict[str, int], shape: str) -> None:
+def test_draws_follow_what_is_claimed(name, own, shape):
     if name == "truncated_gumbel" and shape == "cloud":
         pytest.skip("its calibration exists for no such spread of distances")
     made, one = built(name, shape, **own)
@@ -80,7 +78,7 @@ def test_draws_follow_what_is_claimed(name: str, own: dict[str, int], shape: str
 
 
 @pytest.mark.parametrize("name", ["madlib", "tem", "diffractor_geometric"])
-def test_the_power_is_what_it_says(name: str) -> None:
+def test_the_power_is_what_it_says(name):
     """The audit detects draws whose ε is too large by twice the margin that it claims to detect."""
     made, one = built(name, "plane")
     rng = np.random.default_rng(3)
@@ -98,7 +96,7 @@ def test_the_power_is_what_it_says(name: str) -> None:
     assert fit(claimed, made.claim, 1.0, ERROR, rng, with_power=False).violation
 
 
-def test_a_distribution_that_differs_is_told() -> None:
+def test_a_distribution_that_differs_is_told():
     claimed = np.array([0.5, 0.3, 0.2])
     same = distribution_audit(
         [ClaimedDraws("w", np.array([5000, 3000, 2000]), claimed, np.arange(3))], 1.0, 1e-3
@@ -135,7 +133,7 @@ def test_a_distribution_that_differs_is_told() -> None:
         ),
     ],
 )
-def test_noise_that_is_wrong_is_told(wrong: Any, worst: str | None) -> None:
+def test_noise_that_is_wrong_is_told(wrong, worst):
     """14 is a radius that one draw in 20,000 exceeds."""
     rng = np.random.default_rng(2)
     ball = rng.standard_normal((400_000, 3))

@@ -6,43 +6,40 @@ import pytest
 from scipy.spatial.distance import cdist
 from scipy.stats import poisson
 
-from lexveil.auditing.distributions import Distances
 from lexveil.auditing.exact import (
     INPUTS_AT_A_TIME,
     RELATIVE,
-    ExactResult,
     bounds_audit,
     exact_audit,
     gumbel_bounds,
 )
-from lexveil.base.types import Floats
 
 EPSILONS = [0.1, 1.0, 10.0]
 
 
-def line(*gaps: float) -> Floats:
+def line(*gaps):
     """Distances of words on a line with these gaps."""
     places = np.cumsum([0.0, *gaps])
     return np.abs(places[:, None] - places[None])
 
 
-def cloud(n: int) -> Floats:
+def cloud(n):
     places = np.random.default_rng(1).standard_normal((n, 3))
     return np.asarray(cdist(places, places))
 
 
-def exact(distances: Floats, law: Floats, epsilon: float) -> ExactResult:
+def exact(distances, law, epsilon):
     """The audit of a table ln Pr[M(w) = y], (V, V)."""
     return exact_audit(
         lambda rows: law[rows], np.arange(len(distances)), between(distances), epsilon
     )
 
 
-def between(distances: Floats) -> Distances:
+def between(distances):
     return lambda first, second: distances[np.ix_(first, second)]
 
 
-def geometric(n: int, epsilon: float) -> Floats:
+def geometric(n, epsilon):
     """Two-sided geometric noise on the positions of a list, clipped to it."""
     at = np.arange(n)
     law = np.log(np.tanh(epsilon / 2)) - epsilon * np.abs(at[:, None] - at[None])
@@ -55,8 +52,8 @@ def geometric(n: int, epsilon: float) -> Floats:
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("factor", [1, 2])
 def test_geometric_noise_on_a_list_spends_exactly_epsilon_and_half_of_it_twice_that(
-    factor: int, epsilon: float
-) -> None:
+    factor, epsilon
+):
     result = exact(line(*[1.0] * 29), geometric(30, factor * epsilon), epsilon)
     assert result.violation == (factor == 2)
     assert result.audited == pytest.approx(factor * epsilon, rel=1e-9)
@@ -64,7 +61,7 @@ def test_geometric_noise_on_a_list_spends_exactly_epsilon_and_half_of_it_twice_t
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("missed", [False, True])
-def test_tem_keeps_its_claim_and_a_missed_neighbour_is_caught(missed: bool, epsilon: float) -> None:
+def test_tem_keeps_its_claim_and_a_missed_neighbour_is_caught(missed, epsilon):
     """An approximate index misses the nearest neighbour of every third word; what it misses is
     scored -γ."""
     distances = cloud(30)
@@ -78,7 +75,7 @@ def test_tem_keeps_its_claim_and_a_missed_neighbour_is_caught(missed: bool, epsi
     assert result.audited > 1.5 * epsilon if missed else result.audited <= epsilon
 
 
-def test_truncated_gumbel_is_caught_whatever_its_noise() -> None:
+def test_truncated_gumbel_is_caught_whatever_its_noise():
     """The last word is the last neighbour of word 0 and hardly farther than all others. It comes
     out of word 0
 
@@ -102,7 +99,7 @@ def test_truncated_gumbel_is_caught_whatever_its_noise() -> None:
     assert not bounds_audit(*gumbel_bounds(12, ids, few), ids, few, 60.0).violation
 
 
-def test_words_at_one_place_must_have_one_distribution() -> None:
+def test_words_at_one_place_must_have_one_distribution():
     for chance, violation in ((0.3, False), (0.2999, True)):
         channel = np.log(np.array([[0.5, 0.3, 0.2], [0.5, chance, 0.5 - chance], [0.3, 0.3, 0.4]]))
         result = exact(line(0.0, 1.0), channel, 5.0)
@@ -110,7 +107,7 @@ def test_words_at_one_place_must_have_one_distribution() -> None:
     assert result.audited == np.inf and result.pair == (0, 1)
 
 
-def test_an_output_that_only_one_word_can_give() -> None:
+def test_an_output_that_only_one_word_can_give():
     with np.errstate(divide="ignore"):
         law = np.log(np.array([[0.0, 0.5, 0.5], [0.5, 0.0, 0.5], [0.5, 0.5, 0.0]]))
     result = exact(line(1.0, 1.0), law, 100.0)
@@ -121,7 +118,7 @@ def test_an_output_that_only_one_word_can_give() -> None:
 
 
 @pytest.mark.parametrize(("error", "flagged"), [(0.0, False), (RELATIVE / 2, False), (1e-7, True)])
-def test_the_tolerance_is_what_it_says(error: float, flagged: bool) -> None:
+def test_the_tolerance_is_what_it_says(error, flagged):
     """A law that spends exactly ε (1 + error) between two words at distance 1."""
     loss = 3.0 * (1 + error)
     low = 1 / (1 + np.exp(loss))
@@ -130,7 +127,7 @@ def test_the_tolerance_is_what_it_says(error: float, flagged: bool) -> None:
 
 
 @pytest.mark.parametrize("n", [1, INPUTS_AT_A_TIME, 2 * INPUTS_AT_A_TIME + 5])
-def test_blocks_see_every_pair(n: int) -> None:
+def test_blocks_see_every_pair(n):
     """The only bad pair is the first and the last word."""
     distances = np.ones((n, n)) - np.eye(n)
     chance = np.full((n, 2), 0.5)
@@ -142,7 +139,7 @@ def test_blocks_see_every_pair(n: int) -> None:
     assert result.pair == ((0, n - 1) if n > 1 else None)
 
 
-def test_what_is_no_distribution_is_refused() -> None:
+def test_what_is_no_distribution_is_refused():
     with pytest.raises(ValueError, match=r"sum to 0\.9"):
         exact(line(1.0), np.log(np.array([[0.5, 0.4], [0.5, 0.5]])), 1.0)
     with pytest.raises(ValueError, match="sum to nan"):

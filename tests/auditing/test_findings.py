@@ -4,7 +4,6 @@ project."""
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ import pytest
 from lexveil.auditing import keys
 from lexveil.auditing.findings import AuditFinding, AuditResult
 from lexveil.auditing.keys import key_audit
-from lexveil.auditing.toy_project import ToyProject, make
+from lexveil.auditing.toy_project import make
 from lexveil.core.accounting.budgets import Policy
 from lexveil.core.accounting.record import ModelReference
 from lexveil.io.artifacts.project import Project
@@ -22,7 +21,7 @@ SAMPLE = Policy("perturb", "keep", "sample")
 MODEL = ModelReference(name="own", version=None, sha256="0" * 64)
 
 
-def result(*findings: AuditFinding, factor: float | None = 1.2) -> AuditResult:
+def result(*findings, factor=1.2):
     return AuditResult(
         mechanism="tem",
         guarantee="ε·d",
@@ -47,7 +46,7 @@ def result(*findings: AuditFinding, factor: float | None = 1.2) -> AuditResult:
     )
 
 
-def test_the_verdict() -> None:
+def test_the_verdict():
     right = AuditFinding.fact("release", "budget", [], "all as said")
     wrong = AuditFinding.fact("release", "budget", ["Σε exceeds B"], "all as said")
     unclear = AuditFinding(
@@ -66,21 +65,19 @@ def test_the_verdict() -> None:
 
 
 @pytest.fixture
-def toy(tmp_path: Path) -> ToyProject:
+def toy(tmp_path):
     project = Project(Path(), parse_params({"seed": 1}), Configuration(), is_project=True)
     return make(tmp_path, "tem", "S3", SAMPLE, project, 1.0)
 
 
-def fates(
-    toy: ToyProject, *columns: tuple[str, ...], consistent: bool = False, **other: Any
-) -> list[tuple[str, float]]:
+def fates(toy, *columns, consistent=False, **other):
     return [
         (fate.action, fate.epsilon)
         for fate in replace(toy, **other).fates(columns, 6.0, consistent)
     ]
 
 
-def test_what_must_become_of_a_document(toy: ToyProject) -> None:
+def test_what_must_become_of_a_document(toy):
     """A budget of 6 and an average of 3 words: no token gets more than twice 6 / 3."""
     assert fates(toy, ("amber", "north_sea", "zorblax", ".")) == [
         ("perturb", 3.0),
@@ -107,7 +104,7 @@ class Toy:
     dies: bool = False
     pid: int = field(default_factory=os.getpid)
 
-    def _generator(self, *_: object) -> np.random.Generator:
+    def _generator(self, *_):
         if self.dies and os.getpid() != self.pid:
             os._exit(1)
         return np.random.default_rng(int.from_bytes(os.urandom(8)) % 2**self.bits)
@@ -117,6 +114,6 @@ class Toy:
     ("worker", "verdict"),
     [(Toy(), "holds"), (Toy(bits=12), "VIOLATED"), (Toy(dies=True), "inconclusive")],
 )
-def test_keys_are_judged(monkeypatch: pytest.MonkeyPatch, worker: Toy, verdict: str) -> None:
+def test_keys_are_judged(monkeypatch, worker, verdict):
     monkeypatch.setattr(keys, "KEYS", 500)
     assert key_audit("here", worker).verdict == verdict

@@ -6,15 +6,13 @@ All sampled audits of correct mechanisms in this suite may each fail by chance w
 computed beforehand or an asserted margin.
 """
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
-from lexveil.auditing.sampled import SampledResult, loss_bound, power_at, sampled_audit
+from lexveil.auditing.sampled import loss_bound, power_at, sampled_audit
 from lexveil.auditing.toy_spaces import places_of
 from lexveil.core.mechanisms.diffractor_geometric import DiffractorGeometric
 from lexveil.core.mechanisms.madlib import Madlib
@@ -29,7 +27,7 @@ FALSE_ALARM = 1e-6  # of each audit: the chance that it flags a mechanism that k
 
 @pytest.mark.parametrize("error", [0.05, 1e-3])
 @pytest.mark.parametrize("n", [5, 40])
-def test_the_bound_of_one_comparison_covers(n: int, error: float) -> None:
+def test_the_bound_of_one_comparison_covers(n, error):
     """Exact, over all outcomes of two binomial counts: it exceeds the truth with probability at
     most 2·error."""
     counts = np.arange(n + 1)
@@ -40,7 +38,7 @@ def test_the_bound_of_one_comparison_covers(n: int, error: float) -> None:
             assert joint[bounds > np.log(p) - np.log(q)].sum() <= 2 * error
 
 
-def test_the_bound_by_hand() -> None:
+def test_the_bound_by_hand():
     """Never seen under b in n draws: q is at most 1 - error^(1/n). Always seen under a: p is at
     least error^(1/n)."""
     n = 1000
@@ -51,7 +49,7 @@ def test_the_bound_by_hand() -> None:
     assert loss_bound(n, n, n, n, error) == pytest.approx(np.log(root), rel=1e-9)
 
 
-def coins(chances: list[float], run: int, samples: int, *, stale: bool = False) -> list[Any]:
+def coins(chances, run, samples, *, stale=False):
     """Inputs that give 1 with these chances; ``stale`` shows the same 50 draws at every stage: an
     audit that peeks."""
     rng = stream(3, "coins", str(run))
@@ -59,14 +57,14 @@ def coins(chances: list[float], run: int, samples: int, *, stale: bool = False) 
     return [np.resize(drawn, samples).astype(np.int64) for drawn in draws]
 
 
-def alarms_expected(runs: int, chance: float) -> float:
+def alarms_expected(runs, chance):
     """No more than this, 6 standard deviations above the mean, unless the chance is larger than
     stated."""
     return float(runs * chance + 6 * np.sqrt(runs * chance * (1 - chance)))
 
 
 @pytest.mark.parametrize("stale", [False, True])
-def test_false_alarms_are_as_rare_as_stated(stale: bool) -> None:
+def test_false_alarms_are_as_rare_as_stated(stale):
     """Twenty equal coins of which nothing may be learnt, the most tempting of 380 comparisons,
     confidence 0.9.
 
@@ -80,7 +78,7 @@ def test_false_alarms_are_as_rare_as_stated(stale: bool) -> None:
     assert (alarms > alarms_expected(RUNS, 0.1)) == stale
 
 
-def test_power_is_what_it_says_and_grows_with_samples() -> None:
+def test_power_is_what_it_says_and_grows_with_samples():
     """At least 9 of 10 audits find the loss that ``power_at`` names; the test allows 6 standard
     deviations of slack.
     """
@@ -100,7 +98,7 @@ def test_power_is_what_it_says_and_grows_with_samples() -> None:
 
 
 WORDS = places_of("line").astype(np.float32)
-MECHANISMS: list[Callable[[Any], Any]] = [
+MECHANISMS = [
     Madlib,
     Mahalanobis,
     Vickrey,
@@ -109,13 +107,13 @@ MECHANISMS: list[Callable[[Any], Any]] = [
 ]
 
 
-def allowed_by(mechanism: Any) -> Any:
+def allowed_by(mechanism):
     """ε·d of its words, ε = 1."""
     n = mechanism.size
     return mechanism.distance(*np.divmod(np.arange(n * n), n)).reshape(n, n)
 
 
-def sampled(mechanism: Any, times: float = 1.0) -> SampledResult:
+def sampled(mechanism, times=1.0):
     """Draws of each of its words at so many times the ε of 1 that is claimed."""
     n = mechanism.size
     budgets = np.full(SAMPLES, times)
@@ -126,14 +124,12 @@ def sampled(mechanism: Any, times: float = 1.0) -> SampledResult:
 
 @pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.parametrize("build", MECHANISMS)
-def test_half_the_noise_is_caught_and_all_of_it_is_not(
-    build: Callable[[Any], Any], times: int
-) -> None:
+def test_half_the_noise_is_caught_and_all_of_it_is_not(build, times):
     result = sampled(build(WORDS), times)
     assert result.violation == (times == 2) and (times == 1 or result.audited > 1.05)
 
 
-def test_a_function_of_the_word_is_caught() -> None:
+def test_a_function_of_the_word_is_caught():
     """A seed that every release shares makes the output a function of the input; one that tells
     nothing is private."""
     mechanism = Madlib(WORDS)
@@ -148,7 +144,7 @@ def test_a_function_of_the_word_is_caught() -> None:
     assert not sampled_audit([np.zeros(2000, np.int64)] * 8, allowed, 1.0, 0.999).violation
 
 
-def test_words_at_one_place() -> None:
+def test_words_at_one_place():
     """No loss is allowed between words at one place: equal distributions pass, different ones show
     an infinite loss per distance.
     """
@@ -164,6 +160,6 @@ def test_words_at_one_place() -> None:
     assert result.worst is not None and set(result.worst.inputs) == {0, 1}
 
 
-def test_no_claim_no_verdict() -> None:
+def test_no_claim_no_verdict():
     result = sampled_audit(coins([0.1, 0.5, 0.9], 0, 200), np.full((3, 3), np.inf), 1.0, 0.99)
     assert (result.violation, result.comparisons, result.worst) == (False, 0, None)

@@ -1,16 +1,13 @@
 """The audit of sentences: what it says of the mechanism as it is, and which faults it sees."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from lexveil.auditing.audit import AuditResult, audit
+from lexveil.auditing.audit import audit
 from lexveil.auditing.request import AuditRequest
 from lexveil.base.errors import RequestError
 from lexveil.core.embeddings.sentences import SentenceSpace
@@ -29,27 +26,25 @@ from tests.privatization.sentence_banks import build_bank, scale_by_the_batch
 
 pytestmark = pytest.mark.slow
 
-Fault = Callable[[pytest.MonkeyPatch], None]
-
 
 @pytest.fixture(scope="module")
-def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bank(tmp_path_factory):
     return build_bank(tmp_path_factory.mktemp("bank"))
 
 
 @pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _home(tmp_path, monkeypatch):
     monkeypatch.setenv("LEXVEIL_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
 
 
-def audited(folder: Path, out: Path | None = None, **how: Any) -> AuditResult:
+def audited(folder, out=None, **how):
     asked = {"mechanism": "tem", "strategy": "S5", "bank": str(folder), "epsilon": 10.0}
     request = AuditRequest.of({**asked, "samples": 2000, **how})
     return audit(request, out, model="en+sentiment=3")
 
 
-def test_sentences_keep_their_claim_with_power(bank: Path, tmp_path: Path) -> None:
+def test_sentences_keep_their_claim_with_power(bank, tmp_path):
     """And a release of the same settings relies on the audit."""
     audits = tmp_path / "home" / "audits"
     audits.mkdir(parents=True)
@@ -66,29 +61,29 @@ def test_sentences_keep_their_claim_with_power(bank: Path, tmp_path: Path) -> No
     assert relied is not None and relied.result == "no violation found"
 
 
-def test_an_experiment_is_audited_too(bank: Path) -> None:
+def test_an_experiment_is_audited_too(bank):
     result = audited(bank, mode="experiment", samples=400)
     assert not result.violation and result.seed is not None
 
 
-def twice_epsilon(patch: pytest.MonkeyPatch) -> None:
+def twice_epsilon(patch):
     _with_draws(patch, lambda draws, q, of, e, keys: draws(q, of, 2 * e, keys))
 
 
-def epsilon_of_the_source(patch: pytest.MonkeyPatch) -> None:
+def epsilon_of_the_source(patch):
     """Twice as much for texts on one side of the purpose."""
 
-    def drawn(draws: Any, queries: Any, of: Any, epsilon: Any, keys: Any) -> Any:
+    def drawn(draws, queries, of, epsilon, keys):
         return draws(queries, of, np.where(queries[of, -1] > 0, 2, 1) * epsilon, keys)
 
     _with_draws(patch, drawn)
 
 
-def itself_favoured(patch: pytest.MonkeyPatch) -> None:
+def itself_favoured(patch):
     """A sentence that stands in the bank comes out as itself in one of four draws."""
     made = SentenceDraws.replace_queries
 
-    def drawn(self: SentenceDraws, queries: Any, of: Any, epsilon: Any, keys: Any) -> Any:
+    def drawn(self, queries, of, epsilon, keys):
         out = made(self, queries, of, epsilon, keys)
         for number, query in enumerate(queries):
             same = np.flatnonzero((self.vectors == query).all(axis=1))
@@ -100,7 +95,7 @@ def itself_favoured(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SentenceDraws, "replace_queries", drawn)
 
 
-def _with_draws(patch: pytest.MonkeyPatch, drawn: Callable[..., Any]) -> None:
+def _with_draws(patch, drawn):
     made = SentenceDraws.replace_queries
     patch.setattr(
         SentenceDraws,
@@ -109,15 +104,15 @@ def _with_draws(patch: pytest.MonkeyPatch, drawn: Callable[..., Any]) -> None:
     )
 
 
-def lengths_of_the_batch(patch: pytest.MonkeyPatch) -> None:
+def lengths_of_the_batch(patch):
     scale_by_the_batch(patch, 20)
 
 
-def frequencies_of_the_source(patch: pytest.MonkeyPatch) -> None:
+def frequencies_of_the_source(patch):
     """Tokens weigh by how often they stand in the batch."""
     made = SentenceSpace.embed
 
-    def weighted(self: SentenceSpace, units: Any) -> Any:
+    def weighted(self, units):
         known = units.known().rows
         counts = np.bincount(known, minlength=len(self.weights)).clip(1)
         return made(replace(self, weights=self.weights / counts), units)
@@ -125,11 +120,11 @@ def frequencies_of_the_source(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SentenceSpace, "embed", weighted)
 
 
-def padding_by_the_source(patch: pytest.MonkeyPatch) -> None:
+def padding_by_the_source(patch):
     """A long text gets one sentence more."""
     made = engine.cut
 
-    def cut(source: Any, per_text: int | None) -> Any:
+    def cut(source, per_text):
         units, text_of, draws = made(source, per_text)
         if per_text is None:
             return units, text_of, draws
@@ -140,20 +135,20 @@ def padding_by_the_source(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(engine, "cut", cut)
 
 
-def one_charge_for_several(patch: pytest.MonkeyPatch) -> None:
+def one_charge_for_several(patch):
     made = SentenceEngine.spends
 
-    def spends(self: SentenceEngine, counted: Any, budget: Any) -> Any:
+    def spends(self, counted, budget):
         return np.minimum(made(self, counted, budget), budget.cap)
 
     patch.setattr(SentenceEngine, "spends", spends)
 
 
-def the_source_in_the_bank(patch: pytest.MonkeyPatch) -> None:
+def the_source_in_the_bank(patch):
     """A text of the batch stands where the first sentence of the bank stood."""
     made = engine.SentenceWorker.draw
 
-    def draw(self: Any, batch: Any, budget: Any = None) -> Any:
+    def draw(self, batch, budget=None):
         texts = self.sentences.texts.array.to_pylist()
         texts[:50] = [f"{text} too" for text in [*batch.texts][:1] * 50]
         strings = Strings(pa.array(texts, pa.large_string()))
@@ -163,15 +158,15 @@ def the_source_in_the_bank(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(engine.SentenceWorker, "draw", draw)
 
 
-def a_small_diameter(patch: pytest.MonkeyPatch) -> None:
+def a_small_diameter(patch):
     patch.setattr(SentenceSpace, "diameter", 2.0)
     patch.setattr(SentenceSpace, "radius", 4.0)
 
 
-def one_key_for_a_text(patch: pytest.MonkeyPatch) -> None:
+def one_key_for_a_text(patch):
     """Two sentences of a text have the same noise."""
 
-    def drawn(draws: Any, queries: Any, of: Any, epsilon: Any, keys: Any) -> Any:
+    def drawn(draws, queries, of, epsilon, keys):
         first = np.concatenate([[True], np.diff(of) != 0])
         return draws(
             queries,
@@ -183,7 +178,7 @@ def one_key_for_a_text(patch: pytest.MonkeyPatch) -> None:
     _with_draws(patch, drawn)
 
 
-FAULTS: dict[Fault, str] = {
+FAULTS = {
     twice_epsilon: "distribution",
     epsilon_of_the_source: "distribution",
     itself_favoured: "distribution",
@@ -198,7 +193,7 @@ FAULTS: dict[Fault, str] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_planted_fault_is_seen(fault: Fault, bank: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_planted_fault_is_seen(fault, bank, monkeypatch):
     fault(monkeypatch)
     result = audited(bank)
     assert result.verdict == "violated"
@@ -207,29 +202,29 @@ def test_a_planted_fault_is_seen(fault: Fault, bank: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("mechanism", NOISY)
-def test_noisy_vectors_keep_their_claim_with_power(mechanism: str, bank: Path) -> None:
+def test_noisy_vectors_keep_their_claim_with_power(mechanism, bank):
     result = audited(bank, mechanism=mechanism)
     assert result.verdict == "no violation found", result.as_text()
     assert result.factor is not None and result.factor <= 2
     assert len(result.epsilons) == 2
 
 
-def noise_half_as_long(patch: pytest.MonkeyPatch) -> None:
+def noise_half_as_long(patch):
     made = Madlib.noise
     patch.setattr(Madlib, "noise", lambda self, epsilon, rng: made(self, 2 * epsilon, rng))
 
 
-def noise_of_another_metric(patch: pytest.MonkeyPatch) -> None:
+def noise_of_another_metric(patch):
     """The noise of madlib, which is the same in all directions."""
     patch.setattr(Mahalanobis, "noise", Madlib.noise)
 
 
-def the_source_left_out(patch: pytest.MonkeyPatch) -> None:
+def the_source_left_out(patch):
     """A text that stands in the bank does not come out as itself, as the printed algorithm has it
     of words.
     """
 
-    def replaced(self: Vickrey, queries: Any, of: Any, epsilon: Any, noise: Any) -> Any:
+    def replaced(self, queries, of, epsilon, noise):
         near, _ = self.search.nearest_k(queries[of] + noise[:, :-1], self.k)
         own = (self.vectors[near[:, 0]] == queries[of]).all(axis=1)
         return np.where(own, near[:, 1], made(self, queries, of, epsilon, noise))
@@ -238,7 +233,7 @@ def the_source_left_out(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Vickrey, "replace_queries", replaced)
 
 
-NOISY_FAULTS: dict[str, tuple[Fault, str]] = {
+NOISY_FAULTS = {
     "madlib": (noise_half_as_long, "distribution"),
     "mahalanobis": (noise_of_another_metric, "distribution"),
     "vickrey": (the_source_left_out, "nearest"),
@@ -246,9 +241,7 @@ NOISY_FAULTS: dict[str, tuple[Fault, str]] = {
 
 
 @pytest.mark.parametrize("mechanism", NOISY_FAULTS)
-def test_a_planted_fault_of_noisy_vectors_is_seen(
-    mechanism: str, bank: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_planted_fault_of_noisy_vectors_is_seen(mechanism, bank, monkeypatch):
     fault, method = NOISY_FAULTS[mechanism]
     fault(monkeypatch)
     result = audited(bank, mechanism=mechanism, samples=600)
@@ -264,6 +257,6 @@ def test_a_planted_fault_of_noisy_vectors_is_seen(
         ({"strategy": "S3"}, "is only used for sentences"),
     ],
 )
-def test_what_cannot_be_audited_is_refused(bank: Path, how: dict[str, Any], said: str) -> None:
+def test_what_cannot_be_audited_is_refused(bank, how, said):
     with pytest.raises(RequestError, match=said):
         audited(bank, **how)

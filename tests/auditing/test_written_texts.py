@@ -6,7 +6,6 @@ That it sees faults between a draw and the byte is in tests/mutations.
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -35,7 +34,7 @@ RUNS = 100
 
 
 @pytest.mark.parametrize("strategy", ["S1", "S3"])
-def test_the_audit_knows_what_is_screened(tmp_path: Path, strategy: str) -> None:
+def test_the_audit_knows_what_is_screened(tmp_path, strategy):
     """The audit takes exactly the words of the public list for screened, far from all others; other
     words stay as they are.
     """
@@ -50,7 +49,7 @@ def test_the_audit_knows_what_is_screened(tmp_path: Path, strategy: str) -> None
     assert len(toy.number) == len(toy.tokens) and not {*UNKNOWN} & {*toy.number}
 
 
-def test_false_alarms_are_as_rare_as_stated(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_false_alarms_are_as_rare_as_stated(monkeypatch):
     """Uniform scores in overlapping groups raise false alarms as rarely as stated, with a slack of
     6 standard deviations.
     """
@@ -63,7 +62,7 @@ def test_false_alarms_are_as_rare_as_stated(monkeypatch: pytest.MonkeyPatch) -> 
         WrittenToken(0, -1, -1, fate, screens=True, groups=frozenset(groups[i % 3]))
         for i in range(n)
     ]
-    law: Any = SimpleNamespace(claim=SimpleNamespace(closed=True, in_context=True))
+    law = SimpleNamespace(claim=SimpleNamespace(closed=True, in_context=True))
     monkeypatch.setattr(
         written_texts,
         "_scores",
@@ -73,7 +72,7 @@ def test_false_alarms_are_as_rare_as_stated(monkeypatch: pytest.MonkeyPatch) -> 
     assert alarms <= RUNS * error + 6 * np.sqrt(RUNS * error * (1 - error))
 
 
-def test_copies_are_seen_as_often_as_is_said() -> None:
+def test_copies_are_seen_as_often_as_is_said():
     """At the share that ``_power`` names, 9 of 10 audits or more see them, and of half as many
     copies fewer; 6 standard deviations of slack.
     """
@@ -84,7 +83,7 @@ def test_copies_are_seen_as_often_as_is_said() -> None:
     named = _power(stays, EDGES, each, reference=0)
     assert named is not None and named <= 1e-3
 
-    def seen(share: float) -> float:
+    def seen(share):
         found = 0
         for _ in range(RUNS):
             scores = np.where(rng.random(n) < share, rng.random(n) * stays, rng.random(n))

@@ -19,7 +19,7 @@ from benchmarks.problems import Problem, genres
 WORDS = ("house", "garden", "river", "music", "doctor", "winter")
 
 
-def recovered(epsilon: float) -> float:
+def recovered(epsilon):
     """Return a toy recovery curve, which has a floor: context alone names some words, whatever the
     output says.
     """
@@ -27,19 +27,19 @@ def recovered(epsilon: float) -> float:
 
 
 @pytest.mark.parametrize("tried", [[], [7.0, 9.0, 14.0], [100.0]])
-def test_the_epsilon_of_a_level_is_found_whatever_was_tried_before(tried: list[float]) -> None:
+def test_the_epsilon_of_a_level_is_found_whatever_was_tried_before(tried):
     found = dict(found_epsilons(recovered, tried, (0.5, 128.0), (0.05, 0.1, 0.5)))
     assert found[0.05] is None
     assert recovered(found[0.1] or math.nan) == pytest.approx(0.1, abs=0.01)
     assert recovered(found[0.5] or math.nan) == pytest.approx(0.5, abs=0.01)
 
 
-def test_a_review_does_not_name_the_genre_of_its_own_film() -> None:
+def test_a_review_does_not_name_the_genre_of_its_own_film():
     texts = ["Pure horror!", "Horror, and a comedy.", "A fine film.", "A comedy."]
     assert genres(["a", "a", "a", "b"], texts) == [None, "horror", None, None]
 
 
-def test_f1_is_that_of_the_documents_and_of_each_draw_of_them() -> None:
+def test_f1_is_that_of_the_documents_and_of_each_draw_of_them():
     problem = Problem(
         "", "", {"utility": "label"}, texts=["x"] * 4, classes=[("0",), ("1",), ("1",), ("0",)]
     )
@@ -48,7 +48,7 @@ def test_f1_is_that_of_the_documents_and_of_each_draw_of_them() -> None:
     assert problem.f1("0111", "utility")[0] == pytest.approx((2 / 3 + 4 / 5) / 2)
 
 
-def test_the_table_says_how_often_sources_are_found_again() -> None:
+def test_the_table_says_how_often_sources_are_found_again():
     problem = Problem(
         "A set",
         "",
@@ -74,7 +74,7 @@ def test_the_table_says_how_often_sources_are_found_again() -> None:
 
 
 @pytest.mark.slow
-def test_sources_are_looked_for_among_the_other_texts() -> None:
+def test_sources_are_looked_for_among_the_other_texts():
     texts = [f"we saw the {one} and the {two} today" for one in WORDS for two in WORDS]
     problem = Problem("A set", "", {}, texts=texts, classes=[], n_train=20, n_read=10)
     found = Bench([problem], None).found_again("A set", Rewriting("tem"), 200.0)

@@ -24,7 +24,7 @@ N_CANDIDATES = 4
 TOPICS = 4
 
 
-def toy(n: int, seed: int) -> tuple[Evidence, Words, np.ndarray]:
+def toy(n, seed):
     """Texts of one topic each: the channel says nothing, and a candidate is of another topic than
     the outputs around it unless it is the true word.
     """
@@ -59,7 +59,7 @@ def toy(n: int, seed: int) -> tuple[Evidence, Words, np.ndarray]:
     return evidence, words, true
 
 
-def test_weights_of_zero_leave_the_order_of_the_channel() -> None:
+def test_weights_of_zero_leave_the_order_of_the_channel():
     evidence, words, _ = toy(200, seed=1)
     channel = np.random.default_rng(2).normal(size=evidence.ids.shape).astype(np.float32)
     channel[:, 3] = -np.inf  # no candidate
@@ -72,7 +72,7 @@ def test_weights_of_zero_leave_the_order_of_the_channel() -> None:
     assert np.array_equal(guesses(evidence, words, weights), best)
 
 
-def test_a_reader_learns_what_the_words_around_say() -> None:
+def test_a_reader_learns_what_the_words_around_say():
     """A trained reader names most of 2,000 words that it has not seen; an untrained reader names a
     quarter of them, ± 4 points, by chance.
     """
@@ -85,7 +85,7 @@ def test_a_reader_learns_what_the_words_around_say() -> None:
 
 
 @pytest.mark.parametrize("name", Weights._fields)
-def test_the_gradient_is_that_of_the_loss(name: str) -> None:
+def test_the_gradient_is_that_of_the_loss(name):
     evidence, words, true = toy(40, seed=6)
     rng = np.random.default_rng(7)
     figures = rng.normal(size=evidence.ids.shape)
@@ -102,7 +102,7 @@ def test_the_gradient_is_that_of_the_loss(name: str) -> None:
     assert slope[place] == pytest.approx((values[1] - values[0]) / 2e-4, rel=0.05)
 
 
-def test_joined_evidence_sees_its_own_texts() -> None:
+def test_joined_evidence_sees_its_own_texts():
     evidence, _, _ = toy(30, seed=8)
     joined = Evidence.joined([evidence, evidence])
     assert np.array_equal(joined.text_of[30:], evidence.text_of + 3)
@@ -110,14 +110,14 @@ def test_joined_evidence_sees_its_own_texts() -> None:
     assert np.array_equal(seen, np.where(evidence.around < 0, -1, evidence.around + 30))
 
 
-def test_a_candidate_is_expected_elsewhere_in_its_text_alone() -> None:
+def test_a_candidate_is_expected_elsewhere_in_its_text_alone():
     ids = np.array([[5, 7], [7, 9], [7, -1]])
     posterior = np.array([[0.75, 0.25], [0.5, 0.5], [1.0, 0.0]])
     found = repeats(np.array([0, 0, 1]), ids, posterior)
     assert np.array_equal(found, [[0.0, 0.5], [0.25, 0.0], [0.0, 0.0]])
 
 
-def test_an_interval_is_by_documents() -> None:
+def test_an_interval_is_by_documents():
     """Ten texts of 100 words, all right or all wrong: as ten draws, not as 1,000."""
     text_of = np.repeat(np.arange(10), 100)
     mean, low, high = interval(text_of, np.repeat(np.arange(10) % 2, 100).astype(np.float64))

@@ -18,7 +18,7 @@ DRAWS = 4_000
 
 
 @cache
-def drawn(keeps: float) -> dict[str, list[str]]:
+def drawn(keeps):
     """Draws of a peer that adds the noise it claims, but leaves a share of words as they are."""
     replace = Madlib(WORDS, VECTORS, 2.0)
     rng = np.random.default_rng(1)
@@ -30,12 +30,12 @@ def drawn(keeps: float) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize(("keeps", "violates"), [(0.0, False), (0.9, True)])
-def test_a_peer_that_keeps_words_is_found_out(keeps: float, violates: bool) -> None:
+def test_a_peer_that_keeps_words_is_found_out(keeps, violates):
     distances = distances_of("madlib", WORDS, VECTORS, None)
     assert black_box(drawn(keeps), WORDS, distances, 2.0).violation == violates
 
 
-def test_a_peer_is_measured_in_a_process_of_its_own(tmp_path: Path) -> None:
+def test_a_peer_is_measured_in_a_process_of_its_own(tmp_path):
     peers.data_of_nltk(tmp_path / "nltk")
     sentences = peers.made_sentences(WORDS)[:20]
     files = peers.write_vectors(WORDS, VECTORS, tmp_path / "small")

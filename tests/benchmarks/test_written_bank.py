@@ -2,7 +2,6 @@
 
 import gzip
 import json
-from pathlib import Path
 
 import pytest
 
@@ -19,19 +18,19 @@ BAD = {
 }
 
 
-def test_a_prompt_follows_from_seed_and_number() -> None:
+def test_a_prompt_follows_from_seed_and_number():
     among = kinds()
     assert prompt(77, 1, among) == prompt(77, 1, among) != prompt(77, 2, among)
 
 
-def test_texts_of_a_kind_share_their_examples_for_a_while() -> None:
+def test_texts_of_a_kind_share_their_examples_for_a_while():
     among = kinds()
     block = {prompt(n, 1, among).examples for n in range(0, len(among) * SHARED, len(among))}
     assert len(block) == 1
     assert prompt(len(among) * SHARED, 1, among).examples not in block
 
 
-def choose(folder: Path, *lines: tuple[str, float], size: int = 100) -> tuple[list[str], dict]:
+def choose(folder, *lines, size=100):
     written = folder / "written.jsonl"
     rows = [json.dumps({"text": text, "given": 0, "nats": [nats]}) for text, nats in lines]
     written.write_text("\n".join(rows) + "\n")
@@ -43,18 +42,18 @@ def choose(folder: Path, *lines: tuple[str, float], size: int = 100) -> tuple[li
 
 
 @pytest.mark.parametrize("reason", BAD)
-def test_a_sentence_is_left_out_for_a_reason(reason: str, tmp_path: Path) -> None:
+def test_a_sentence_is_left_out_for_a_reason(reason, tmp_path):
     kept, left_out = choose(tmp_path, (GOOD, -1.0), (BAD[reason], -1.0))
     assert kept == [GOOD] and left_out[reason] == 1
 
 
-def test_the_likeliest_are_kept(tmp_path: Path) -> None:
+def test_the_likeliest_are_kept(tmp_path):
     lines = [(GOOD, -1.5), ("It came on time and it works.", -1.0), ("The tea was cold.", -3.0)]
     assert choose(tmp_path, *lines)[0] == [lines[1][0], GOOD]
     assert choose(tmp_path, *lines, size=1)[0] == [lines[1][0]]
 
 
-def test_a_sentence_that_was_given_is_no_sentence_of_the_model(tmp_path: Path) -> None:
+def test_a_sentence_that_was_given_is_no_sentence_of_the_model(tmp_path):
     written = tmp_path / "written.jsonl"
     line = {"text": f"I love this place. {GOOD}", "given": len("I love this place"), "nats": [-1.0]}
     written.write_text(json.dumps(line) + "\n")
@@ -70,5 +69,5 @@ def test_a_sentence_that_was_given_is_no_sentence_of_the_model(tmp_path: Path) -
         ("Will it work?", False),
     ],
 )
-def test_names_are_told_by_capitals(text: str, expected: bool) -> None:
+def test_names_are_told_by_capitals(text, expected):
     assert has_name(text, frozenset({"emily"})) is expected

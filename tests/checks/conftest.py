@@ -1,8 +1,5 @@
-from collections.abc import Callable
 from contextlib import suppress
 from math import inf
-from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -19,31 +16,30 @@ from lexveil.release.checks.validation import Verdict
 SECRET = "zanzibar"  # stands in every text of these tests and must not come out anywhere
 
 # what is judged, in how many rows it is wrong, the value furthest from the limit
-Fault = tuple[str, int, float]
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> MachineParams:
+def machine(tmp_path):
     return MachineParams(
         memory_limit="500MB", threads=1, workers=1, temp_directory=str(tmp_path / "work")
     )
 
 
 @pytest.fixture
-def docs(tmp_path: Path) -> DataDocs:
+def docs(tmp_path):
     return DataDocs(tmp_path / "data_docs")
 
 
 @pytest.fixture
-def out(tmp_path: Path) -> Path:
+def out(tmp_path):
     return tmp_path / "checks" / "record"
 
 
 @pytest.fixture
-def write(tmp_path: Path) -> Callable[[str, pd.DataFrame, pa.Schema], Path]:
+def write(tmp_path):
     """Write a frame to a Parquet file with exactly these column types."""
 
-    def _write(name: str, frame: pd.DataFrame, schema: pa.Schema) -> Path:
+    def _write(name, frame, schema):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         # object: whole numbers beside a null stay whole numbers, and a nan stays a nan
@@ -56,7 +52,7 @@ def write(tmp_path: Path) -> Callable[[str, pd.DataFrame, pa.Schema], Path]:
     return _write
 
 
-def first_fault(suite: Any, frame: pd.DataFrame) -> Fault | None:
+def first_fault(suite, frame):
     """The first rule that does not hold, judged without Great Expectations, which
     test_validation.py tests."""
     frame = with_missing(frame, suite.expectations)
@@ -81,20 +77,18 @@ def first_fault(suite: Any, frame: pd.DataFrame) -> Fault | None:
 
 
 @pytest.fixture
-def fault(
-    monkeypatch: pytest.MonkeyPatch, out: Path
-) -> Callable[[Callable[[], Any]], Fault | None]:
+def fault(monkeypatch, out):
     """The first fault that a stage stops at, leaving no record; None if it holds."""
 
-    found: list[Fault | None] = []
+    found = []
 
-    def judge(name: str, suite: Any, frame: pd.DataFrame, docs: DataDocs) -> Verdict:
+    def judge(name, suite, frame, docs):
         found.append(first_fault(suite, frame))
         if found[-1]:
             raise CheckFailedError(str(found[-1]))
         return Verdict(name, [])
 
-    def _fault(check: Callable[[], Any]) -> Fault | None:
+    def _fault(check):
         monkeypatch.setattr(validation, "validate", judge)
         with suppress(CheckFailedError):
             check()
@@ -104,19 +98,19 @@ def fault(
     return _fault
 
 
-def rules_of(suite: Any) -> set[str]:
+def rules_of(suite):
     """Return the columns that the rules of a suite check."""
     return {",".join(judged(rule)) or "rows" for rule in suite.expectations} - {"n_missing"}
 
 
-def put(frame: pd.DataFrame, column: str, value: object, row: int = 0) -> pd.DataFrame:
+def put(frame, column, value, row=0):
     """Return a copy of a frame with one value replaced."""
     frame = frame.copy()
     frame.at[row, column] = value
     return frame
 
 
-def add(frame: pd.DataFrame, *values: object) -> pd.DataFrame:
+def add(frame, *values):
     """Return a frame with one more row."""
     return pd.concat(
         [frame, pd.DataFrame([values], columns=frame.columns, dtype=object)], ignore_index=True

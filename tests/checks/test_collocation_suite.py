@@ -34,20 +34,20 @@ WORD_SCHEMA = pa.schema(
 ORDINALS = ("first", "second", "third")
 
 
-def pmi(words: tuple[str, ...], count: int) -> float:
+def pmi(words, count):
     product = 1
     for word in words:
         product *= WORDS.get(word, (1, ""))[0]
     return log2(N ** (len(words) - 1) * count / product)
 
 
-def kept(ngrams: dict[tuple[str, ...], int], length: int) -> pd.DataFrame:
+def kept(ngrams, length):
     columns = [f"{ordinal}_word" for ordinal in ORDINALS[:length]]
     rows = [(*words, count, pmi(words, count)) for words, count in ngrams.items()]
     return pd.DataFrame(rows, columns=[*columns, "count", "pmi_bits"], dtype=object)
 
 
-def counted(ngrams: dict[tuple[str, ...], int], length: int) -> pd.DataFrame:
+def counted(ngrams, length):
     columns = [f"{ordinal}_id" for ordinal in ORDINALS[:length]]
     rows = [
         (*(IDS[word] for word in words), count)
@@ -101,7 +101,7 @@ def test_sound_tables_pass(check, out):
     assert "zanzibar" not in out.read_text(encoding="utf-8")
 
 
-def put(column: str, value: object):
+def put(column, value):
     """Set one value of the first bigram."""
 
     def _put(bigrams, trigrams):
@@ -110,7 +110,7 @@ def put(column: str, value: object):
     return _put
 
 
-def off(difference: float):
+def off(difference):
     return lambda bigrams, trigrams: trigrams.__setitem__(
         "pmi_bits", trigrams["pmi_bits"] + difference
     )
@@ -147,7 +147,7 @@ def test_each_defect_stops(check, fault, changes, first):
     assert fault(lambda: check(**changes)) == first
 
 
-def of_base(*rows: tuple[str, str, int, float]) -> dict[str, pa.Table]:
+def of_base(*rows):
     """Bigrams of a base, and no trigram."""
     names = [f"{ordinal}_word" for ordinal in ORDINALS]
     figures = [("count", COUNT), ("pmi_bits", pa.float64())]

@@ -21,17 +21,17 @@ WORDS = pa.schema([("word_id", pa.int32()), ("word", pa.string())])
 VOCABULARY = ["hello", SECRET, ".", "bye", "again"]
 
 
-def sample() -> pd.DataFrame:
+def sample():
     texts = [f"Hello {SECRET}. Bye.", f"{SECRET} again", " \n\t"]
     return pd.DataFrame({"doc_id": ["a", "b", "c"], "text": texts}, dtype=object)
 
 
-def sentences() -> pd.DataFrame:
+def sentences():
     rows = [("a", 0, [0, 1, 2]), ("a", 1, [3, 2]), ("b", 0, [1, 4])]
     return pd.DataFrame(rows, columns=["doc_id", "sentence_id", "ids"], dtype=object)
 
 
-def words(*vocabulary: str | None) -> pd.DataFrame:
+def words(*vocabulary):
     vocabulary = vocabulary or tuple(VOCABULARY)
     return pd.DataFrame(
         {"word_id": range(len(vocabulary)), "word": pd.Series(vocabulary, dtype=object)}
@@ -43,10 +43,10 @@ def check(write, docs, out, machine, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def _check(
-        sample: pd.DataFrame,
-        sentences: pd.DataFrame,
-        words: pd.DataFrame = words(),  # noqa: B008
-        base: str = NO_BASE,
+        sample,
+        sentences,
+        words=words(),  # noqa: B008
+        base=NO_BASE,
     ):
         for file, table, schema in (
             ("sample", sample, SAMPLE),

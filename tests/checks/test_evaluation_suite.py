@@ -5,7 +5,6 @@ from copy import deepcopy
 from functools import reduce
 from math import nan
 from operator import getitem
-from typing import Any
 
 import pytest
 
@@ -21,7 +20,7 @@ SETTINGS = EvaluationParams(classifier="linear", shuffles=3, train_share=0.9, ma
 BACK_ENDS = {"classifier": "linear", "encoder": "tfidf_mean", "language_model": "kneser_ney"}
 
 
-def scores(*each: float) -> dict[str, Any]:
+def scores(*each):
     mean = round(sum(each) / len(each), 9)
     return {
         name: {"each": list(each), "mean": mean, "sd": 0.1}
@@ -29,7 +28,7 @@ def scores(*each: float) -> dict[str, Any]:
     }
 
 
-def entry(**settings: dict[str, Any]) -> dict[str, Any]:
+def entry(**settings):
     counts = {"n_train": 9, "n_learnt": 8, "n_test": 4, "n_classes": 2, "n_left_out": 0}
     return (
         counts
@@ -38,7 +37,7 @@ def entry(**settings: dict[str, Any]) -> dict[str, Any]:
     )
 
 
-def of_texts() -> dict[str, Any]:
+def of_texts():
     """Similarity and perplexity, the one at the lower end of its range, the other at the upper."""
     similarity = {
         "left_out": None,
@@ -52,7 +51,7 @@ def of_texts() -> dict[str, Any]:
     return {"similarity": similarity | scored[0], "perplexity": perplexity | scored[1]}
 
 
-def membership() -> dict[str, Any]:
+def membership():
     counts = {
         "left_out": None,
         "n_in": 9,
@@ -64,7 +63,7 @@ def membership() -> dict[str, Any]:
     return counts | {"auc": scores(0.0, 0.5, 1.0)["macro_f1"]}
 
 
-def records() -> dict[str, dict[str, Any]]:
+def records():
     left_out = {"left_out": "no document has a value in column label"}
     utility = entry(private=scores(0.0, 1.0, 0.1), clean=scores(0.3, 0.3, 0.3))
     attack = entry(static=scores(0.5, 0.6, 0.1), adaptive=scores(1.0, 1.0, 1.0))
@@ -86,7 +85,7 @@ def check(out, docs, monkeypatch):
     )
 
 
-def test_sound_scores_hold(check, out) -> None:
+def test_sound_scores_hold(check, out):
     # The classifier of letters is no better than the majority's 0.5 by more than 4 documents tell,
     # the attacker is.
     summary = check(records())
@@ -108,7 +107,7 @@ def test_sound_scores_hold(check, out) -> None:
 GONE = object()
 
 
-def edited(path: str, value: Any = GONE) -> dict[str, dict[str, Any]]:
+def edited(path, value=GONE):
     """The records with one thing of the run changed, or taken away."""
     made = records()
     *keys, last = path.split("/")
@@ -159,11 +158,11 @@ DEFECTS = [
 
 
 @pytest.mark.parametrize(("made", "first"), DEFECTS)
-def test_each_defect_stops(check, fault, made, first) -> None:
+def test_each_defect_stops(check, fault, made, first):
     assert fault(lambda: check(made)) == first
 
 
-def test_a_baseline_far_below_the_majority_stops(check, fault) -> None:
+def test_a_baseline_far_below_the_majority_stops(check, fault):
     """400 documents tell a share to 0.049: a mean of 0.452 is as good as the majority's 0.5, one of
     0.4 is not."""
     made = records()
@@ -191,14 +190,14 @@ def test_a_baseline_far_below_the_majority_stops(check, fault) -> None:
     assert fault(lambda: check(made)) == ("below_majority", 1, pytest.approx(0.051))
 
 
-def test_what_is_asked_for_and_missing_stops(check, fault) -> None:
+def test_what_is_asked_for_and_missing_stops(check, fault):
     asked = SETTINGS.model_copy(update={"shuffles": 5})
     assert fault(lambda: check(records(), settings=asked)) == ("n_shuffles_off", 10, 2)
     assert fault(lambda: check(records(), (*DATASETS, "poems"))) == ("is_missing", 14, 1)
     assert fault(lambda: check(records(), ())) == ("rows", 1, 0)
 
 
-def test_each_rule_was_seen_to_fail() -> None:
+def test_each_rule_was_seen_to_fail():
     # cells are made one by one
     seen = {first for _, (first, _, _) in DEFECTS} | {"rows", "below_majority"}
     assert rules_of(evaluation_suite()) - {"run,dataset,setting"} == seen

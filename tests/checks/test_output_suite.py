@@ -52,7 +52,7 @@ PLAN = pa.schema(
 V = 100
 
 
-def inputs() -> pd.DataFrame:
+def inputs():
     rows = [
         ("pairs", "a", "train", f"{SECRET} one.", f"two {SECRET}", "1", "x", None),
         ("pairs", "b", "test", "...", None, None, None, "three"),
@@ -62,7 +62,7 @@ def inputs() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=INPUTS.names, dtype=object)
 
 
-def documents() -> pd.DataFrame:
+def documents():
     """Two texts of one document, one of kept marks, one with a sampled token, one without
     tokens."""
     rewritten = inputs()
@@ -74,7 +74,7 @@ def documents() -> pd.DataFrame:
     )
 
 
-def ledger() -> pd.DataFrame:
+def ledger():
     rows = [
         ("pairs", "a", "text", 0, "word", 2.5, "perturbed", 2, 99),
         ("pairs", "a", "text", 1, "word", 2.5, "perturbed", 1, 0),
@@ -88,7 +88,7 @@ def ledger() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=LEDGER.names, dtype=object)
 
 
-def plan() -> pd.DataFrame:
+def plan():
     rows = [
         ("pairs", "a", "text", 3, 3, 2, 5.0, 2.5),
         ("pairs", "a", "text_b", 2, 2, 1, 5.0, 4.0),
@@ -99,14 +99,14 @@ def plan() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=PLAN.names, dtype=object)
 
 
-def clean_documents() -> pd.DataFrame:
+def clean_documents():
     numbers = [(5, 5, 5, 0.0, 5), (1, 1, 1, 0.0, 1), (2, 2, 2, 0.0, 2), (0, 0, 0, 0.0, 0)]
     return inputs().join(
         pd.DataFrame(numbers, columns=DOCUMENTS.names[len(INPUTS) :], dtype=object)
     )
 
 
-def clean_ledger() -> pd.DataFrame:
+def clean_ledger():
     return ledger().assign(epsilon=0.0, action="kept", n_words=1, word_id=-1)
 
 

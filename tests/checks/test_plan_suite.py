@@ -2,7 +2,6 @@
 own message."""
 
 import json
-from collections.abc import Callable
 from math import inf, nan
 
 import pandas as pd
@@ -24,10 +23,9 @@ NAMES = (
 )
 KINDS = *NAMES, (pa.float64(), ("budget", "epsilon_per_token"))
 SCHEMA = pa.schema([(name, kind) for kind, names in KINDS for name in names])
-Plan = Callable[[], pd.DataFrame]
 
 
-def plan() -> pd.DataFrame:
+def plan():
     rows = [
         ("pairs", "a", "text", 9, 7, 3, 9, 10.0, 10.0 / 9),
         ("pairs", "a", "text_b", 8, 7, 7, 8, 10.0, 10.0 / 8),
@@ -37,20 +35,20 @@ def plan() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=SCHEMA.names, dtype=object)
 
 
-def plan_by_tokens() -> pd.DataFrame:
+def plan_by_tokens():
     frame = plan()
     frame["divisor"] = frame["n_perturbed"]
     frame["epsilon_per_token"] = [10.0 / 3, 10.0 / 7, 0.0, 0.7 / 3]
     return frame
 
 
-def plan_per_token() -> pd.DataFrame:
+def plan_per_token():
     frame = plan_by_tokens()
     frame["epsilon_per_token"] = [10.0 / 7, 10.0 / 7, 0.0, 0.7 / 3]
     return frame
 
 
-def put(column: str, value: object, row: int = 0, of: Plan = plan) -> pd.DataFrame:
+def put(column, value, row=0, of=plan):
     frame = of()
     frame.at[row, column] = value
     return frame
@@ -60,7 +58,7 @@ def put(column: str, value: object, row: int = 0, of: Plan = plan) -> pd.DataFra
 def check(write, docs, out, machine, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
-    def _check(*frames: pd.DataFrame, strategy: str = "S1", budget: str = "document"):
+    def _check(*frames, strategy="S1", budget="document"):
         epsilons = [BaseEpsilon(float(n)) for n in range(1, len(frames) + 1)]
         for epsilon, frame in zip(epsilons, frames, strict=True):
             for mechanism in MECHANISMS:  # at a base epsilon all have the same plan

@@ -1,8 +1,6 @@
 """The suite of releases through its SQL: a sound release passes, and each single defect stops it
 with its own words."""
 
-from typing import Any
-
 import duckdb
 import pandas as pd
 import pytest
@@ -19,7 +17,7 @@ TOKENS = [(1, 4.0), (1, 6.0), (1, 0.0), (1, 0.0), (2, 6.0)]
 
 @pytest.fixture
 def frame():
-    def _frame(outputs: Any = OUTPUTS, tokens: Any = TOKENS, **said: float) -> Any:
+    def _frame(outputs=OUTPUTS, tokens=TOKENS, **said):
         with duckdb.connect() as con:
             con.execute("create table outputs (row bigint, text varchar)")
             con.execute("create table tokens (row bigint, epsilon double)")
@@ -31,7 +29,7 @@ def frame():
     return _frame
 
 
-def test_what_the_query_says_by_hand(frame) -> None:
+def test_what_the_query_says_by_hand(frame):
     first, second = frame().to_dict("records")
     assert (first["n_tokens"], first["n_words_out"], first["length_ratio"]) == (4, 4, 1.0)
     assert (first["epsilon_spent"], second["epsilon_spent"]) == (10.0, 6.0)
@@ -44,14 +42,14 @@ def test_what_the_query_says_by_hand(frame) -> None:
     assert rows["length_ratio"].tolist() == [1.0, 1.0, 0.0] and not rows.isna().any(axis=None)
 
 
-SUITE: dict[str, Any] = {"max_length_ratio": 1.0, "personal": True}
+SUITE = {"max_length_ratio": 1.0, "personal": True}
 
 
-def judge(rows: Any, **limits: Any) -> Any:
+def judge(rows, **limits):
     return first_fault(release_suite(**(SUITE | limits)), rows)
 
 
-DEFECTS: list[Any] = [
+DEFECTS = [
     ({"outputs": []}, {}, ("rows", 1, 0)),
     ({"outputs": [*OUTPUTS, OUTPUTS[0]]}, {}, ("row", 2, 2)),
     ({"budget": 9.0}, {}, ("epsilon_overrun", 1, pytest.approx(1 / 9))),
@@ -64,17 +62,17 @@ DEFECTS: list[Any] = [
 
 
 @pytest.mark.parametrize(("given", "limits", "first"), DEFECTS)
-def test_each_defect_stops_it(frame, given: Any, limits: Any, first: Any) -> None:
+def test_each_defect_stops_it(frame, given, limits, first):
     assert judge(frame()) is None
     assert judge(frame(**given), **limits) == first
 
 
-def test_each_rule_was_seen_to_fail() -> None:
+def test_each_rule_was_seen_to_fail():
     seen = {first for *_, (first, _, _) in DEFECTS} | {column for column, *_ in LOOKS_LIKE}
     assert rules_of(release_suite(**SUITE)) == seen
 
 
-def test_what_is_counted_of_a_source() -> None:
+def test_what_is_counted_of_a_source():
     numbers = pd.DataFrame([{"release": "x", "coverage": 0.8, "unprotected_share": 1 / 6}])
     assert first_fault(source_suite(0.81, None), numbers) == ("coverage", 1, 0.8)
     assert (
@@ -103,9 +101,7 @@ LOOKS_LIKE = [
 
 
 @pytest.mark.parametrize(("column", "hits", "misses"), LOOKS_LIKE)
-def test_what_looks_like_personal_data(
-    frame, column: str, hits: list[str], misses: list[str]
-) -> None:
+def test_what_looks_like_personal_data(frame, column, hits, misses):
     for text in hits:
         rows = frame(outputs=[(1, f"uno {text} dos"), (2, "x")])
         assert rows[column].tolist() == [1, 0], text

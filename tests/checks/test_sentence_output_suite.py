@@ -1,7 +1,5 @@
 """The suite of outputs of sentences through its SQL: one defect at a time."""
 
-from typing import Any
-
 import pandas as pd
 import pytest
 
@@ -19,11 +17,11 @@ SUMS = ["n_tokens_in", "n_tokens_out", "n_words_out", "epsilon_spent", "n_unprot
 LOG = ["dataset", "doc_id", "field", "position", "class", "epsilon", "action", "n_words", "word_id"]
 
 
-def sums_of(n_sentences: int) -> list[float]:
+def sums_of(n_sentences):
     return [n_sentences, n_sentences, 5 * n_sentences, EPSILON * n_sentences, 0]
 
 
-def tables() -> dict[str, pd.DataFrame]:
+def tables():
     """Two sentences of five words for each of three texts, from a bank of ten."""
     documents = [[*row, *sums_of(n)] for row, n in zip(INPUTS, (2, 4), strict=True)]
     texts = [("a", "text"), ("b", "text"), ("b", "text_b")]
@@ -41,11 +39,11 @@ def tables() -> dict[str, pd.DataFrame]:
     }
 
 
-def test_a_sound_output_passes() -> None:
+def test_a_sound_output_passes():
     assert first_fault(sentence_output_suite("privatize_sentences@r0.2"), judged(tables())) is None
 
 
-def judged(of: dict[str, pd.DataFrame]) -> pd.DataFrame:
+def judged(of):
     with duckdb_session.session() as con:
         for name, frame in of.items():
             con.register(name, frame)
@@ -71,7 +69,7 @@ def judged(of: dict[str, pd.DataFrame]) -> pd.DataFrame:
         ("documents", "doc_id", "c", "is_lost"),
     ],
 )
-def test_what_stops(table: str, column: str, value: Any, fault: str) -> None:
+def test_what_stops(table, column, value, fault):
     of = tables()
     of[table].loc[0, column] = value
     found = first_fault(sentence_output_suite("privatize_sentences@r0.2"), judged(of))

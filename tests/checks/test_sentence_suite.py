@@ -35,7 +35,7 @@ def frame_of(rows):
         ([*GOOD, ("One too many.", 3, 3), ("And one more.", 3, 3)], ("rows", 1, 4)),
     ],
 )
-def test_what_stops_and_what_does_not(rows, fault) -> None:
+def test_what_stops_and_what_does_not(rows, fault):
     limits = choice_of(SentenceParams(), 1).limits()
     frame = frame_of(rows)
     assert first_fault(sentence_suite(3, **limits), frame) == fault

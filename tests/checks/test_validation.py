@@ -6,7 +6,6 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import Any
 
 import great_expectations.expectations as gxe
 import pandas as pd
@@ -22,7 +21,7 @@ from tests.checks.conftest import SECRET
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def suite(high: float = 1.0):
+def suite(high=1.0):
     rules = [
         gxe.ExpectTableRowCountToBeBetween(
             min_value=1,
@@ -52,7 +51,7 @@ def suite(high: float = 1.0):
     return suite_of("things", "things", rules, "Look it up")
 
 
-def frame(**columns: list[object]) -> pd.DataFrame:
+def frame(**columns):
     good = {
         "name": [SECRET, "b", "c"],
         "group": ["x", "y", "z"],
@@ -90,7 +89,7 @@ def test_the_record_has_the_same_bytes_each_time(docs):
 
 
 @pytest.fixture
-def two_suites(docs: DataDocs) -> DataDocs:
+def two_suites(docs):
     """Pages of a suite that holds and of one that does not."""
     validate("a/b", suite(), frame(), docs)
     with pytest.raises(CheckFailedError) as caught:
@@ -102,38 +101,38 @@ def two_suites(docs: DataDocs) -> DataDocs:
 PAGES = ["a/b/index.html", "c/index.html", "index.html"]
 
 
-def test_each_suite_has_a_page_and_the_index_is_one(two_suites: DataDocs) -> None:
+def test_each_suite_has_a_page_and_the_index_is_one(two_suites):
     pages = two_suites.root.rglob("*.html")
     assert sorted(str(page.relative_to(two_suites.root)) for page in pages) == PAGES
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_pages_load_nothing_and_show_no_value(two_suites: DataDocs, name: str) -> None:
+def test_pages_load_nothing_and_show_no_value(two_suites, name):
     text = (two_suites.root / name).read_text(encoding="utf-8")
     assert not LOADS.search(text)
     assert not [word for word in (SECRET, "<b>") if word in text]
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_links_of_pages_lead_to_pages(two_suites: DataDocs, name: str) -> None:
+def test_links_of_pages_lead_to_pages(two_suites, name):
     page = two_suites.root / name
     found = re.findall(r'href="([^"]+)"', page.read_text(encoding="utf-8"))
     assert not [link for link in found if not (page.parent / link).is_file()]
 
 
-def test_the_page_that_is_given_is_the_one_that_is_written(docs: DataDocs) -> None:
+def test_the_page_that_is_given_is_the_one_that_is_written(docs):
     page = validate("a/b", suite(), frame(), docs).page
     assert (docs.root / "a/b/index.html").read_text(encoding="utf-8") == page
 
 
-def test_pages_say_how_much_holds(two_suites: DataDocs) -> None:
+def test_pages_say_how_much_holds(two_suites):
     index = (two_suites.root / "index.html").read_text(encoding="utf-8")
     broken = (two_suites.root / "c/index.html").read_text(encoding="utf-8")
     assert re.findall(r"(\d) of 5", index) == ["5", "3"]
     assert broken.count("does not hold") == 2
 
 
-def test_results_are_counts_and_no_values(two_suites: DataDocs) -> None:
+def test_results_are_counts_and_no_values(two_suites):
     """Not even ids: whatever names a row stays in the frame."""
     text = (two_suites.root / "c/results.json").read_text(encoding="utf-8")
     assert json.loads(text)["success"] is False
@@ -155,11 +154,11 @@ def test_nothing_is_sent_anywhere(docs, monkeypatch):
     assert "posthog" not in sys.modules
 
 
-def result(name: str) -> dict[str, Any]:
+def result(name):
     return {"name": name, "success": True, "run_time": "", "great_expectations": "1", "results": []}
 
 
-def links(root: Path) -> list[str]:
+def links(root):
     return re.findall(r'href="([^"]+)"', (root / "index.html").read_text(encoding="utf-8"))
 
 

@@ -17,7 +17,7 @@ from tests.checks.conftest import SECRET
 NAMES = ("dataset", "doc_id", "split", "text", "text_b", "label", "attribute")
 
 
-def documents(*rows: tuple[str, str, str, str | None]) -> pa.Table:
+def documents(*rows):
     full = [
         (dataset, doc_id, "all", text, text_b, None, None) for dataset, doc_id, text, text_b in rows
     ]
@@ -37,7 +37,7 @@ DOCUMENTS = (
 )
 
 
-def words_only(segmentation: str) -> Lexicon:
+def words_only(segmentation):
     """Return a lexicon with the same words for every segmentation; ``mst`` has one more."""
     return Lexicon.build(
         "word", ["fine", "a", ",", *(["day"] if segmentation == "mst" else [])], None

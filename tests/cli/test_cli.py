@@ -5,10 +5,8 @@ import json
 import socket
 import types
 from pathlib import Path
-from typing import Any
 
 import pytest
-from scratch_project import Project
 
 PRIVATIZE = (
     "privatize",
@@ -51,9 +49,7 @@ PRIVATIZE = (
         (("release",), "inbox.source and inbox.sql are left out"),
     ],
 )
-def test_a_wrong_request_is_one_line_and_exit_code_two(
-    project: Project, cli: Any, arguments: Any, says: str
-) -> None:
+def test_a_wrong_request_is_one_line_and_exit_code_two(project, cli, arguments, says):
     assert says in cli(*arguments, code=2).err
     assert (
         project.artifacts() == {}
@@ -62,25 +58,23 @@ def test_a_wrong_request_is_one_line_and_exit_code_two(
     )
 
 
-def test_outside_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Any) -> None:
+def test_outside_a_project(tmp_path, monkeypatch, cli):
     monkeypatch.chdir(tmp_path)
     assert "dvc.yaml" in cli("run", code=2).err and list(tmp_path.iterdir()) == []
 
 
-def test_a_taken_port_is_said(project: Project, cli: Any) -> None:
+def test_a_taken_port_is_said(project, cli):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         assert "--port" in cli("ui", "--port", taken.getsockname()[1], code=2).err
 
 
-def test_files_are_those_of_the_folder_the_command_was_given_in(
-    project: Project, monkeypatch: Any, cli: Any
-) -> None:
+def test_files_are_those_of_the_folder_the_command_was_given_in(project, monkeypatch, cli):
     """Relative paths start from the current folder, not from the project's folder."""
-    asked: list[Any] = []
+    asked = []
 
-    def privatize_file(*arguments: Any, **_: object) -> types.SimpleNamespace:
+    def privatize_file(*arguments, **_):
         asked.extend(arguments)
         return types.SimpleNamespace(
             record=types.SimpleNamespace(to_dict=lambda: {"n_documents": 3}), operator=None
@@ -94,7 +88,7 @@ def test_files_are_those_of_the_folder_the_command_was_given_in(
     assert asked[:2] == [below / "in.jsonl", below / "out.jsonl"] and asked[2].epsilon == 2.5
 
 
-def test_report_prints_where_it_is_and_its_figures(project: Project, cli: Any) -> None:
+def test_report_prints_where_it_is_and_its_figures(project, cli):
     folder = project.root / "artifacts/report"
     folder.mkdir(parents=True)
     (folder / "index.html").write_text("<html>")

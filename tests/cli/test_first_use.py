@@ -1,7 +1,6 @@
 """First use by somebody without a project, and commands that are shown and can be run again."""
 
 import shlex
-from pathlib import Path
 
 from lexveil.faces.cli.main import APP
 from lexveil.faces.cli.options import command_of, requested
@@ -33,7 +32,7 @@ SHOWN = {
 }
 
 
-def test_parameters_without_a_project_are_said_to_be_ignored(outside: Path, cli) -> None:
+def test_parameters_without_a_project_are_said_to_be_ignored(outside, cli):
     (outside / "in.txt").write_text("the police said no\n", encoding="utf-8")
     assert "params.yaml is ignored" not in cli("inspect", "in.txt", "--model", "toy").err
     (outside / "params.yaml").write_text("policy: {stopwords: drop}\n", encoding="utf-8")
@@ -45,14 +44,14 @@ def test_parameters_without_a_project_are_said_to_be_ignored(outside: Path, cli)
     )
 
 
-def test_settings_without_a_project_are_said_to_be_ignored(outside: Path, cli) -> None:
+def test_settings_without_a_project_are_said_to_be_ignored(outside, cli):
     (outside / "in.txt").write_text("the police said no\n", encoding="utf-8")
     (outside / "lexveil.toml").write_text("[ledger]\ncap = 1.0\n", encoding="utf-8")
     said = cli("inspect", "in.txt", "--model", "toy").err
     assert said.count("lexveil.toml is ignored: this folder is no project") == 1
 
 
-def test_a_command_that_is_shown_makes_the_request_that_it_is_of() -> None:
+def test_a_command_that_is_shown_makes_the_request_that_it_is_of():
     """A shown command has every option of the request except the input and the model."""
     assert set(Request.model_fields) - set(SHOWN) == {
         *(

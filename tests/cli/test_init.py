@@ -4,7 +4,6 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,7 +15,7 @@ from lexveil.base.runtime.new_project import FILES, FOLDERS, create
 ROOT = Path(__file__).parents[2]
 
 
-def test_a_project_is_written_whole(tmp_path: Path, cli: Any) -> None:
+def test_a_project_is_written_whole(tmp_path, cli):
     folder = tmp_path / "demo"
     folder.mkdir()  # an empty one is taken
     said = cli("init", folder).out
@@ -44,9 +43,7 @@ def test_a_project_is_written_whole(tmp_path: Path, cli: Any) -> None:
     assert {file.name for file in folder.iterdir()} - {".git"} <= set(names)
 
 
-def test_queries_are_the_projects_own_where_it_has_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_queries_are_the_projects_own_where_it_has_them(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sql" / "corpus").mkdir(parents=True)
     (tmp_path / "sql" / "corpus" / "sample.sql").write_text("select 1")
@@ -58,7 +55,7 @@ def test_queries_are_the_projects_own_where_it_has_them(
 
 
 @pytest.mark.parametrize("name", ["full", "file", "no/where"])
-def test_what_is_refused(tmp_path: Path, name: str, cli: Any) -> None:
+def test_what_is_refused(tmp_path, name, cli):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "letters.txt").touch()
     (tmp_path / "file").touch()
@@ -67,7 +64,7 @@ def test_what_is_refused(tmp_path: Path, name: str, cli: Any) -> None:
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_nothing_is_left_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_left_half_written(tmp_path, monkeypatch):
     failed = subprocess.CompletedProcess([], 1, "", "fatal: no space")
     monkeypatch.setattr(new_project.subprocess, "run", lambda *_, **__: failed)
     with pytest.raises(LexveilError, match="git init failed: fatal: no space"):

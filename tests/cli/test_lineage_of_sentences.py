@@ -1,7 +1,6 @@
 """The command `lexveil lineage` of a file of sentences of a bank."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,42 +11,42 @@ from tests.privatization.sentence_banks import build_bank
 
 
 @pytest.fixture(scope="module")
-def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bank(tmp_path_factory):
     return build_bank(tmp_path_factory.mktemp("bank"))
 
 
 @pytest.fixture(autouse=True)
-def _here(outside: Path) -> None:
+def _here(outside):
     Path("in.csv").write_text("text\nThe food was cold.\n")
 
 
-def released(*options: object) -> None:
+def released(*options):
     how = ("--strategy", "S5", "--epsilon", "5", "--model", "en+sentiment=3")
     assert main(["privatize", "in.csv", "-o", "out.csv", *how, *map(str, options)]) == 0
 
 
-def said_of_the_bank(cli: Any, *options: str) -> str:
+def said_of_the_bank(cli, *options):
     lines = cli("lineage", "out.csv", *options).out.splitlines()
     return next(line for line in lines if "bank/bank.json" in line)
 
 
-def test_the_bank_that_ships_is_found(cli: Any) -> None:
+def test_the_bank_that_ships_is_found(cli):
     released()
     card = written_bank(Model.load(name="en")) / "bank.json"
     assert said_of_the_bank(cli).endswith(f": {card}")
 
 
-def test_all_of_it_can_be_verified(cli: Any) -> None:
+def test_all_of_it_can_be_verified(cli):
     released()
     assert "not known here" not in cli("lineage", "out.csv", "--verify").out
 
 
-def test_of_another_bank_the_hash_is_shown(cli: Any, bank: Path) -> None:
+def test_of_another_bank_the_hash_is_shown(cli, bank):
     released("--bank", bank)
     assert "a record does not say where it is" in said_of_the_bank(cli)
 
 
-def test_a_bank_that_changed_since_is_not_taken_for_it(cli: Any) -> None:
+def test_a_bank_that_changed_since_is_not_taken_for_it(cli):
     released()
     card = written_bank(Model.load(name="en")) / "bank.json"
     card.write_bytes(card.read_bytes() + b" ")

@@ -13,9 +13,7 @@ COPY = ("--mechanism", "none", "--strategy", "none", "--mode", "experiment")
 NEEDS_FULL = pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has it")
 
 
-def run(
-    folder: Path, redirected: str, *arguments: str, **environment: str
-) -> subprocess.CompletedProcess[bytes]:
+def run(folder, redirected, *arguments, **environment):
     """Run a command of ``lexveil`` with streams as a shell redirects them."""
     (folder / "a.csv").write_text("text,né\nhello my good friend,1\n", encoding="utf-8")
     words = " ".join(f"'{word}'" for word in ("-m", "lexveil.faces.cli", *arguments))
@@ -28,7 +26,7 @@ def run(
     )
 
 
-def copied(folder: Path, redirected: str, out: str = "out.csv", **environment: str) -> int:
+def copied(folder, redirected, out="out.csv", **environment):
     done = run(folder, redirected, "privatize", "a.csv", "-o", out, *COPY, **environment)
     assert b"Traceback" not in done.stderr and b"Exception" not in done.stderr
     return done.returncode
@@ -37,14 +35,14 @@ def copied(folder: Path, redirected: str, out: str = "out.csv", **environment: s
 @pytest.mark.parametrize(
     "redirected", [">&-", "2>&-", "<&- >&- 2>&-", pytest.param("2>/dev/full", marks=NEEDS_FULL)]
 )
-def test_what_nobody_hears_stops_nothing(tmp_path: Path, redirected: str) -> None:
+def test_what_nobody_hears_stops_nothing(tmp_path, redirected):
     assert copied(tmp_path, redirected) == 0
     assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "a.csv").read_bytes()
     assert json.loads((tmp_path / "out.csv.record.json").read_text())["mechanism"] == "none"
 
 
 @NEEDS_FULL
-def test_a_result_that_cannot_be_said_is_a_failure_and_says_what_was_done(tmp_path: Path) -> None:
+def test_a_result_that_cannot_be_said_is_a_failure_and_says_what_was_done(tmp_path):
     done = run(tmp_path, ">/dev/full", "privatize", "a.csv", "-o", "out.csv", *COPY)
     assert done.returncode == 1 and (tmp_path / "out.csv").exists()
     assert done.stderr.splitlines()[-1] == (
@@ -53,21 +51,21 @@ def test_a_result_that_cannot_be_said_is_a_failure_and_says_what_was_done(tmp_pa
     )
 
 
-def test_a_stream_that_is_asked_for_and_closed_is_refused(tmp_path: Path) -> None:
+def test_a_stream_that_is_asked_for_and_closed_is_refused(tmp_path):
     for redirected, source, out in ((">&-", "a.csv", "-"), ("<&-", "-", "out.csv")):
         done = run(tmp_path, redirected, "privatize", source, "-o", out, *COPY)
         assert done.returncode == 2 and b"is closed; give it" in done.stderr
         assert not (tmp_path / "out.csv").exists()
 
 
-def test_a_pipe_that_breaks_ends_quietly(tmp_path: Path) -> None:
+def test_a_pipe_that_breaks_ends_quietly(tmp_path):
     (tmp_path / "big.txt").write_text("hello my good friend\n" * 200_000)
     read = "| head -c 9; exit ${PIPESTATUS[0]}"
     done = run(tmp_path, read, "privatize", "big.txt", "-o", "-", *COPY)
     assert done.returncode == 141 and done.stdout == b"hello my " and done.stderr == b""
 
 
-def test_an_encoding_that_lacks_characters(tmp_path: Path) -> None:
+def test_an_encoding_that_lacks_characters(tmp_path):
     """Messages escape the characters that the encoding lacks; the text itself stays as it was."""
     ascii_only = {"PYTHONIOENCODING": "ascii:strict"}
     assert copied(tmp_path, "", "né.csv", **ascii_only) == 0
@@ -79,7 +77,7 @@ def test_an_encoding_that_lacks_characters(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["mechanism"] == "none"
 
 
-def test_a_terminal_is_told_that_it_is_read(tmp_path: Path) -> None:
+def test_a_terminal_is_told_that_it_is_read(tmp_path):
     ours, theirs = pty.openpty()
     try:
         command = [

@@ -2,7 +2,6 @@
 
 import stat
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -54,7 +53,7 @@ MOVED = [
 
 
 @pytest.fixture
-def old(tmp_path: Path) -> Path:
+def old(tmp_path):
     """A project with a params.yaml of an earlier version."""
     text = (ROOT / "params.yaml").read_text(encoding="utf-8")
     text = text.replace("\nsample:\n", f"\n{OLD}\nsample:\n", 1)
@@ -66,16 +65,14 @@ def old(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_an_old_file_is_refused_by_every_command(
-    old: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_old_file_is_refused_by_every_command(old, cli, monkeypatch):
     monkeypatch.chdir(old)
     said = cli("ledger", "show", code=2).err
     assert f"{', '.join(MOVED)} moved to lexveil.toml; `lexveil init --upgrade`" in said
     assert not (old / ".lexveil/ledger").exists()
 
 
-def test_values_move(old: Path, cli: Any) -> None:
+def test_values_move(old, cli):
     assert ", ".join(MOVED) in cli("init", "--upgrade", old).out
     moved = load_configuration(old / "lexveil.toml")
     assert (moved.machine.memory_limit, moved.machine.workers) == ("8GB", 3)
@@ -86,12 +83,12 @@ def test_values_move(old: Path, cli: Any) -> None:
     assert moved.detection.presidio.entities == ["PERSON"]
 
 
-def test_what_remains_keeps_every_byte(old: Path, cli: Any) -> None:
+def test_what_remains_keeps_every_byte(old, cli):
     cli("init", "--upgrade", old)
     assert (old / "params.yaml").read_bytes() == (ROOT / "params.yaml").read_bytes()
 
 
-def test_comments_move_with_their_keys(old: Path, cli: Any) -> None:
+def test_comments_move_with_their_keys(old, cli):
     cli("init", "--upgrade", old)
     lines = (old / "lexveil.toml").read_text(encoding="utf-8").splitlines()
     for comment, key in (
@@ -107,14 +104,14 @@ def test_comments_move_with_their_keys(old: Path, cli: Any) -> None:
         assert lines[lines.index(key) - 1] == comment
 
 
-def test_a_second_upgrade_changes_nothing(old: Path, cli: Any) -> None:
+def test_a_second_upgrade_changes_nothing(old, cli):
     cli("init", "--upgrade", old)
     before = {file.name: file.read_bytes() for file in old.iterdir() if file.is_file()}
     assert "has nothing that belongs into lexveil.toml" in cli("init", "--upgrade", old).out
     assert {file.name: file.read_bytes() for file in old.iterdir() if file.is_file()} == before
 
 
-def test_other_settings_are_not_overwritten(old: Path, cli: Any) -> None:
+def test_other_settings_are_not_overwritten(old, cli):
     (old / "lexveil.toml").write_text("[machine]\nworkers = 7\n", encoding="utf-8")
     before = (old / "params.yaml").read_bytes()
     said = cli("init", "--upgrade", old, code=2).err
@@ -125,7 +122,7 @@ def test_other_settings_are_not_overwritten(old: Path, cli: Any) -> None:
     assert (old / "lexveil.toml").read_text(encoding="utf-8") == "[machine]\nworkers = 7\n"
 
 
-def test_values_join_those_of_a_file_that_does_not_contradict_them(old: Path, cli: Any) -> None:
+def test_values_join_those_of_a_file_that_does_not_contradict_them(old, cli):
     """Other keys of the file stay, and so do its own lines."""
     lines = ["# mine", "[machine]", "threads = 5", "[release.shares]", "stopwords = 0.5  # few"]
     (old / "lexveil.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -139,7 +136,7 @@ def test_values_join_those_of_a_file_that_does_not_contradict_them(old: Path, cl
     assert text[text.index("workers = 3") - 1] == "# the cluster is slow on Mondays"
 
 
-def test_values_join_those_of_a_new_project(old: Path, cli: Any) -> None:
+def test_values_join_those_of_a_new_project(old, cli):
     """The file of a new project has the defaults, and examples of keys that have none."""
     (old / "lexveil.toml").write_bytes((ROOT / "lexveil.toml").read_bytes())
     cli("init", "--upgrade", old)
@@ -155,14 +152,14 @@ def test_values_join_those_of_a_new_project(old: Path, cli: Any) -> None:
     "text",
     ["machine = {threads = 5}\n", "machine.threads = 5\n", '["machine"] # mine\n"threads" = 5\n'],
 )
-def test_values_join_a_file_in_any_form_of_toml(old: Path, cli: Any, text: str) -> None:
+def test_values_join_a_file_in_any_form_of_toml(old, cli, text):
     (old / "lexveil.toml").write_text(text, encoding="utf-8")
     cli("init", "--upgrade", old)
     machine = load_configuration(old / "lexveil.toml").machine
     assert (machine.threads, machine.workers) == (5, 3)
 
 
-def test_files_that_are_wrong_together_are_not_joined(old: Path, cli: Any) -> None:
+def test_files_that_are_wrong_together_are_not_joined(old, cli):
     (old / "lexveil.toml").write_text("[inbox]\nepsilon = 5.0\n", encoding="utf-8")
     before = (old / "params.yaml").read_bytes()
     said = cli("init", "--upgrade", old, code=2).err
@@ -171,10 +168,8 @@ def test_files_that_are_wrong_together_are_not_joined(old: Path, cli: Any) -> No
     assert (old / "lexveil.toml").read_text(encoding="utf-8") == "[inbox]\nepsilon = 5.0\n"
 
 
-def test_an_upgrade_that_was_killed_is_completed(
-    old: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def killed(*_: object) -> str:
+def test_an_upgrade_that_was_killed_is_completed(old, cli, monkeypatch):
+    def killed(*_):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
@@ -190,7 +185,7 @@ def test_an_upgrade_that_was_killed_is_completed(
     ("before", "after"),
     [("workers: 3", "workers: none"), ("min_pmi: 2.0", "min_pmy: 2.0"), ("ledger:", "  ledger:")],
 )
-def test_nothing_is_written_of_a_wrong_file(old: Path, cli: Any, before: str, after: str) -> None:
+def test_nothing_is_written_of_a_wrong_file(old, cli, before, after):
     text = (old / "params.yaml").read_text(encoding="utf-8")
     assert before in text
     (old / "params.yaml").write_text(text.replace(before, after, 1), encoding="utf-8")
@@ -199,7 +194,7 @@ def test_nothing_is_written_of_a_wrong_file(old: Path, cli: Any, before: str, af
 
 
 @pytest.mark.parametrize("flow", [True, False])
-def test_any_form_of_yaml_is_read(old: Path, cli: Any, flow: bool) -> None:
+def test_any_form_of_yaml_is_read(old, cli, flow):
     """Where values stand in one line, comments cannot be kept; values are."""
     raw = yaml.safe_load((old / "params.yaml").read_text(encoding="utf-8"))
     (old / "params.yaml").write_text(yaml.safe_dump(raw, default_flow_style=flow), encoding="utf-8")
@@ -208,14 +203,14 @@ def test_any_form_of_yaml_is_read(old: Path, cli: Any, flow: bool) -> None:
     assert load_params(old / "params.yaml") == load_params(ROOT / "params.yaml")
 
 
-def test_permissions_stay(old: Path, cli: Any) -> None:
+def test_permissions_stay(old, cli):
     (old / "params.yaml").chmod(0o600)
     cli("init", "--upgrade", old)
     modes = {stat.S_IMODE((old / name).stat().st_mode) for name in ("params.yaml", "lexveil.toml")}
     assert modes == {0o600}
 
 
-def test_stages_of_another_version_are_named(old: Path, cli: Any) -> None:
+def test_stages_of_another_version_are_named(old, cli):
     (old / "tasks").mkdir()
     (old / "tasks/count_ngrams.py").write_text("# ours\n", encoding="utf-8")
     assert "files of the project differ from those of this version" in (
@@ -223,5 +218,5 @@ def test_stages_of_another_version_are_named(old: Path, cli: Any) -> None:
     )
 
 
-def test_a_new_project_has_a_name(cli: Any) -> None:
+def test_a_new_project_has_a_name(cli):
     assert "DIR is missing" in cli("init", code=2).err

@@ -5,7 +5,6 @@ collocations at once.
 import io
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -31,9 +30,7 @@ TABLE = {
 TEXT = "Old harbor storm signal\nRed wine glass factory"
 
 
-def write(
-    table: dict[str, tuple[float, ...]], measures: tuple[str, ...] = ("count", "pmi_bits", "npmi")
-) -> None:
+def write(table, measures=("count", "pmi_bits", "npmi")):
     """Write both collocation files in the form of the stage."""
     paths.COLLOCATIONS.mkdir(parents=True, exist_ok=True)
     for name, size in (("bigrams", 2), ("trigrams", 3)):
@@ -49,7 +46,7 @@ def write(
 
 
 @pytest.fixture
-def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def small(tmp_path, monkeypatch):
     """A project that has collocations and nothing else."""
     monkeypatch.chdir(tmp_path)
     shutil.copy(ROOT / "params.yaml", tmp_path)
@@ -58,11 +55,11 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def found(**request: object) -> list[str]:
+def found(**request):
     return [row["words"] for row in look_up(**request)["collocations"]]
 
 
-def test_a_text_is_cut_as_by_hand(small: Path) -> None:
+def test_a_text_is_cut_as_by_hand(small):
     result = look_up(TEXT)
     # In order of appearance; "signal red" crosses a line break.
     words = [
@@ -115,13 +112,11 @@ def test_a_text_is_cut_as_by_hand(small: Path) -> None:
         ({"word": "absent"}, []),
     ],
 )
-def test_the_best_are_those_by_hand(
-    small: Path, request_: dict[str, object], expected: list[str]
-) -> None:
+def test_the_best_are_those_by_hand(small, request_, expected):
     assert found(**request_) == expected
 
 
-def test_words_limits_and_what_is_printed(small: Path) -> None:
+def test_words_limits_and_what_is_printed(small):
     """Control characters from a crawled text must not reach the terminal."""
     table = {f"don't w{number}": (2, 3.0 + number, 0.5) for number in range(LIMIT + 5)}
     write(table | {"know don't": (1200, 90.0, 0.0625), "red http://a\x1b[2j": (2, 3.0, 0.5)})
@@ -134,7 +129,7 @@ def test_words_limits_and_what_is_printed(small: Path) -> None:
     assert as_text(look_up(word="red"))[1].endswith("red http://a\\x1b[2j")
 
 
-def test_hardly_anything(small: Path) -> None:
+def test_hardly_anything(small):
     # measures that were not written are not shown
     write({"red wine": (5, 4.0)}, ("count", "pmi_bits"))
     (row,) = look_up(top=1)["collocations"]
@@ -172,14 +167,12 @@ def test_hardly_anything(small: Path) -> None:
         (["-"], "not UTF-8 at byte 3"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
-    small: Path, arguments: list[str], says: str, cli: Any, monkeypatch
-) -> None:
+def test_what_makes_no_sense_is_refused(small, arguments, says, cli, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"caf\xe9")))
     assert says in cli("collocations", *arguments, code=2).err
 
 
-def test_collocations_of_the_base_are_found_and_named(small: Path) -> None:
+def test_collocations_of_the_base_are_found_and_named(small):
     """Collocations of the base model segment a text as well; measures that the base model lacks are
     left empty.
     """

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lexveil.base.errors import MissingArtifactError, ParameterError
-from lexveil.io.config import MachineParams, Params, SampleParams, load_params
+from lexveil.io.config import MachineParams, SampleParams, load_params
 from lexveil.lab.collocations import sampling
 from lexveil.lab.collocations.sampling import sample, tokenize
 
@@ -20,7 +20,7 @@ PARAMS = load_params(Path(__file__).parents[2] / "params.yaml")
 TEXTS = [f"Document {i} says hello. It ends." for i in range(60)]
 
 
-def shards(folder: Path, *parts: list[str]) -> Path:
+def shards(folder, *parts):
     folder.mkdir()
     for number, part in enumerate(parts):
         with gzip.open(
@@ -32,25 +32,25 @@ def shards(folder: Path, *parts: list[str]) -> Path:
     return folder
 
 
-def machine(folder: Path, workers: int = 1) -> MachineParams:
+def machine(folder, workers=1):
     return MachineParams(
         memory_limit="500MB", threads=1, workers=workers, temp_directory=str(folder / "work")
     )
 
 
-def params(n: int, seed: int = 1, weights: dict[str, float] | None = None) -> Params:
+def params(n, seed=1, weights=None):
     return PARAMS.model_copy(
         update={"seed": seed, "sample": SampleParams(max_documents=n, weights=weights or {})}
     )
 
 
-def drawn(corpus: Path, n: int, seed: int = 1) -> list[str]:
+def drawn(corpus, n, seed=1):
     out = corpus.parent / f"{corpus.name}-{n}-{seed}.parquet"
     sample(corpus, out, params(n, seed), MACHINE)
     return pq.read_table(out).column("text").to_pylist()
 
 
-def test_order_and_sharding_do_not_matter(tmp_path: Path) -> None:
+def test_order_and_sharding_do_not_matter(tmp_path):
     shuffled = random.Random(0).sample(TEXTS, len(TEXTS))
     one = drawn(shards(tmp_path / "one", TEXTS), 20)
     other = drawn(shards(tmp_path / "other", shuffled[:7], shuffled[7:], TEXTS[:5]), 20)
@@ -68,7 +68,7 @@ def test_order_and_sharding_do_not_matter(tmp_path: Path) -> None:
     )
 
 
-def test_many_small_shards_fit_into_the_default_memory(tmp_path: Path) -> None:
+def test_many_small_shards_fit_into_the_default_memory(tmp_path):
     """With buffers for the longest allowed document in each shard, even a few shards would
     not fit.
     """
@@ -80,20 +80,20 @@ def test_many_small_shards_fit_into_the_default_memory(tmp_path: Path) -> None:
     ) == {"": 9000}
 
 
-def test_a_document_of_twenty_megabytes_is_read(tmp_path: Path) -> None:
+def test_a_document_of_twenty_megabytes_is_read(tmp_path):
     long = "word " * 4_000_000
     corpus = shards(tmp_path / "c", ["short"], [long])
     assert set(drawn(corpus, 9)) == {"short", long}
 
 
-def mixed(folder: Path, **sources: list[str]) -> Path:
+def mixed(folder, **sources):
     folder.mkdir()
     for name, texts in sources.items():
         shards(folder / name, texts)
     return folder
 
 
-def test_a_heavier_source_is_drawn_by_its_weight(tmp_path: Path) -> None:
+def test_a_heavier_source_is_drawn_by_its_weight(tmp_path):
     """Few of many: each draw is of `a` with probability 3·1000 / (3·1000 + 2000), within 6 standard
     errors."""
     corpus = mixed(
@@ -136,9 +136,7 @@ def test_a_heavier_source_is_drawn_by_its_weight(tmp_path: Path) -> None:
     assert not (tmp_path / "none.parquet").exists()
 
 
-def test_the_vocabulary_does_not_depend_on_shards_and_workers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_vocabulary_does_not_depend_on_shards_and_workers(tmp_path, monkeypatch):
     """Punctuation, connectors, words, each by falling count and then by themselves."""
     # one has no token
     texts = {"doc_id": ["a", "b", "c"], "text": ["b a the a, b c.", "\u3000", "the c d. A b"]}
@@ -160,18 +158,16 @@ def test_the_vocabulary_does_not_depend_on_shards_and_workers(
     assert found[0][1] == {"word_id": list(range(7)), "word": words, "count": counts, "kind": kinds}
 
 
-def test_an_interrupted_tokenization_goes_on_where_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_tokenization_goes_on_where_it_was(tmp_path, monkeypatch):
     monkeypatch.setattr("lexveil.lab.collocations.sampling.DOCUMENTS_OF_A_BATCH", 10)
     sample(shards(tmp_path / "c", TEXTS), tmp_path / "sample.parquet", params(60), MACHINE)
     one = machine(tmp_path)
     tokenize(tmp_path / "sample.parquet", tmp_path / "tokens-1", tmp_path / "words-1", one)
-    done: list[int] = []
+    done = []
     interrupted_at = {4}
     cut = sampling.tokenize_shard
 
-    def failing(shard: sampling.DocumentShard) -> tuple[int, int]:
+    def failing(shard):
         if len(done) in interrupted_at:
             interrupted_at.clear()
             raise KeyboardInterrupt

@@ -1,7 +1,6 @@
 """lexveil.toml: mistakes are named, and what is left out has its default."""
 
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pytest
@@ -49,7 +48,7 @@ ROOT = Path(__file__).parents[2]
         ("detection", "types", {"PERSON": "hide"}, r"detection\.types\.PERSON is 'hide'"),
     ],
 )
-def test_mistakes_are_named(section: str, key: str, value: Any, message: str) -> None:
+def test_mistakes_are_named(section, key, value, message):
     with pytest.raises(ParameterError, match=message):
         parse_configuration({section: {key: value}})
 
@@ -64,18 +63,18 @@ def test_mistakes_are_named(section: str, key: str, value: Any, message: str) ->
         ("1 TB", 10**12),
     ],
 )
-def test_a_memory_limit_has_the_forms_that_duckdb_takes(limit: str, n_bytes: int) -> None:
+def test_a_memory_limit_has_the_forms_that_duckdb_takes(limit, n_bytes):
     machine = parse_configuration({"machine": {"memory_limit": limit}}).machine
     assert memory_bytes(machine) == n_bytes
     with duckdb.connect(config={"memory_limit": limit}):
         pass
 
 
-def test_without_the_file_everything_has_its_default(tmp_path: Path) -> None:
+def test_without_the_file_everything_has_its_default(tmp_path):
     assert load_configuration(tmp_path / "lexveil.toml") == Configuration()
 
 
-def test_the_committed_file_has_the_defaults() -> None:
+def test_the_committed_file_has_the_defaults():
     assert load_configuration(ROOT / "lexveil.toml") == Configuration()
 
 
@@ -90,13 +89,13 @@ def test_the_committed_file_has_the_defaults() -> None:
         (b"[ledger]\n[ledger]\n", "line 2"),
     ],
 )
-def test_files_that_cannot_be_read(tmp_path: Path, content: bytes, message: str) -> None:
+def test_files_that_cannot_be_read(tmp_path, content, message):
     (tmp_path / "lexveil.toml").write_bytes(content)
     with pytest.raises(ParameterError, match=message):
         load_configuration(tmp_path / "lexveil.toml")
 
 
-def test_a_limit_is_lifted_by_a_word(tmp_path: Path) -> None:
+def test_a_limit_is_lifted_by_a_word(tmp_path):
     configuration = parse_configuration(
         {"machine": {"stage_minutes": "none"}, "inbox": {"gate": {"min_coverage": "none"}}}
     )
@@ -105,7 +104,7 @@ def test_a_limit_is_lifted_by_a_word(tmp_path: Path) -> None:
     assert load_configuration(tmp_path / "lexveil.toml") == configuration
 
 
-def test_the_text_of_a_file_is_read_as_the_same_settings(tmp_path: Path) -> None:
+def test_the_text_of_a_file_is_read_as_the_same_settings(tmp_path):
     """Among them quotes, other scripts, control characters, lists and tables of names."""
     configuration = parse_configuration(
         {
@@ -118,7 +117,7 @@ def test_the_text_of_a_file_is_read_as_the_same_settings(tmp_path: Path) -> None
     assert load_configuration(tmp_path / "lexveil.toml") == configuration
 
 
-def test_examples_of_keys_without_a_value_are_valid(tmp_path: Path) -> None:
+def test_examples_of_keys_without_a_value_are_valid(tmp_path):
     text = as_toml(Configuration())
     examples = [line for line in text.splitlines() if line.startswith("#") and line[1:2] != " "]
     assert len(examples) > 15
@@ -132,7 +131,7 @@ def test_examples_of_keys_without_a_value_are_valid(tmp_path: Path) -> None:
                 assert name in ("source", "sql") and "give one of inbox" in str(error)
 
 
-def test_releases_need_an_embedding_that_the_experiment_makes() -> None:
+def test_releases_need_an_embedding_that_the_experiment_makes():
     released = parse_configuration({"inbox": {"source": "in", "epsilon": 1.0, "strategy": "S4"}})
     with pytest.raises(ParameterError, match=r"S4, which needs .* mst; .*\[word, gst, mst\]"):
         released.require_segmentation(parse_params({"seed": 1}))
@@ -143,7 +142,7 @@ def test_releases_need_an_embedding_that_the_experiment_makes() -> None:
 @pytest.mark.parametrize(
     "old", ["machine:\n  workers: 1\n", "inbox: {}\n", "policy:\n  protect: null\n"]
 )
-def test_a_file_of_an_earlier_version_is_refused(tmp_path: Path, old: str) -> None:
+def test_a_file_of_an_earlier_version_is_refused(tmp_path, old):
     (tmp_path / "params.yaml").write_text(f"seed: 1\n{old}", encoding="utf-8")
     with pytest.raises(ParameterError, match=r"moved to lexveil\.toml; `lexveil init --upgrade`"):
         load_params(tmp_path / "params.yaml")

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
         ("sentences.size", "100000"),
     ],
 )
-def test_a_key_that_the_graph_names_is_required(tmp_path: Path, key: str, default: str) -> None:
+def test_a_key_that_the_graph_names_is_required(tmp_path, key, default):
     raw = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     section, _, name = key.partition(".")
     del raw[section][name]
@@ -31,12 +31,12 @@ def test_a_key_that_the_graph_names_is_required(tmp_path: Path, key: str, defaul
         require_named_keys(file, ROOT / "dvc.yaml")
 
 
-def test_a_key_of_a_section_that_the_graph_names_as_a_whole_may_be_left_out(tmp_path: Path) -> None:
+def test_a_key_of_a_section_that_the_graph_names_as_a_whole_may_be_left_out(tmp_path):
     raw = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     del raw["embeddings"]["window"]
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(raw), encoding="utf-8")
     require_named_keys(tmp_path / "params.yaml", ROOT / "dvc.yaml")
 
 
-def test_the_committed_file_has_every_key_that_the_graph_names() -> None:
+def test_the_committed_file_has_every_key_that_the_graph_names():
     require_named_keys(ROOT / "params.yaml", ROOT / "dvc.yaml")

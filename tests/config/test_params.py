@@ -3,7 +3,6 @@
 from functools import reduce
 from operator import getitem
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -19,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 GOOD = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
 
 
-def changed(path: str, value: Any) -> dict[str, Any]:
+def changed(path, value):
     raw = yaml.safe_load(yaml.safe_dump(GOOD))
     *groups, key = path.split(".")
     inner = reduce(getitem, groups, raw)
@@ -110,12 +109,12 @@ def changed(path: str, value: Any) -> dict[str, Any]:
         ("count.min_count", 3, "raise the first or lower the second"),
     ],
 )
-def test_mistakes_are_named(path: str, value: Any, message: str) -> None:
+def test_mistakes_are_named(path, value, message):
     with pytest.raises(ParameterError, match=message):
         parse_params(changed(path, value))
 
 
-def test_the_committed_file_has_the_defaults() -> None:
+def test_the_committed_file_has_the_defaults():
     """Sections that may be missing have their defaults in the committed file. It has a section for
     each mechanism, because DVC would otherwise run no stage with the mechanism.
     """
@@ -123,7 +122,7 @@ def test_the_committed_file_has_the_defaults() -> None:
     assert GOOD["mechanisms"].keys() == {*mechanism_names(), "rank_remap"}
 
 
-def test_a_model_of_the_evaluation_needs_its_folder() -> None:
+def test_a_model_of_the_evaluation_needs_its_folder():
     for key, chosen, folder in (
         ("classifier", "transformer", "transformer_model"),
         ("language_model", "gpt2", "gpt2_model"),
@@ -146,14 +145,14 @@ def test_a_model_of_the_evaluation_needs_its_folder() -> None:
         (None, "no such"),
     ],
 )
-def test_files_that_cannot_be_read(tmp_path: Path, content: bytes | None, message: str) -> None:
+def test_files_that_cannot_be_read(tmp_path, content, message):
     if content is not None:
         (tmp_path / "params.yaml").write_bytes(content)
     with pytest.raises(ParameterError, match=message):
         load_params(tmp_path / "params.yaml")
 
 
-def test_a_whole_epsilon_is_the_number_and_keeps_its_text_in_names() -> None:
+def test_a_whole_epsilon_is_the_number_and_keeps_its_text_in_names():
     (written,) = validated(GridParams, {"epsilons": [5]}, "").epsilons
     (again,) = validated(GridParams, {"epsilons": [written]}, "").epsilons
     assert written == BaseEpsilon(5.0) and {
@@ -162,7 +161,7 @@ def test_a_whole_epsilon_is_the_number_and_keeps_its_text_in_names() -> None:
     assert stage_name("privatize", "tem", "S1", again) == "privatize@tem-S1-5"
 
 
-def test_levels_stand_among_epsilons() -> None:
+def test_levels_stand_among_epsilons():
     """A level is written with its prefix and is no epsilon, so that no two runs have one name."""
     grid = GridParams(
         mechanisms=["tem"],
@@ -182,18 +181,18 @@ def test_levels_stand_among_epsilons() -> None:
     )
 
 
-def test_a_grid_is_written_as_params_yaml_has_it() -> None:
+def test_a_grid_is_written_as_params_yaml_has_it():
     grid = validated(GridParams, {"epsilons": [5, 0.5, "r0.2"]}, "")
     written = yaml.safe_load(yaml.safe_dump(grid.model_dump()))
     assert written["epsilons"] == [5.0, 0.5, "r0.2"]
 
 
-def test_base_epsilons_come_before_levels_and_each_rises() -> None:
+def test_base_epsilons_come_before_levels_and_each_rises():
     settings = [parse_noise(written) for written in ("r0.5", "10", "r0.05", "0.5", "20.0")]
     assert [str(noise) for noise in sorted(settings)] == ["0.5", "10", "20.0", "r0.05", "r0.5"]
 
 
-def test_a_level_is_the_same_run_before_and_after_its_epsilon_is_known() -> None:
+def test_a_level_is_the_same_run_before_and_after_its_epsilon_is_known():
     assert {RecoveryTarget(0.2): "run"}[RecoveryTarget(0.2, 7.5)] == "run"
 
 
@@ -204,9 +203,7 @@ def test_a_level_is_the_same_run_before_and_after_its_epsilon_is_known() -> None
         pytest.param({"epsilon": 8.111, "level": 0.2}, "r0.2", "20%, ε 8.11", id="level"),
     ],
 )
-def test_a_record_says_how_the_noise_of_its_run_is_set(
-    record: dict[str, float], written: str, text: str
-) -> None:
+def test_a_record_says_how_the_noise_of_its_run_is_set(record, written, text):
     noise = noise_in(record)
     assert (str(noise), noise.text) == (written, text)
     assert {"epsilon": noise.epsilon} | noise.level_entry == record

@@ -1,16 +1,14 @@
 """Variants of a mechanism in one grid: their names, and what each is built with."""
 
-from typing import Any
-
 import pytest
 
 from lexveil import ParameterError
 from lexveil.core.mechanisms.variants import base_of, changed_parameters
-from lexveil.io.config import Params, parse_params
+from lexveil.io.config import parse_params
 from tests.config.test_params import changed
 
 
-def with_mechanisms(*names: str) -> Params:
+def with_mechanisms(*names):
     return parse_params(changed("grid.mechanisms", [*names]), "params.yaml")
 
 
@@ -29,22 +27,20 @@ def with_mechanisms(*names: str) -> Params:
         pytest.param("mahalanobis-lambda0.5", "mahalanobis", {"lambda": 0.5}, id="a reserved word"),
     ],
 )
-def test_a_name_says_the_parameters_that_differ(
-    name: str, base: str, parameters: dict[str, Any]
-) -> None:
+def test_a_name_says_the_parameters_that_differ(name, base, parameters):
     section = getattr(with_mechanisms(name).mechanisms.of_variant(name), base)
     assert base_of(name) == base
     dumped = section.model_dump(by_alias=True)
     assert {key: dumped[key] for key in parameters} == parameters
 
 
-def test_other_parameters_are_those_of_the_mechanism() -> None:
+def test_other_parameters_are_those_of_the_mechanism():
     params = parse_params(changed("mechanisms.tem.beta", 0.01), "params.yaml")
     section = params.mechanisms.of_variant("tem-length_penalty0").tem
     assert (section.beta, section.length_penalty) == (0.01, 0)
 
 
-def test_the_longest_name_of_a_parameter_counts() -> None:
+def test_the_longest_name_of_a_parameter_counts():
     assert changed_parameters("m-kk2", ["k", "kk"]) == {"kk": 2}
 
 
@@ -74,6 +70,6 @@ def test_the_longest_name_of_a_parameter_counts() -> None:
         pytest.param(["vickrey-t0.5/../x"], r"no value", id="no name of a file"),
     ],
 )
-def test_a_variant_that_cannot_be_is_refused(names: list[str], message: str) -> None:
+def test_a_variant_that_cannot_be_is_refused(names, message):
     with pytest.raises(ParameterError, match=message):
         with_mechanisms(*names)

@@ -1,12 +1,11 @@
 """Power cuts at any moment of a release: a few of the states that they may leave; nightly, all of
 them."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.crash_states.exploring import Recording, explore, record_all, work_folder
+from tests.crash_states.exploring import explore, record_all, work_folder
 from tests.crash_states.recording import is_available
 from tests.crash_states.scenarios import FAULTS, SCENARIOS
 
@@ -18,7 +17,7 @@ FAULTY = [f"second:{fault}" for fault in FAULTS]
 
 
 @pytest.fixture(scope="module")
-def recordings() -> Iterator[dict[str, Recording]]:
+def recordings():
     with work_folder() as work:
         yield record_all([*SCENARIOS, *FAULTY], Path(work))
 
@@ -30,14 +29,12 @@ def recordings() -> Iterator[dict[str, Recording]]:
     ids=["few", "all"],
 )
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_a_power_cut_leaves_nothing_unpaid(
-    recordings: dict[str, Recording], scenario: str, most: int, at_most: int | None
-) -> None:
+def test_a_power_cut_leaves_nothing_unpaid(recordings, scenario, most, at_most):
     n_checked, problems = explore(recordings[scenario], most, at_most)
     assert not problems and n_checked > 20
 
 
 @traced
 @pytest.mark.parametrize("faulty", FAULTY)
-def test_the_simulation_can_fail(recordings: dict[str, Recording], faulty: str) -> None:
+def test_the_simulation_can_fail(recordings, faulty):
     assert explore(recordings[faulty], most=12, until=True)[1]

@@ -11,13 +11,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def root(tmp_path, monkeypatch):
     """An empty project whose DVC says yes to everything and writes data.dvc when asked to add."""
     folder = tmp_path / "project"
     (folder / ".dvc").mkdir(parents=True)
     (folder / "dvc.yaml").write_text("stages: {}\n")
 
-    def track(root: Path, paths: list[Path]) -> None:
+    def track(root, paths):
         assert paths == [root / "data"]
         with (folder / "tracked").open("a") as log:
             log.write("data\n")

@@ -20,7 +20,7 @@ HERE = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def real(tmp_path: Path) -> Path:
+def real(tmp_path):
     """An empty project under Git and DVC."""
     folder = tmp_path / "real"
     folder.mkdir()
@@ -31,31 +31,31 @@ def real(tmp_path: Path) -> Path:
     return folder
 
 
-def test_without_data_nothing_is_tracked(real: Path) -> None:
+def test_without_data_nothing_is_tracked(real):
     assert data_store.status(real) == data_store.DataStatus("no", None, [], {})
 
 
 @pytest.fixture
-def with_default(real: Path) -> Path:
+def with_default(real):
     """A project with the default data."""
     assert data_store.use_default(real) == {"unchanged": False}
     return real
 
 
-def test_the_default_data_are_tracked_and_counted(with_default: Path) -> None:
+def test_the_default_data_are_tracked_and_counted(with_default):
     described = data_store.status(with_default)
     assert described.tracked == "yes"
     assert described.corpus.documents == 350
     assert described.documents["drug_reviews"].parts == {"test": 379, "train": 600}
 
 
-def test_a_source_with_no_plain_name_is_refused(real: Path, tmp_path: Path) -> None:
+def test_a_source_with_no_plain_name_is_refused(real, tmp_path):
     file = write(tmp_path / "web.csv", [{"text": "a b"}])
     with pytest.raises(RequestError, match=r"corpus \.\./x=…: a source's name"):
         data_store.use(data_store.DataRequest({"../x": file}), real)
 
 
-def test_sources_that_are_used_are_tracked_and_counted(real: Path, tmp_path: Path) -> None:
+def test_sources_that_are_used_are_tracked_and_counted(real, tmp_path):
     ignored = (real / ".gitignore").read_bytes()
     web = write(tmp_path / "web.csv", [{"text": "a b"}, {"text": "c"}, {"text": ""}])
     tickets = write(tmp_path / "tickets.jsonl", [{"text": "d"}])
@@ -68,9 +68,7 @@ def test_sources_that_are_used_are_tracked_and_counted(real: Path, tmp_path: Pat
     assert (real / ".gitignore").read_bytes() == ignored
 
 
-def test_after_a_killed_use_dvc_gets_what_is_there_before_the_next(
-    with_default: Path, tmp_path: Path
-) -> None:
+def test_after_a_killed_use_dvc_gets_what_is_there_before_the_next(with_default, tmp_path):
     """The command was killed between the renames and `dvc add`."""
     (with_default / "data").rename(with_default / data_store.PREVIOUS)
     new = write(with_default / "data/corpus/new.json.gz", [{"text": "a b"}])
@@ -82,14 +80,14 @@ def test_after_a_killed_use_dvc_gets_what_is_there_before_the_next(
     assert list((with_default / ".lexveil").iterdir()) == []
 
 
-def test_data_that_somebody_changed_are_not_replaced(with_default: Path) -> None:
+def test_data_that_somebody_changed_are_not_replaced(with_default):
     next((with_default / "data/corpus").iterdir()).unlink()
     assert data_store.status(with_default).tracked == "changed"
     with pytest.raises(RequestError, match="dvc add data"):
         data_store.use_default(with_default)
 
 
-def test_documents_are_read_as_one_table(tmp_path: Path) -> None:
+def test_documents_are_read_as_one_table(tmp_path):
     """Files without optional columns and with labels as numbers go together; order is (dataset,
     doc_id)."""
     pq.write_table(
@@ -127,9 +125,7 @@ def test_documents_are_read_as_one_table(tmp_path: Path) -> None:
         (b"PAR1 but not really", "not a sound Parquet file"),
     ],
 )
-def test_documents_that_cannot_be_used(
-    tmp_path: Path, content: pa.Table | bytes | None, said: str
-) -> None:
+def test_documents_that_cannot_be_used(tmp_path, content, said):
     if isinstance(content, bytes):
         (tmp_path / "x.parquet").write_bytes(content)
     elif content is not None:
@@ -140,7 +136,7 @@ def test_documents_that_cannot_be_used(
         load_documents(tmp_path / "absent")
 
 
-def test_a_damaged_file_in_data_is_named(root: Path) -> None:
+def test_a_damaged_file_in_data_is_named(root):
     data_store.use_default(root)
     path = root / "data/documents/drug_reviews.parquet"
     path.unlink()

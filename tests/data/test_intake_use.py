@@ -8,15 +8,13 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from intake_files import Rows, json_lines, parquet, tree, write
+from intake_files import json_lines, parquet, tree, write
 
 from lexveil.base.errors import LexveilError, RequestError
 from lexveil.base.runtime import dvc_graph
-from lexveil.io.artifacts.packaged_model import PackagedModel
 from lexveil.io.formats.values import plain_value
 from lexveil.lab.data import corpus, data_store, default, documents
 from lexveil.lab.lineage.file_hashes import digest, file_md5
@@ -25,10 +23,10 @@ from tests.shared_trees import share
 ROOT = Path(__file__).parents[2]
 SECRET = "Zanzibar"  # stands in every text, and must stand in no message
 TEXTS = [f"One {SECRET}.", f'She said "{SECRET}", twice.', f"Drei Wörter, {SECRET} – ✓."]
-ROWS: Rows = [{"text": text} for text in TEXTS]
+ROWS = [{"text": text} for text in TEXTS]
 
 
-def shards(root: Path) -> list[dict[str, Any]]:
+def shards(root):
     """Every object of the project's corpus."""
     files = sorted((root / "data/corpus").iterdir())
     names = [f"corpus-train.{n:05d}-of-{len(files):05d}.json.gz" for n in range(len(files))]
@@ -36,16 +34,14 @@ def shards(root: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for file in files for line in gzip.open(file, "rb")]
 
 
-def document_set(root: Path, name: str) -> list[dict[str, Any]]:
+def document_set(root, name):
     table = pq.read_table(root / f"data/documents/{name}.parquet")
     assert table.schema.equals(documents.SCHEMA)
     return table.to_pylist()
 
 
 @pytest.mark.parametrize("ending", "json json.gz jsonl ndjson csv csv.gz tsv parquet txt".split())
-def test_every_form_gives_the_same_documents_and_corpus(
-    root: Path, tmp_path: Path, ending: str
-) -> None:
+def test_every_form_gives_the_same_documents_and_corpus(root, tmp_path, ending):
     file = write(tmp_path / f"set.{ending}", ROWS)
     data_store.use(data_store.DataRequest(file, [file]), root)
     assert shards(root) == [{"text": text, "timestamp": None, "url": None} for text in TEXTS]
@@ -57,9 +53,7 @@ def test_every_form_gives_the_same_documents_and_corpus(
     assert document_set(root, "set") == rows
 
 
-def test_how_a_file_is_read_is_said_where_its_name_does_not(
-    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_how_a_file_is_read_is_said_where_its_name_does_not(root, tmp_path, capsys):
     file = tmp_path / "set.csv"
     file.write_bytes(f"text;label\n{SECRET} here;1\n".encode("utf-16"))
     data_store.use(data_store.DataRequest(file, [file]), root)
@@ -69,7 +63,7 @@ def test_how_a_file_is_read_is_said_where_its_name_does_not(
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
-def test_users_ids_labels_and_splits_are_kept(root: Path, tmp_path: Path, ending: str) -> None:
+def test_users_ids_labels_and_splits_are_kept(root, tmp_path, ending):
     rows = [
         {
             "doc_id": 7,
@@ -116,7 +110,7 @@ def test_users_ids_labels_and_splits_are_kept(root: Path, tmp_path: Path, ending
     )
 
 
-def test_labels_become_strings_without_a_trace_of_their_type() -> None:
+def test_labels_become_strings_without_a_trace_of_their_type():
     values = [1, 1.0, 0.5, True, None, float("nan"), "", "1.0", "pos", 10**20, float("inf")]
     said = [plain_value(value, "label", "here") for value in values]
     assert said == [
@@ -134,7 +128,7 @@ def test_labels_become_strings_without_a_trace_of_their_type() -> None:
     ]
 
 
-def test_another_text_column(root: Path, tmp_path: Path) -> None:
+def test_another_text_column(root, tmp_path):
     rows = [
         {"review": "good", "text": SECRET, "url": "http://x", "timestamp": "2001-01-01T00:00:00Z"}
     ]
@@ -146,8 +140,8 @@ def test_another_text_column(root: Path, tmp_path: Path) -> None:
     assert [row["text"] for row in document_set(root, "r")] == ["good"]
 
 
-def test_blank_rows_of_a_corpus_are_skipped_and_counted(root: Path, tmp_path: Path) -> None:
-    rows: Rows = [
+def test_blank_rows_of_a_corpus_are_skipped_and_counted(root, tmp_path):
+    rows = [
         {"text": "a"},
         {"text": None},
         {"text": ""},
@@ -160,9 +154,7 @@ def test_blank_rows_of_a_corpus_are_skipped_and_counted(root: Path, tmp_path: Pa
     assert "corpus: 4 rows without text were skipped" in summary.notes
 
 
-def test_a_corpus_is_cut_into_shards_and_the_same_bytes_come_twice(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_corpus_is_cut_into_shards_and_the_same_bytes_come_twice(root, tmp_path, monkeypatch):
     rows = [{"text": f"{n} " + "x" * 200} for n in range(500)]
     for part in range(3):
         write(tmp_path / f"in/{part}.json.gz", rows[part::3])
@@ -179,7 +171,7 @@ def test_a_corpus_is_cut_into_shards_and_the_same_bytes_come_twice(
     ]
 
 
-def test_the_other_side_stays_or_is_the_default(root: Path, tmp_path: Path) -> None:
+def test_the_other_side_stays_or_is_the_default(root, tmp_path):
     summary = data_store.use(
         data_store.DataRequest(None, [write(tmp_path / "a.jsonl", ROWS)]), root
     )
@@ -194,9 +186,7 @@ def test_the_other_side_stays_or_is_the_default(root: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("samples", ["null", "0", "4"])
-def test_it_says_how_many_of_new_texts_the_report_will_show(
-    root: Path, tmp_path: Path, samples: str
-) -> None:
+def test_it_says_how_many_of_new_texts_the_report_will_show(root, tmp_path, samples):
     """The report shows texts only if params.yaml has a number, which may have been chosen for other
     documents.
     """
@@ -262,8 +252,8 @@ REFUSED = [
 
 @pytest.mark.parametrize(("given", "name", "content", "said"), REFUSED)
 def test_what_is_wrong_is_said_in_one_line_and_nothing_is_touched(
-    root: Path, tmp_path: Path, given: str, name: str, content: bytes, said: tuple[str, ...]
-) -> None:
+    root, tmp_path, given, name, content, said
+):
     write(root / "data/corpus/old.json.gz", ROWS)
     write(root / "data/documents/old.parquet", ROWS)
     (root / "data.dvc").write_text("old\n")
@@ -279,7 +269,7 @@ def test_what_is_wrong_is_said_in_one_line_and_nothing_is_touched(
     assert tree(root) == before
 
 
-def test_a_duplicate_id_across_files_names_both(root: Path, tmp_path: Path) -> None:
+def test_a_duplicate_id_across_files_names_both(root, tmp_path):
     write(tmp_path / "in/a.csv", [{"doc_id": "x", "text": "1"}, {"doc_id": "y", "text": "2"}])
     write(tmp_path / "in/b.parquet", [{"doc_id": "z", "text": "1"}, {"doc_id": "y", "text": "2"}])
     with pytest.raises(
@@ -288,7 +278,7 @@ def test_a_duplicate_id_across_files_names_both(root: Path, tmp_path: Path) -> N
         data_store.use(data_store.DataRequest(None, [tmp_path / "in"]), root)
 
 
-def test_data_that_dvc_has_not_saved_is_not_replaced(root: Path, tmp_path: Path) -> None:
+def test_data_that_dvc_has_not_saved_is_not_replaced(root, tmp_path):
     file = write(tmp_path / "a.jsonl", ROWS)
     kept = write(root / "data/corpus/mine.json.gz", ROWS)
     for replace in (partial(data_store.use, data_store.DataRequest(file)), data_store.use_default):
@@ -297,14 +287,12 @@ def test_data_that_dvc_has_not_saved_is_not_replaced(root: Path, tmp_path: Path)
     assert kept.exists()
 
 
-def test_when_dvc_fails_the_old_data_comes_back(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_when_dvc_fails_the_old_data_comes_back(root, tmp_path, monkeypatch):
     data_store.use_default(root)
     (root / "data.dvc").write_text("old\n")
     before = tree(root / "data")
 
-    def failing(root: Path, paths: list[Path]) -> None:
+    def failing(root, paths):
         raise LexveilError("`dvc add` failed: the lock is taken")
 
     monkeypatch.setattr(dvc_graph, "track", failing)
@@ -316,7 +304,7 @@ def test_when_dvc_fails_the_old_data_comes_back(
 
 
 @pytest.mark.parametrize("moment", ["while building", "between the renames", "before dvc add"])
-def test_a_killed_use_can_be_repeated(root: Path, tmp_path: Path, moment: str) -> None:
+def test_a_killed_use_can_be_repeated(root, tmp_path, moment):
     """The test creates by hand the files that SIGKILL leaves behind at each moment."""
     data_store.use_default(root)
     kept = tree(root / "data/documents")
@@ -334,7 +322,7 @@ def test_a_killed_use_can_be_repeated(root: Path, tmp_path: Path, moment: str) -
     assert list((root / ".lexveil").iterdir()) == []
 
 
-def test_files_that_are_kept_are_links_and_never_written(root: Path, tmp_path: Path) -> None:
+def test_files_that_are_kept_are_links_and_never_written(root, tmp_path):
     """DVC may have linked data/ to its cache, read-only: a write into such a file would damage the
     cache."""
     data_store.use_default(root)
@@ -349,9 +337,7 @@ def test_files_that_are_kept_are_links_and_never_written(root: Path, tmp_path: P
     assert cache.read_bytes() == content
 
 
-def test_a_model_takes_the_place_of_a_corpus(
-    root: Path, tmp_path: Path, packaged: PackagedModel, outside: Path
-) -> None:
+def test_a_model_takes_the_place_of_a_corpus(root, tmp_path, packaged, outside):
     text = (
         (ROOT / "params.yaml")
         .read_text(encoding="utf-8")
@@ -384,7 +370,7 @@ SMALL_MD5 = {
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory):
     """The default data."""
     root = tmp_path_factory.mktemp("default")
     data_store.materialize_default(root)
@@ -392,11 +378,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root / "data"
 
 
-def test_the_bytes_are_the_committed_ones(made: Path) -> None:
+def test_the_bytes_are_the_committed_ones(made):
     assert {name: hashlib.md5(content).hexdigest() for name, content in tree(made).items()} == MD5
 
 
-def test_twice_the_same_in_another_folder_and_process(made: Path, tmp_path: Path) -> None:
+def test_twice_the_same_in_another_folder_and_process(made, tmp_path):
     """Another process has another hash seed: no order of a set may have a say. Importing gensim
     takes seconds."""
     code = (
@@ -411,9 +397,7 @@ def test_twice_the_same_in_another_folder_and_process(made: Path, tmp_path: Path
     assert sorted(path.name for path in tmp_path.iterdir()) == [".lexveil", "data"]
 
 
-def test_without_the_package_of_reviews_the_documents_are_the_smaller_ones(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_package_of_reviews_the_documents_are_the_smaller_ones(tmp_path, monkeypatch):
     monkeypatch.setattr(default, "DRUG_PACKAGE", "a-package-that-is-not-there")
     assert not default.has_drug_reviews()
     default.write_default_documents(tmp_path / "documents")
@@ -421,7 +405,7 @@ def test_without_the_package_of_reviews_the_documents_are_the_smaller_ones(
     assert {name: hashlib.md5(content).hexdigest() for name, content in files.items()} == SMALL_MD5
 
 
-def test_reviews_of_medicines_have_labels_conditions_and_plain_text(made: Path) -> None:
+def test_reviews_of_medicines_have_labels_conditions_and_plain_text(made):
     """979 reviews, as the package says; ratings in the middle have no label."""
     rows = pq.read_table(made / "documents/drug_reviews.parquet").to_pylist()
     assert len(rows) == 979
@@ -430,7 +414,7 @@ def test_reviews_of_medicines_have_labels_conditions_and_plain_text(made: Path) 
     assert not any("&#039;" in row["text"] or row["text"].startswith('"') for row in rows)
 
 
-def test_altered_reviews_are_refused(tmp_path: Path) -> None:
+def test_altered_reviews_are_refused(tmp_path):
     (tmp_path / "drugsCom.zip").write_bytes(b"another file")
     with pytest.raises(
         RequestError, match=r"drugsCom\.zip: is not the file of which the default is made"
@@ -438,7 +422,7 @@ def test_altered_reviews_are_refused(tmp_path: Path) -> None:
         default.drug_reviews(tmp_path / "drugsCom.zip")
 
 
-def test_data_dvc_names_the_default(made: Path) -> None:
+def test_data_dvc_names_the_default(made):
     files = {
         file.relative_to(made).as_posix(): file_md5(file)
         for file in made.rglob("*")
@@ -448,15 +432,13 @@ def test_data_dvc_names_the_default(made: Path) -> None:
     assert default.DEFAULT_MD5 in (ROOT / "data.dvc").read_text(encoding="utf-8")
 
 
-def test_altered_test_data_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_altered_test_data_is_refused(monkeypatch):
     monkeypatch.setitem(default.TEST_DATA, "lee.cor", "0" * 64)
     with pytest.raises(RequestError, match=r"lee\.cor"):
         default.articles()
 
 
-def test_a_document_set_has_the_name_that_is_given(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Any
-) -> None:
+def test_a_document_set_has_the_name_that_is_given(root, tmp_path, monkeypatch, cli):
     """Beside those that are named by their files; a file whose own name has = is one of them."""
     files = [write(tmp_path / name, ROWS) for name in ("a.csv", "b.csv", "c=d.csv")]
     monkeypatch.chdir(root)
@@ -477,9 +459,7 @@ def test_a_document_set_has_the_name_that_is_given(
         (["x=none.csv"], "none.csv"),
     ],
 )
-def test_names_that_are_refused_leave_the_data_alone(
-    root: Path, monkeypatch: pytest.MonkeyPatch, cli: Any, asked: list[str], said: str
-) -> None:
+def test_names_that_are_refused_leave_the_data_alone(root, monkeypatch, cli, asked, said):
     monkeypatch.chdir(root)
     for name in ("a.csv", "b.csv", "folder/c.csv"):
         Path(name).parent.mkdir(exist_ok=True)

@@ -6,10 +6,8 @@ import shutil
 import stat
 import struct
 import zipfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -33,17 +31,15 @@ from lexveil.lab.data.model_verification import (
 )
 from lexveil.lab.data.word_vectors import read_model
 
-Change = Callable[[Path], None]
-
 
 @pytest.fixture
-def folder(packaged: PackagedModel, tmp_path: Path) -> Path:
+def folder(packaged, tmp_path):
     """A copy of a sound model, to damage."""
     shutil.copytree(packaged.folder, tmp_path / "model")
     return tmp_path / "model"
 
 
-def sign(folder: Path, **fields: object) -> None:
+def sign(folder, **fields):
     """Write the hashes of the files as they are now into the card, as who makes a model can, and
     change its fields."""
     card = json.loads((folder / "model.json").read_text())
@@ -53,8 +49,8 @@ def sign(folder: Path, **fields: object) -> None:
     (folder / "model.json").write_text(json.dumps(card | fields))
 
 
-def words(change: Callable[[list[str]], list[str]]) -> Change:
-    def damage(folder: Path) -> None:
+def words(change):
+    def damage(folder):
         file = folder / "words.txt"
         lines = file.read_text(encoding="utf-8").split("\n")[:-1]
         file.write_text("".join(line + "\n" for line in change(lines)), encoding="utf-8")
@@ -62,8 +58,8 @@ def words(change: Callable[[list[str]], list[str]]) -> Change:
     return damage
 
 
-def array(name: str, change: Callable[[np.ndarray], object]) -> Change:
-    def damage(folder: Path) -> None:
+def array(name, change):
+    def damage(folder):
         values = np.load(folder / name)
         changed = change(values)
         np.save(folder / name, values if changed is None else changed)
@@ -71,18 +67,18 @@ def array(name: str, change: Callable[[np.ndarray], object]) -> Change:
     return damage
 
 
-def at(place: int, value: float) -> Callable[[np.ndarray], None]:
-    def change(values: np.ndarray) -> None:
+def at(place, value):
+    def change(values):
         values.reshape(-1)[place] = value
 
     return change
 
 
-def pickled(folder: Path) -> None:
+def pickled(folder):
     """An array that runs code when it is unpickled: this one would leave a file."""
 
     class Bomb:
-        def __reduce__(self) -> tuple[object, ...]:
+        def __reduce__(self):
             return Path.touch, (folder.parent / "executed",)
 
     values = np.empty(1, dtype=object)
@@ -90,8 +86,8 @@ def pickled(folder: Path) -> None:
     np.save(folder / "pmi.npy", values, allow_pickle=True)
 
 
-def structure(**changes: object) -> Change:
-    def damage(folder: Path) -> None:
+def structure(**changes):
+    def damage(folder):
         given = json.loads((folder / "structure.json").read_text())
         given["word"] |= changes
         (folder / "structure.json").write_text(json.dumps(given))
@@ -99,7 +95,7 @@ def structure(**changes: object) -> Change:
     return damage
 
 
-def linked(folder: Path) -> None:
+def linked(folder):
     (folder / "NOTICE.md").unlink()
     (folder / "NOTICE.md").symlink_to("/etc/hostname")
 
@@ -145,7 +141,7 @@ def linked(folder: Path) -> None:
         ),
     ],
 )
-def test_every_fault_is_refused(folder: Path, damage: Change, says: str) -> None:
+def test_every_fault_is_refused(folder, damage, says):
     """Each fault is tried with matching hashes, as a malicious author could write them, and with
     other hashes, as after damage in transit.
     """
@@ -175,13 +171,13 @@ def test_every_fault_is_refused(folder: Path, damage: Change, says: str) -> None
         ({"files": {"/etc/passwd": "0" * 64}}, "no sha256|no file of a model"),
     ],
 )
-def test_a_card_that_is_none(folder: Path, fields: dict[str, object], says: str) -> None:
+def test_a_card_that_is_none(folder, fields, says):
     sign(folder, **fields)
     with pytest.raises(UnsoundModelError, match=says):
         verify_folder(folder)
 
 
-def entry(name: str, mode: int = stat.S_IFREG | 0o644) -> zipfile.ZipInfo:
+def entry(name, mode=stat.S_IFREG | 0o644):
     info = zipfile.ZipInfo(name)
     info.external_attr = mode << 16
     return info
@@ -201,7 +197,7 @@ def entry(name: str, mode: int = stat.S_IFREG | 0o644) -> zipfile.ZipInfo:
     ],
 )
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-def test_hostile_archives(folder: Path, extra: zipfile.ZipInfo, content: bytes, says: str) -> None:
+def test_hostile_archives(folder, extra, content, says):
     archive = folder.parent / "a.zip"
     target = folder.parent / "target"
     write_archive(folder, PackagedModel(folder).card, archive)
@@ -213,7 +209,7 @@ def test_hostile_archives(folder: Path, extra: zipfile.ZipInfo, content: bytes, 
     assert not any(target.iterdir())
 
 
-def test_a_truncated_archive(folder: Path) -> None:
+def test_a_truncated_archive(folder):
     archive = folder.parent / "a.zip"
     target = folder.parent / "target"
     write_archive(folder, PackagedModel(folder).card, archive)
@@ -225,7 +221,7 @@ def test_a_truncated_archive(folder: Path) -> None:
             unpack(archive, target)
 
 
-def test_a_bomb_is_refused_before_it_is_unpacked(folder: Path) -> None:
+def test_a_bomb_is_refused_before_it_is_unpacked(folder):
     """64 MB of zeros in 64 kB; then the same with a directory that denies it."""
     archive = folder.parent / "bomb.zip"
     target = folder.parent / "target"
@@ -249,7 +245,7 @@ ARCHIVE = Path("toy-1.0.lexveil.zip")
 
 
 @pytest.mark.usefixtures("outside")
-def test_export_gives_the_same_bytes_twice_and_replaces_no_file() -> None:
+def test_export_gives_the_same_bytes_twice_and_replaces_no_file():
     assert command("model", "export", "toy") == 0
     assert command("model", "export", "toy") == 2
     assert command("model", "export", "toy", "-o", "again.zip") == 0
@@ -257,21 +253,19 @@ def test_export_gives_the_same_bytes_twice_and_replaces_no_file() -> None:
 
 
 @pytest.fixture
-def exported(outside: Path) -> Path:
+def exported(outside):
     """An archive of the model toy, which the user has no longer."""
     assert command("model", "export", "toy") == command("model", "remove", "toy") == 0
     return outside / ARCHIVE
 
 
 @pytest.mark.usefixtures("exported")
-def test_a_removed_model_is_gone() -> None:
+def test_a_removed_model_is_gone():
     with pytest.raises(RequestError):
         find("toy")
 
 
-def test_an_exported_model_comes_in_again(
-    exported: Path, packaged: PackagedModel, cli: Any
-) -> None:
+def test_an_exported_model_comes_in_again(exported, packaged, cli):
     said = json.loads(cli("model", "add", exported, "--json").out)
     assert (said["model"], said["replaced"]) == (f"toy@{packaged.hash[:12]}", False)
     made = find("toy")
@@ -280,9 +274,7 @@ def test_an_exported_model_comes_in_again(
     assert left <= {"incoming-model.lock"}
 
 
-def test_an_unpacked_model_comes_in_in_the_place_of_another_if_forced(
-    exported: Path, packaged: PackagedModel, outside: Path
-) -> None:
+def test_an_unpacked_model_comes_in_in_the_place_of_another_if_forced(exported, packaged, outside):
     assert command("model", "add", exported) == 0
     with zipfile.ZipFile(exported) as opened:
         opened.extractall(outside / "unpacked")
@@ -295,15 +287,15 @@ def test_an_unpacked_model_comes_in_in_the_place_of_another_if_forced(
 @pytest.mark.parametrize(
     "arguments", [("verify", "toy"), ("list",), ("show", "toy")], ids=lambda given: given[0]
 )
-def test_commands_about_a_sound_model_succeed(arguments: tuple[str, ...]) -> None:
+def test_commands_about_a_sound_model_succeed(arguments):
     assert command("model", *arguments) == 0
 
 
-def test_a_sound_archive_is_verified(exported: Path) -> None:
+def test_a_sound_archive_is_verified(exported):
     assert command("model", "verify", exported) == 0
 
 
-def test_an_unsound_model_is_not_added(outside: Path, folder: Path, cli: Any) -> None:
+def test_an_unsound_model_is_not_added(outside, folder, cli):
     assert command("model", "remove", "toy") == 0
     array("pmi.npy", at(5, np.inf))(folder)
     sign(folder)
@@ -319,7 +311,7 @@ def test_an_unsound_model_is_not_added(outside: Path, folder: Path, cli: Any) ->
         find("toy")
 
 
-def vectors_of(packaged: PackagedModel, n: int) -> tuple[list[str], np.ndarray]:
+def vectors_of(packaged, n):
     """The n most frequent words of the toy, with vectors of our own."""
     tokens = [token for token in packaged.tokens if "_" not in token][:n]
     return tokens, np.random.default_rng(3).standard_normal((n, 8)).astype(np.float32)
@@ -338,13 +330,13 @@ class Glove:
     collocations: list[str]
 
     @property
-    def rows(self) -> list[int]:
+    def rows(self):
         """Rows of the collocations in the model."""
         return [self.model.tokens.index(token) for token in self.collocations]
 
 
 @pytest.fixture
-def glove(packaged: PackagedModel, outside: Path, monkeypatch: pytest.MonkeyPatch) -> Glove:
+def glove(packaged, outside, monkeypatch):
     monkeypatch.setattr(imported_models, "articles", lambda: articles()[:40])
     words, vectors = vectors_of(packaged, 600)
     numbers = (" ".join(map(str, vector)) for vector in vectors.tolist())
@@ -357,12 +349,12 @@ def glove(packaged: PackagedModel, outside: Path, monkeypatch: pytest.MonkeyPatc
     return Glove(find("glove"), words, vectors, of_known)
 
 
-def test_plain_vectors_become_a_sound_model_of_words_and_collocations(glove: Glove) -> None:
+def test_plain_vectors_become_a_sound_model_of_words_and_collocations(glove):
     verify_folder(glove.model.folder)
     assert sorted(glove.model.tokens) == sorted([*glove.words, *glove.collocations])
 
 
-def test_vectors_of_collocations_are_composed(glove: Glove) -> None:
+def test_vectors_of_collocations_are_composed(glove):
     """8 bits: an error of at most half a step, which is a 127th of the largest coordinate of the
     row.
     """
@@ -372,29 +364,25 @@ def test_vectors_of_collocations_are_composed(glove: Glove) -> None:
     assert np.all(error <= 0.5001 * np.abs(expected).max(axis=1) / 127)
 
 
-def test_collocations_have_the_scores_and_counts_of_the_model_that_they_are_from(
-    glove: Glove, packaged: PackagedModel
-) -> None:
+def test_collocations_have_the_scores_and_counts_of_the_model_that_they_are_from(glove, packaged):
     theirs = [packaged.tokens.index(token) for token in glove.collocations]
     assert np.array_equal(glove.model.pmi[glove.rows], packaged.pmi[theirs])
     counts = glove.model.space("mst").counts[glove.rows]
     assert np.array_equal(counts, packaged.space("mst").counts[theirs])
 
 
-def test_the_card_of_a_model_of_plain_vectors_has_what_was_said_and_measured(
-    glove: Glove, packaged: PackagedModel
-) -> None:
+def test_the_card_of_a_model_of_plain_vectors_has_what_was_said_and_measured(glove, packaged):
     card = glove.model.card
     assert (card.license, card.average_words) == ("CC0-1.0", packaged.card.average_words)
     assert "Lee corpus" in str(glove.model.structure("gst"))
 
 
-def test_a_model_is_not_replaced_by_another_of_its_name(glove: Glove) -> None:
+def test_a_model_is_not_replaced_by_another_of_its_name(glove):
     assert command("model", "add", "glove.txt", *ADD) == 2
     assert find("glove").hash == glove.model.hash
 
 
-def test_of_another_language_nothing_is_measured(packaged: PackagedModel, outside: Path) -> None:
+def test_of_another_language_nothing_is_measured(packaged, outside):
     tokens, vectors = vectors_of(packaged, 30)
     table = pa.table({"word": tokens, "vector": vectors.tolist(), "count": list(range(30, 0, -1))})
     pq.write_table(table, outside / "v.parquet")
@@ -418,13 +406,13 @@ def test_of_another_language_nothing_is_measured(packaged: PackagedModel, outsid
         (ADD, "v.txt, line 2: not a word and 2 numbers"),
     ],
 )
-def test_what_must_be_said(arguments: tuple[str, ...], says: str, cli: Any) -> None:
+def test_what_must_be_said(arguments, says, cli):
     Path("v.txt").write_text("a 1 2\nb 1\n")
     assert says in cli("model", "add", "v.txt", *arguments, code=2).err
 
 
-def test_parquet_with_faults(tmp_path: Path) -> None:
-    def read(**columns: Any) -> Any:
+def test_parquet_with_faults(tmp_path):
+    def read(**columns):
         pq.write_table(pa.table(columns), tmp_path / "v.parquet")
         return read_model(tmp_path / "v.parquet")
 
@@ -452,7 +440,7 @@ def test_parquet_with_faults(tmp_path: Path) -> None:
             read(**columns)
 
 
-def test_counts_by_rank() -> None:
+def test_counts_by_rank():
     """Beyond the third, Zipf's law from there: 4·3/4, 4·3/5, 4·3/6."""
     assert counts_by_rank(6, np.array([90, 5, 4])).tolist() == [90, 5, 4, 3, 2, 2]
     assert counts_by_rank(2, np.array([90, 5, 4])).tolist() == [90, 5]

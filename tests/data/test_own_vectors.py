@@ -1,8 +1,6 @@
 """Models of word vectors in memory, the licence of a mixed one, and a file named as a model."""
 
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,13 +9,12 @@ from gensim.models import KeyedVectors
 import lexveil
 from lexveil import Model, RequestError
 from lexveil.io.artifacts.model_store import find
-from lexveil.io.artifacts.packaged_model import PackagedModel
 
 SAID = {"name": "ours", "license": "CC0-1.0", "language": "en"}
 
 
 @pytest.fixture
-def keyed(packaged: PackagedModel) -> KeyedVectors:
+def keyed(packaged):
     """Vectors of the most frequent words of the toy, as gensim has them."""
     tokens = [token for token in packaged.tokens if "_" not in token][:200]
     vectors = KeyedVectors(8)
@@ -27,7 +24,7 @@ def keyed(packaged: PackagedModel) -> KeyedVectors:
     return vectors
 
 
-def test_vectors_in_memory_become_a_model(keyed: KeyedVectors, outside: Path) -> None:
+def test_vectors_in_memory_become_a_model(keyed, outside):
     """Vectors in memory become a model as those of a file do, with their counts; texts take the
     name that comes back.
     """
@@ -39,7 +36,7 @@ def test_vectors_in_memory_become_a_model(keyed: KeyedVectors, outside: Path) ->
         step = np.abs(expected).max() / 127
         assert np.abs(space.vectors[rows[token]] - expected).max() <= 0.5001 * step
         assert space.counts[rows[token]] == keyed.get_vecattr(token, "count")
-    how: dict[str, Any] = {"mechanism": "tem", "strategy": "S1", "document_budget": 50.0}
+    how = {"mechanism": "tem", "strategy": "S1", "document_budget": 50.0}
     done = lexveil.privatize(["the government"], model=name, max_token_epsilon=5.0, seed=1, **how)
     assert done.record.model is not None and done.record.model.name == "ours"
     keyed.save(str(outside / "v.kv"))
@@ -50,19 +47,17 @@ def test_vectors_in_memory_become_a_model(keyed: KeyedVectors, outside: Path) ->
 
 
 @pytest.mark.usefixtures("outside")
-def test_what_holds_no_vectors_is_refused(keyed: KeyedVectors) -> None:
+def test_what_holds_no_vectors_is_refused(keyed):
     for wrong in ([1.0, 2.0], {"the": [1.0]}, SimpleNamespace(index_to_key=["a"], vectors="b")):
         with pytest.raises(RequestError, match="give KeyedVectors of gensim"):
-            lexveil.add_model(wrong, **SAID, collocations="none")  # type: ignore[arg-type]
+            lexveil.add_model(wrong, **SAID, collocations="none")
     short = SimpleNamespace(index_to_key=["the"], vectors=keyed.vectors)
     with pytest.raises(RequestError, match="has no words with a vector for each"):
         lexveil.add_model(short, **SAID, collocations="none")
 
 
 @pytest.mark.usefixtures("outside")
-def test_the_licence_of_a_mixed_model_is_asked(
-    keyed: KeyedVectors, packaged: PackagedModel
-) -> None:
+def test_the_licence_of_a_mixed_model_is_asked(keyed, packaged):
     """Vectors under one, collocations under another: nobody here can say what holds of both."""
     mixed = SAID | {"license": "MIT"}
     with pytest.raises(RequestError, match=r"mixed_license is missing.*under MIT.*CC0-1.0"):
@@ -78,6 +73,6 @@ def test_the_licence_of_a_mixed_model_is_asked(
 
 
 @pytest.mark.parametrize("name", ["ours.kv", "glove.6B.100d.txt", "vectors.bin"])
-def test_a_file_named_as_a_model_is_told_how_to_become_one(outside: Path, name: str) -> None:
+def test_a_file_named_as_a_model_is_told_how_to_become_one(outside, name):
     with pytest.raises(RequestError, match=f"lexveil model add {name} --name"):
         lexveil.privatize(["the government"], model=name)

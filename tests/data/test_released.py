@@ -10,7 +10,6 @@ from gensim.models import KeyedVectors
 
 from lexveil.base.errors import RequestError
 from lexveil.io.artifacts.model import Model
-from lexveil.io.artifacts.packaged_model import PackagedModel
 from lexveil.lab.data import model_collection
 from lexveil.lab.data.keyed_vectors import read_keyed_vectors
 from lexveil.lab.data.model_collection import ImportOptions
@@ -24,18 +23,18 @@ SAID = {"name": "released", "license": "MIT", "language": "en"}
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def home(tmp_path, monkeypatch):
     monkeypatch.setenv("LEXVEIL_HOME", str(tmp_path / "home"))
 
 
-def tables(tmp_path: Path, pairs: object = PAIRS, triples: object = TRIPLES) -> tuple[Path, Path]:
+def tables(tmp_path, pairs=PAIRS, triples=TRIPLES):
     files = (tmp_path / "bigrams.json", tmp_path / "trigrams.json")
     for file, table in zip(files, (pairs, triples), strict=True):
         file.write_text(table if isinstance(table, str) else json.dumps(table), encoding="utf-8")
     return files
 
 
-def keyed(tmp_path: Path, tokens: list[str], form: str = "kv") -> Path:
+def keyed(tmp_path, tokens, form="kv"):
     vectors = KeyedVectors(4)
     vectors.add_vectors(tokens, VECTORS[: len(tokens)])
     file = tmp_path / f"gst.{form}"
@@ -46,7 +45,7 @@ def keyed(tmp_path: Path, tokens: list[str], form: str = "kv") -> Path:
     return file
 
 
-def imported(tmp_path: Path, file: Path, **options: object) -> PackagedModel:
+def imported(tmp_path, file, **options):
     bigrams, trigrams = tables(tmp_path)
     said = SAID | {"bigrams": bigrams, "trigrams": trigrams} | options
     model_collection.add(file, ImportOptions(**said), force=False)
@@ -59,14 +58,14 @@ TOKENS = [*WORDS, *PAIRS, *TRIPLES]
 
 
 @pytest.mark.parametrize("form", ["kv", "txt", "bin"])
-def test_an_embedding_with_collocations_becomes_a_model(tmp_path: Path, form: str) -> None:
+def test_an_embedding_with_collocations_becomes_a_model(tmp_path, form):
     packaged = imported(tmp_path, keyed(tmp_path, TOKENS, form))
     assert sorted(packaged.tokens) == sorted(TOKENS)
     scores = dict(zip(packaged.tokens, packaged.pmi.tolist(), strict=True))
     assert scores == dict.fromkeys(WORDS, 0.0) | PAIRS | TRIPLES
 
 
-def test_texts_are_cut_by_the_released_tables(tmp_path: Path) -> None:
+def test_texts_are_cut_by_the_released_tables(tmp_path):
     imported(tmp_path, keyed(tmp_path, TOKENS))
     lexicon = Model.load(name="released").lexicon("S3")
     from lexveil.core.text.encode import encode
@@ -80,7 +79,7 @@ def test_texts_are_cut_by_the_released_tables(tmp_path: Path) -> None:
     ]
 
 
-def test_without_tables_collocations_are_no_words(tmp_path: Path) -> None:
+def test_without_tables_collocations_are_no_words(tmp_path):
     file = keyed(tmp_path, TOKENS)
     model_collection.add(file, ImportOptions(**SAID, collocations="none"), force=False)
     packaged = Model.load(name="released").packaged
@@ -89,14 +88,14 @@ def test_without_tables_collocations_are_no_words(tmp_path: Path) -> None:
     assert packaged.card.dropped == {"no_token": 3}
 
 
-def test_a_collocation_without_a_score_is_left_out(tmp_path: Path) -> None:
+def test_a_collocation_without_a_score_is_left_out(tmp_path):
     tokens = [*WORDS, "new_york", "state_of"]
     packaged = imported(tmp_path, keyed(tmp_path, tokens))
     assert "state_of" not in packaged.tokens
     assert packaged.card.dropped["no_score"] == 1
 
 
-def test_a_public_list_chooses_words_and_collocations(tmp_path: Path) -> None:
+def test_a_public_list_chooses_words_and_collocations(tmp_path):
     listed = tmp_path / "vocab.txt"
     listed.write_text("The\nnew\nyork\n", encoding="utf-8")
     packaged = imported(tmp_path, keyed(tmp_path, TOKENS), words=listed)
@@ -104,13 +103,13 @@ def test_a_public_list_chooses_words_and_collocations(tmp_path: Path) -> None:
     assert packaged.card.dropped["not_listed"] == 7
 
 
-def test_a_collocation_of_words_without_vectors_is_refused(tmp_path: Path) -> None:
+def test_a_collocation_of_words_without_vectors_is_refused(tmp_path):
     with pytest.raises(RequestError, match=r"collocation .*new_york.* has the word .*york.*words"):
         imported(tmp_path, keyed(tmp_path, ["the", "new", "new_york"]))
     assert not (tmp_path / "home/models/released").exists()
 
 
-def test_tables_of_another_embedding_are_refused(tmp_path: Path) -> None:
+def test_tables_of_another_embedding_are_refused(tmp_path):
     with pytest.raises(RequestError, match="none of its 1 collocations stands in the tables"):
         imported(tmp_path, keyed(tmp_path, ["state", "of", "state_of"]))
 
@@ -131,14 +130,12 @@ def test_tables_of_another_embedding_are_refused(tmp_path: Path) -> None:
         pytest.param("{", "not valid JSON", id="cut off"),
     ],
 )
-def test_a_table_that_cannot_be_used_is_refused(
-    tmp_path: Path, pairs: object, message: str
-) -> None:
+def test_a_table_that_cannot_be_used_is_refused(tmp_path, pairs, message):
     with pytest.raises(RequestError, match=rf"bigrams\.json.*({message})"):
         read_scores(*tables(tmp_path, pairs))
 
 
-def test_one_table_alone_is_refused(tmp_path: Path) -> None:
+def test_one_table_alone_is_refused(tmp_path):
     bigrams, _ = tables(tmp_path)
     with pytest.raises(RequestError, match="belong together"):
         model_collection.add(
@@ -146,7 +143,7 @@ def test_one_table_alone_is_refused(tmp_path: Path) -> None:
         )
 
 
-def test_large_arrays_of_gensim_lie_beside_the_file(tmp_path: Path) -> None:
+def test_large_arrays_of_gensim_lie_beside_the_file(tmp_path):
     vectors = KeyedVectors(4)
     vectors.add_vectors(WORDS, VECTORS[: len(WORDS)])
     vectors.save(str(tmp_path / "large.kv"), sep_limit=1)
@@ -157,9 +154,9 @@ def test_large_arrays_of_gensim_lie_beside_the_file(tmp_path: Path) -> None:
     assert counts.shape == (len(WORDS),)
 
 
-def test_a_file_that_would_run_code_is_refused_and_runs_none(tmp_path: Path) -> None:
+def test_a_file_that_would_run_code_is_refused_and_runs_none(tmp_path):
     class Bomb:
-        def __reduce__(self) -> tuple[object, ...]:
+        def __reduce__(self):
             return Path.touch, (tmp_path / "executed",)
 
     file = tmp_path / "bomb.kv"
@@ -170,7 +167,7 @@ def test_a_file_that_would_run_code_is_refused_and_runs_none(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("content", [b"\x80\x04", b"\x80\x04N.", b"\x80\x04]."])
-def test_a_damaged_file_of_gensim_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_a_damaged_file_of_gensim_is_refused(tmp_path, content):
     file = tmp_path / "damaged.kv"
     file.write_bytes(content)
     with pytest.raises(RequestError, match=r"damaged\.kv"):

@@ -2,8 +2,6 @@
 
 import gzip
 import json
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,10 +19,8 @@ from lexveil.lab.data.sentence_banks import BankOptions, build
 from lexveil.lab.data.sentence_choice import Choice
 from tests.privatization.sentence_banks import SENTENCES, build_bank, documents, write_texts
 
-Row = tuple[str, float, int, int, bool]
 
-
-def chosen(*rows: Row, size: int = 100, seed: int = 1) -> list[str]:
+def chosen(*rows, size=100, seed=1):
     """The sentences that the query takes."""
     names = ("text", "weight", "n_words", "n_known", "is_screened")
     candidates = pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
@@ -35,12 +31,12 @@ def chosen(*rows: Row, size: int = 100, seed: int = 1) -> list[str]:
         return [text for text, *_ in found.fetchall()]
 
 
-def row(text: str, known: int | None = None, screened: bool = False, weight: float = 1.0) -> Row:
+def row(text, known=None, screened=False, weight=1.0):
     n = len(text.split())
     return text, weight, n, n if known is None else known, screened
 
 
-def test_takes_distinct_sentences_within_the_limits() -> None:
+def test_takes_distinct_sentences_within_the_limits():
     long = " ".join(["word"] * 26) + "."
     found = chosen(
         row("The film was good."),
@@ -69,11 +65,11 @@ def test_takes_distinct_sentences_within_the_limits() -> None:
         "Ask @somebody about it.",
     ],
 )
-def test_takes_no_address_and_no_number_to_call(text: str) -> None:
+def test_takes_no_address_and_no_number_to_call(text):
     assert chosen(row("It was good enough."), row(text)) == ["It was good enough."]
 
 
-def test_the_choice_goes_by_hash() -> None:
+def test_the_choice_goes_by_hash():
     """A smaller choice is the beginning of a larger one; neither order nor repetition changes a
     choice, and a seed does.
     """
@@ -84,7 +80,7 @@ def test_the_choice_goes_by_hash() -> None:
     assert chosen(*rows, size=50, seed=2) != some
 
 
-def test_a_source_of_a_larger_weight_gives_more() -> None:
+def test_a_source_of_a_larger_weight_gives_more():
     """100 of 400 sentences are drawn, of which every other weighs four times as much: about 77 of
     those that are drawn are heavy.
     """
@@ -93,7 +89,7 @@ def test_a_source_of_a_larger_weight_gives_more() -> None:
     assert 65 <= len(heavy & {*chosen(*rows)}) <= 92
 
 
-def test_pieces_of_the_texts_of_the_smallest_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pieces_of_the_texts_of_the_smallest_hashes(monkeypatch):
     """Each text gives its first 40 words first, or all of a shorter one; longer texts give whole
     pieces alone. Neither order nor repetition changes them.
     """
@@ -114,11 +110,11 @@ def test_pieces_of_the_texts_of_the_smallest_hashes(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.fixture(scope="module")
-def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bank(tmp_path_factory):
     return build_bank(tmp_path_factory.mktemp("banks"))
 
 
-def test_a_bank_says_what_it_is_of(bank: Path) -> None:
+def test_a_bank_says_what_it_is_of(bank):
     card = read_card(bank)
     model = Model.load(name="en")
     assert (card.sentences, card.public, card.model) == (len(SENTENCES), True, "en")
@@ -131,7 +127,7 @@ def test_a_bank_says_what_it_is_of(bank: Path) -> None:
     assert opened.n_words.tolist() == [len(text.split()) for text in opened.texts]
 
 
-def test_the_same_texts_give_the_same_bank(bank: Path, tmp_path: Path) -> None:
+def test_the_same_texts_give_the_same_bank(bank, tmp_path):
     """Packed, in another order and twice, all but the hash of the source is the same."""
     with gzip.open(tmp_path / "again.jsonl.gz", "wt") as file:
         for text in documents()[::-1] * 2:
@@ -141,7 +137,7 @@ def test_the_same_texts_give_the_same_bank(bank: Path, tmp_path: Path) -> None:
     assert card.files == read_card(bank).files
 
 
-def test_purposes_are_coordinates_of_an_opened_bank(bank: Path) -> None:
+def test_purposes_are_coordinates_of_an_opened_bank(bank):
     plain, kept = (open_bank(bank, Model.load(name=name)) for name in ("en", "en+sentiment=3"))
     assert kept.vectors.shape[1] == plain.vectors.shape[1] + 1
     assert np.array_equal(kept.vectors[:, :-1], plain.vectors)
@@ -152,7 +148,7 @@ def test_purposes_are_coordinates_of_an_opened_bank(bank: Path) -> None:
         open_bank(bank, Model.load(name="en+sentiment=6"))
 
 
-def test_the_nearest_sentence_is_itself(bank: Path) -> None:
+def test_the_nearest_sentence_is_itself(bank):
     first, *others = neighbours(bank, "The film was terrible today.", 5, Model.load(name="en"))
     assert (first.distance, first.sentence) == (0.0, "The film was terrible today.")
     assert [one.distance for one in others] == sorted(one.distance for one in others)
@@ -177,7 +173,7 @@ def test_the_nearest_sentence_is_itself(bank: Path) -> None:
         (lambda bank: edit(bank, model="glove", model_sha256="0" * 64), "a bank of model glove"),
     ],
 )
-def test_a_damaged_bank_is_refused(bank: Path, tmp_path: Path, damage, said: str) -> None:
+def test_a_damaged_bank_is_refused(bank, tmp_path, damage, said):
     copy = tmp_path / "bank"
     copy.mkdir()
     for file in bank.iterdir():
@@ -187,21 +183,19 @@ def test_a_damaged_bank_is_refused(bank: Path, tmp_path: Path, damage, said: str
         open_bank(copy, Model.load(name="en"))
 
 
-def edit(bank: Path, **fields: object) -> None:
+def edit(bank, **fields):
     card = json.loads((bank / "bank.json").read_text())
     (bank / "bank.json").write_text(json.dumps(card | fields))
 
 
-def test_build_says_that_a_bank_is_not_said_to_be_public_and_replaces_none(
-    tmp_path: Path, cli: Any
-) -> None:
+def test_build_says_that_a_bank_is_not_said_to_be_public_and_replaces_none(tmp_path, cli):
     texts = write_texts(tmp_path / "public.csv")
     ask = ("sentences", "build", texts, "-o", tmp_path / "bank", "--model", "en")
     assert "not said to be public" in cli(*ask).out
     assert "exists already" in cli(*ask, code=2).err
 
 
-def test_build_of_too_few_sentences_makes_nothing(tmp_path: Path, cli: Any) -> None:
+def test_build_of_too_few_sentences_makes_nothing(tmp_path, cli):
     few = write_texts(tmp_path / "few.csv", SENTENCES[:50])
     ask = ("sentences", "build", few, "-o", tmp_path / "bank", "--model", "en")
     said = cli(*ask, code=2, told="reading .*\n").err
@@ -209,24 +203,24 @@ def test_build_of_too_few_sentences_makes_nothing(tmp_path: Path, cli: Any) -> N
     assert not (tmp_path / "bank").exists()
 
 
-def test_build_of_an_absent_file_is_refused(tmp_path: Path) -> None:
+def test_build_of_an_absent_file_is_refused(tmp_path):
     assert command("sentences", "build", tmp_path / "none", "-o", tmp_path / "bank") == 2
 
 
-def test_show_tells_of_a_bank_in_json(bank: Path, cli: Any) -> None:
+def test_show_tells_of_a_bank_in_json(bank, cli):
     assert json.loads(cli("sentences", "show", bank, "--json").out)["public"] is True
 
 
-def test_show_lists_the_sentences_nearest_to_a_text(bank: Path, cli: Any) -> None:
+def test_show_lists_the_sentences_nearest_to_a_text(bank, cli):
     said = cli("sentences", "show", bank, "The film was good today.", "--model", "en").out
     assert said.startswith("0.000  The film was good today.")
 
 
-def test_show_of_a_text_without_a_known_word_is_refused(bank: Path, cli: Any) -> None:
+def test_show_of_a_text_without_a_known_word_is_refused(bank, cli):
     said = cli("sentences", "show", bank, "zzxq qqzx", "--model", "en", code=2).err
     assert "knows no word" in said
 
 
-def test_sentences_of_the_fixture_are_distinct() -> None:
+def test_sentences_of_the_fixture_are_distinct():
     assert len({*SENTENCES}) == len(SENTENCES) >= FEWEST
     assert all(sentence.endswith(".") for sentence in SENTENCES)

@@ -4,12 +4,10 @@ way."""
 import gzip
 import json
 import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 from unittest.mock import Mock
 
 import fsspec
@@ -40,7 +38,7 @@ ALL = SampleRequest(share=1.0)
 
 
 @pytest.fixture(autouse=True)
-def far() -> Iterator[None]:
+def far():
     Far.forget()
     fsspec.register_implementation("far", Far, clobber=True)
     yield
@@ -48,26 +46,24 @@ def far() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+def waits(monkeypatch):
     """Nobody waits; how long they would have."""
-    waited: list[float] = []
+    waited = []
     monkeypatch.setattr(remote.time, "sleep", waited.append)
     return waited
 
 
 @pytest.fixture
-def root(root: Path) -> Path:
+def root(root):
     shutil.copy(ROOT / "params.yaml", root / "params.yaml")
     return root
 
 
-def use(
-    root: Path, address: str = "far://c4/en", wanted: SampleRequest = ALL
-) -> data_store.DataReport:
+def use(root, address="far://c4/en", wanted=ALL):
     return data_store.use(data_store.DataRequest(address, wanted=wanted), root)
 
 
-def corpus(root: Path) -> dict[str, list[str]]:
+def corpus(root):
     """Texts of each file of the corpus."""
     files = sorted((root / "data/corpus").rglob("*.json.gz"))
     return {
@@ -75,11 +71,11 @@ def corpus(root: Path) -> dict[str, list[str]]:
     }
 
 
-def origin(root: Path) -> Any:
+def origin(root):
     return json.loads((root / "data/corpus/origin.json").read_text())
 
 
-def test_a_folder_of_c4_is_its_train_shards(root: Path) -> None:
+def test_a_folder_of_c4_is_its_train_shards(root):
     put("c4/en", *SHARDS)
     use(root)
     names = [f"corpus-train.{number:05d}-of-00004.json.gz" for number in range(4)]
@@ -87,7 +83,7 @@ def test_a_folder_of_c4_is_its_train_shards(root: Path) -> None:
     assert Far.read_of("validation.00000-of-00001.json.gz") == 0
 
 
-def test_documents_keep_their_address_and_time(root: Path) -> None:
+def test_documents_keep_their_address_and_time(root):
     put("c4/en", *SHARDS)
     use(root)
     with gzip.open(root / "data/corpus/corpus-train.00000-of-00004.json.gz", "rb") as file:
@@ -96,14 +92,14 @@ def test_documents_keep_their_address_and_time(root: Path) -> None:
     assert line == {"text": SHARDS[0][0]} | said
 
 
-def test_what_was_read_and_kept_is_counted(root: Path) -> None:
+def test_what_was_read_and_kept_is_counted(root):
     put("c4/en", *SHARDS)
     expected = {"files": 4, "shards": 4, "read": 600, "documents": 600, "share": 1.0}
     found = use(root).corpus
     assert {name: getattr(found, name) for name in expected} == expected
 
 
-def test_the_origin_of_a_corpus_names_its_shards_and_their_versions(root: Path) -> None:
+def test_the_origin_of_a_corpus_names_its_shards_and_their_versions(root):
     paths = put("c4/en", *SHARDS)
     Far.etags = {path: f'"{number}"' for number, path in enumerate(paths)}
     use(root)
@@ -117,16 +113,14 @@ def test_the_origin_of_a_corpus_names_its_shards_and_their_versions(root: Path) 
     assert data_store.status(root).addresses == ["far://c4/en"]
 
 
-def test_a_use_leaves_no_parts_and_tells_no_text(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_use_leaves_no_parts_and_tells_no_text(root, capsys):
     put("c4/en", *SHARDS)
     use(root)
     assert not list((root / ".lexveil/stream").glob("*"))
     assert SECRET not in capsys.readouterr().err
 
 
-def test_the_sample_of_what_is_kept_is_the_sample_of_the_whole(root: Path, tmp_path: Path) -> None:
+def test_the_sample_of_what_is_kept_is_the_sample_of_the_whole(root, tmp_path):
     """Exactly, while enough is kept; the second size shows that the comparison can fail."""
     put("c4/en", *SHARDS)
     use(root)
@@ -134,7 +128,7 @@ def test_the_sample_of_what_is_kept_is_the_sample_of_the_whole(root: Path, tmp_p
     kept = use(root, wanted=SampleRequest(share=0.3)).corpus.documents
     assert kept == sum(uniform(text, PARAMS.seed) < 0.3 for texts in SHARDS for text in texts) > 120
 
-    def drawn(folder: Path, n: int) -> bytes:
+    def drawn(folder, n):
         sample(
             folder,
             tmp_path / "s.parquet",
@@ -147,12 +141,12 @@ def test_the_sample_of_what_is_kept_is_the_sample_of_the_whole(root: Path, tmp_p
         assert (drawn(root / "data/corpus", n) == drawn(tmp_path / "whole", n)) == same
 
 
-def test_workers_with_different_shards_keep_what_one_keeps(root: Path) -> None:
+def test_workers_with_different_shards_keep_what_one_keeps(root):
     put("c4/en", *SHARDS)
     wanted = SampleRequest(share=0.4)
     use(root, wanted=wanted)
     one = tree(root / "data/corpus")
-    parts: dict[str, bytes] = {}
+    parts = {}
     for shards in ((0, 0), (1, 3)):
         Far.reads = []
         use(root, wanted=replace(wanted, shards=shards))
@@ -165,7 +159,7 @@ def test_workers_with_different_shards_keep_what_one_keeps(root: Path) -> None:
     assert parts == one
 
 
-def test_a_number_of_documents_becomes_a_share(root: Path) -> None:
+def test_a_number_of_documents_becomes_a_share(root):
     put("c4/en", *SHARDS)
     for n in (50, 200):
         summary = use(root, wanted=SampleRequest(max_documents=n)).corpus
@@ -176,7 +170,7 @@ def test_a_number_of_documents_becomes_a_share(root: Path) -> None:
     assert use(root, wanted=SampleRequest()).corpus.share == 1.0  # params.yaml asks for a million
 
 
-def test_a_share_by_hand() -> None:
+def test_a_share_by_hand():
     """1.1 · (10,000 + 4 · 100) / 1,000,000 = 0.01144; 1.1 · (100 + 40) / 3 is more than all."""
     assert share_for(10_000, 1e6) == 0.01144
     assert share_for(100, 3) == 1.0
@@ -184,9 +178,7 @@ def test_a_share_by_hand() -> None:
 
 
 @pytest.mark.parametrize("moment", ["in the middle", "before the state is written"])
-def test_an_interrupted_call_goes_on_with_the_next_shard(
-    root: Path, moment: str, monkeypatch: Any
-) -> None:
+def test_an_interrupted_call_goes_on_with_the_next_shard(root, moment, monkeypatch):
     data_store.use_default(root)
     before = tree(root / "data")
     paths = put("c4/en", *SHARDS)
@@ -195,7 +187,7 @@ def test_an_interrupted_call_goes_on_with_the_next_shard(
         if moment == "before the state is written":
             write = corpus_sampling.write_json
 
-            def interrupted(value: Any, path: Path) -> None:
+            def interrupted(value, path):
                 if path.name == "00002.json":
                     raise KeyboardInterrupt
                 write(value, path)
@@ -219,7 +211,7 @@ def test_an_interrupted_call_goes_on_with_the_next_shard(
     assert tree(root / "data/corpus") == again
 
 
-def test_a_shard_that_changed_is_read_again_and_another_request_starts_afresh(root: Path) -> None:
+def test_a_shard_that_changed_is_read_again_and_another_request_starts_afresh(root):
     paths = put("c4/en", *SHARDS)
     Far.etags = dict.fromkeys(paths, "old")
     Far.breaks[paths[3]] = [(0, PermissionError())]
@@ -237,11 +229,11 @@ def test_a_shard_that_changed_is_read_again_and_another_request_starts_afresh(ro
 
 
 def test_a_broken_connection_goes_on_at_the_same_byte(
-    root: Path,
-    waits: list[float],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    root,
+    waits,
+    monkeypatch,
+    capsys,
+):
     monkeypatch.setattr(remote, "CHUNK", 512)
     path = put("c4/en", SHARDS[0])[0]
     response = httpx.Response(503, request=httpx.Request("GET", f"https://h.example/{SECRET}"))
@@ -261,9 +253,7 @@ def test_a_broken_connection_goes_on_at_the_same_byte(
     assert "HTTPStatusError, HTTP 503; try 2 of 6" in said and SECRET not in said
 
 
-def test_a_place_that_stays_away_ends_the_call_and_keeps_what_is_finished(
-    root: Path, waits: list[float]
-) -> None:
+def test_a_place_that_stays_away_ends_the_call_and_keeps_what_is_finished(root, waits):
     paths = put("c4/en", *SHARDS)
     Far.breaks[paths[1]] = [(0, ConnectionResetError(SECRET)) for _ in range(6)]
     with pytest.raises(
@@ -282,12 +272,10 @@ def test_a_place_that_stays_away_ends_the_call_and_keeps_what_is_finished(
     [
         (PermissionError(), "log in"),
         (ValueError("no range requests"), "fetch it and give the file"),
-        (httpx.HTTPStatusError("", request=None, response=httpx.Response(401)), "log in"),  # type: ignore
+        (httpx.HTTPStatusError("", request=None, response=httpx.Response(401)), "log in"),
     ],
 )
-def test_what_is_refused_is_not_asked_again(
-    root: Path, fault: Exception, said: str, waits: list[float]
-) -> None:
+def test_what_is_refused_is_not_asked_again(root, fault, said, waits):
     path = put("c4/en", SHARDS[0])[0]
     Far.breaks[path] = [(0, fault)]
     with pytest.raises(RequestError, match=f"{path}.*{said}"):
@@ -304,9 +292,7 @@ def test_what_is_refused_is_not_asked_again(
         (b"", "empty"),
     ],
 )
-def test_a_fault_in_a_shard_names_it(
-    root: Path, content: bytes, said: str, waits: list[float]
-) -> None:
+def test_a_fault_in_a_shard_names_it(root, content, said, waits):
     paths = put("c4/en", *SHARDS)
     Far.files[paths[2]] = content
     with pytest.raises(RequestError) as error:
@@ -316,7 +302,7 @@ def test_a_fault_in_a_shard_names_it(
     assert SECRET not in message and "\n" not in message and waits == []
 
 
-def test_texts_that_nothing_can_carry_are_left_out_and_counted(root: Path) -> None:
+def test_texts_that_nothing_can_carry_are_left_out_and_counted(root):
     put("c4/en", ["a", "b\0c", "d\ud800", " ", "e"])
     summary = use(root)
     assert list(corpus(root).values()) == [["a", "e"]]
@@ -324,7 +310,7 @@ def test_texts_that_nothing_can_carry_are_left_out_and_counted(root: Path) -> No
     assert "corpus: 2 texts with NUL or an unpaired surrogate were skipped" in summary.notes
 
 
-def test_a_shard_without_anything_kept_has_no_file(root: Path) -> None:
+def test_a_shard_without_anything_kept_has_no_file(root):
     put("c4/en", *[[text] for text in SHARDS[0][:30]])
     use(root, wanted=SampleRequest(share=0.5))
     kept = corpus(root)
@@ -344,7 +330,7 @@ def test_a_shard_without_anything_kept_has_no_file(root: Path) -> None:
         ("far://c4/other/", ["x.jsonl", "y.txt"]),
     ],
 )
-def test_what_an_address_stands_for(address: str, names: list[str]) -> None:
+def test_what_an_address_stands_for(address, names):
     put("c4/en", *SHARDS)
     Far.files |= {f"c4/other/{name}": b"a" for name in ("x.jsonl", "y.txt", "README.md", "z.bin")}
     found = find_remote(address)
@@ -362,7 +348,7 @@ def test_what_an_address_stands_for(address: str, names: list[str]) -> None:
         ("hf://c4", "not of the form hf://"),
     ],
 )
-def test_addresses_that_lead_nowhere(address: str, said: str) -> None:
+def test_addresses_that_lead_nowhere(address, said):
     put("c4/en", *SHARDS)
     Far.files["c4/z.bin"] = b"a"
     with pytest.raises(RequestError, match=said):
@@ -378,18 +364,14 @@ def test_addresses_that_lead_nowhere(address: str, said: str) -> None:
         ("hf://a/b@refs/pr/7/en/x*", ("a/b", "refs/pr/7"), "datasets/a/b@abc/en/x*"),
     ],
 )
-def test_the_hub_is_read_at_the_commit_of_the_revision(
-    address: str, asked: tuple[str, str | None], read: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_hub_is_read_at_the_commit_of_the_revision(address, asked, read, monkeypatch):
     commit = Mock(return_value="abc")
     monkeypatch.setattr(remote, "hub_commit", commit)
     assert remote._hub_url(address) == (f"hf://{read}", "abc")
     commit.assert_called_once_with(*asked)
 
 
-def test_a_commit_that_leaves_the_shards_alone_costs_nothing(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_commit_that_leaves_the_shards_alone_costs_nothing(root, monkeypatch):
     monkeypatch.setattr(remote, "url_to_fs", lambda url: (Far(), Far._strip_protocol(url)))
     for commit in ("one", "two"):
         monkeypatch.setattr(remote, "hub_commit", lambda repo, revision, commit=commit: commit)
@@ -405,7 +387,7 @@ def test_a_commit_that_leaves_the_shards_alone_costs_nothing(
     assert origin(root)["commit"] == "two"
 
 
-def test_no_secret_of_an_address_is_shown() -> None:
+def test_no_secret_of_an_address_is_shown():
     assert (
         shown_address("https://me:key@h.example/a/b.json.gz?token=key")
         == "https://h.example/a/b.json.gz"
@@ -422,7 +404,7 @@ def test_no_secret_of_an_address_is_shown() -> None:
     assert "key" not in str(error.value)
 
 
-def test_parquet_shards(root: Path) -> None:
+def test_parquet_shards(root):
     Far.files = {
         f"p/train-{n}.parquet": parquet([{"text": text, "id": 1} for text in SHARDS[n]])
         for n in range(2)
@@ -434,7 +416,7 @@ def test_parquet_shards(root: Path) -> None:
     assert "corpus: columns dropped: `id`" in summary.notes
 
 
-def test_files_and_addresses_side_by_side(root: Path, tmp_path: Path) -> None:
+def test_files_and_addresses_side_by_side(root, tmp_path):
     put("c4/en", *SHARDS)
     (tmp_path / "t.txt").write_text("ticket\n")
     summary = data_store.use(
@@ -454,9 +436,7 @@ def test_files_and_addresses_side_by_side(root: Path, tmp_path: Path) -> None:
     assert drawn == {"tickets": 1, "web": 600}
 
 
-def test_requests_that_make_no_sense(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_requests_that_make_no_sense(root, tmp_path, monkeypatch):
     put("c4/en", *SHARDS)
     (tmp_path / "t.txt").write_text("ticket\n")
     with pytest.raises(RequestError, match="has 4 shards, from 0"):

@@ -3,8 +3,6 @@ tokenizer makes them."""
 
 import gzip
 import struct
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +15,7 @@ WORDS = ["the", "of", "café", "don't", "u.s."]
 VECTORS = np.random.default_rng(1).standard_normal((5, 4)).astype(np.float32)
 
 
-def rows(words: list[str] = WORDS, vectors: np.ndarray = VECTORS, end: str = "\n") -> bytes:
+def rows(words=WORDS, vectors=VECTORS, end="\n"):
     lines = (
         " ".join([word, *map(repr, map(float, vector))])
         for word, vector in zip(words, vectors, strict=True)
@@ -25,7 +23,7 @@ def rows(words: list[str] = WORDS, vectors: np.ndarray = VECTORS, end: str = "\n
     return "".join(line + end for line in lines).encode()
 
 
-def binary(end: bytes, words: list[bytes] | None = None) -> bytes:
+def binary(end, words=None):
     words = [word.encode() for word in WORDS] if words is None else words
     packed = (
         word + b" " + struct.pack("<4f", *vector) + end
@@ -34,7 +32,7 @@ def binary(end: bytes, words: list[bytes] | None = None) -> bytes:
     return b"5 4\n" + b"".join(packed)
 
 
-FORMS: dict[str, tuple[str, bytes]] = {
+FORMS = {
     "GloVe": ("glove text", rows()),
     "GloVe from Windows, no last line end": ("glove text", rows(end="\r\n")[:-2]),
     "word2vec text": ("word2vec text", b"5 4\n" + rows()),
@@ -45,8 +43,8 @@ FORMS: dict[str, tuple[str, bytes]] = {
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Callable[[bytes], Path]:
-    def make(content: bytes) -> Path:
+def file(tmp_path):
+    def make(content):
         path = tmp_path / "vectors"
         path.write_bytes(content)
         return path
@@ -56,7 +54,7 @@ def file(tmp_path: Path) -> Callable[[bytes], Path]:
 
 @pytest.mark.parametrize("zipped", [False, True])
 @pytest.mark.parametrize("name", FORMS)
-def test_every_form_is_read(file: Callable[[bytes], Path], name: str, zipped: bool) -> None:
+def test_every_form_is_read(file, name, zipped):
     form, content = FORMS[name]
     model = read_model(file(gzip.compress(content) if zipped else content))
     assert (model.form, model.n_read, model.left_out) == (form, 5, {})
@@ -66,7 +64,7 @@ def test_every_form_is_read(file: Callable[[bytes], Path], name: str, zipped: bo
 
 
 @pytest.mark.parametrize("is_binary", [False, True])
-def test_what_gensim_writes_is_read(tmp_path: Path, is_binary: bool) -> None:
+def test_what_gensim_writes_is_read(tmp_path, is_binary):
     """More words than are copied at a time, and than the binary reader holds at a time."""
     n = 9000
     p = 40
@@ -82,8 +80,8 @@ def test_what_gensim_writes_is_read(tmp_path: Path, is_binary: bool) -> None:
 
 
 def test_words_become_normal_forms_and_the_first_of_equal_ones_stays(
-    file: Callable[[bytes], Path],
-) -> None:
+    file,
+):
     words = [
         "the",
         "The",
@@ -108,8 +106,8 @@ def test_words_become_normal_forms_and_the_first_of_equal_ones_stays(
 
 
 def test_words_with_white_space_or_foreign_bytes_are_left_out(
-    file: Callable[[bytes], Path],
-) -> None:
+    file,
+):
     content = (
         b"a 1 2 3\n. . . 4 5 6\nat name@domain.com 7 8 9\n 1 2 3\n\xff\xfe 1 2 3\nb 4 5 "
         b"6\n\xc2\xa0 1 2 3\n"
@@ -145,8 +143,6 @@ def test_words_with_white_space_or_foreign_bytes_are_left_out(
         (b"a_b 1 2\nc_d 1 2\n", "none of its 2 words"),
     ],
 )
-def test_faults_are_named_by_their_place(
-    file: Callable[[bytes], Path], content: bytes, said: str
-) -> None:
+def test_faults_are_named_by_their_place(file, content, said):
     with pytest.raises(RequestError, match=said):
         read_model(file(content))

@@ -4,10 +4,8 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,11 +14,11 @@ from flows.prefect_server import free_port
 USER = "lexveil"
 PASSWORD = "a-password-of-the-tests"
 SECRET = "Jane Doe owes money"
-NONE: dict[str, Any] = {"mechanism": "none", "strategy": "none", "mode": "experiment"}
+NONE = {"mechanism": "none", "strategy": "none", "mode": "experiment"}
 
 
 @pytest.fixture(scope="session")
-def port() -> Iterator[int]:
+def port():
     """Port of a PostgreSQL server on loopback, which asks for passwords."""
     programs = sorted(
         Path("/usr/lib/postgresql").glob("*/bin"), key=lambda folder: int(folder.parent.name)
@@ -46,7 +44,7 @@ def port() -> Iterator[int]:
                 shutil.chown(own, "nobody", "nogroup")
             before = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "--"]
 
-        def run(program: str, *arguments: str | Path) -> None:
+        def run(program, *arguments):
             command = [*before, programs[-1] / program, "-D", data, *arguments]
             subprocess.run(
                 command,
@@ -79,7 +77,7 @@ def port() -> Iterator[int]:
 
 
 @pytest.fixture
-def database(port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def database(port, tmp_path, monkeypatch):
     """The address of a new database crm, whose password is in a file as psql reads it."""
     passwords = tmp_path / "pgpass"
     passwords.write_text(f"127.0.0.1:{port}:*:{USER}:{PASSWORD}\n")
@@ -104,7 +102,7 @@ def database(port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return f"{server}/crm"
 
 
-def sql(address: str, *statements: str) -> list[tuple[Any, ...]]:
+def sql(address, *statements):
     """Run statements, each by itself; the rows of the last if it is a SELECT."""
     from adbc_driver_postgresql import dbapi
 

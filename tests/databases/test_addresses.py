@@ -1,7 +1,5 @@
 """Addresses name a database and hold no password; nothing of one is quoted."""
 
-from pathlib import Path
-
 import pytest
 
 from lexveil.base.errors import RequestError
@@ -10,7 +8,7 @@ from lexveil.io.databases.base import quotable, stripped
 from lexveil.io.databases.table import DatabaseTable
 
 
-def test_addresses_as_libpq_has_them() -> None:
+def test_addresses_as_libpq_has_them():
     for text in (
         "postgres:///crm?host=/run/postgresql&sslmode=require",
         "postgresql://me@[::1]:5432/crm",
@@ -31,16 +29,14 @@ def test_addresses_as_libpq_has_them() -> None:
         "postgresql://localhost/crm?passwd=tiger",
     ],
 )
-def test_a_password_in_an_address_is_refused_and_not_quoted(text: str, cli) -> None:
+def test_a_password_in_an_address_is_refused_and_not_quoted(text, cli):
     with pytest.raises(RequestError) as caught:
         read_address(text)
     assert "tiger" not in str(caught.value)
     assert "tiger" not in cli("inspect", text, "--sql", "select 1", code=2).err
 
 
-def test_a_path_of_sqlite_is_of_the_current_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_path_of_sqlite_is_of_the_current_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert read_address("sqlite:///crm.db").path == tmp_path / "crm.db"
     assert read_address(f"sqlite:///{tmp_path}/crm.db").path == tmp_path / "crm.db"
@@ -52,13 +48,13 @@ def test_a_path_of_sqlite_is_of_the_current_folder(
             read_address(text)
 
 
-def test_only_what_the_query_says_is_quoted() -> None:
+def test_only_what_the_query_says_is_quoted():
     said = "invalid \"t\" of 'Jane Doe'\nLINE 1: select 'Jane Doe'"
     assert quotable(said, "select * from t") == 'invalid "t" of (not shown)'
     assert stripped(" select 1 ; ") == "select 1"
 
 
 @pytest.mark.parametrize("name", ["a;drop", 'a"', "a.b.c", "1a", "", "a" * 64])
-def test_names_of_tables_are_names(name: str) -> None:
+def test_names_of_tables_are_names(name):
     with pytest.raises(RequestError, match="table: give TABLE"):
         DatabaseTable.named(read_address("postgresql://localhost/crm"), name)

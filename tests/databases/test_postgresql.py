@@ -4,7 +4,6 @@ behind."""
 import json
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,7 +22,7 @@ dbapi = pytest.importorskip("adbc_driver_postgresql.dbapi")
 
 pytestmark = pytest.mark.slow
 
-TEM: dict[str, Any] = {
+TEM = {
     "mechanism": "tem",
     "strategy": "S3",
     "document_budget": 300.0,
@@ -56,7 +55,7 @@ TYPES = [
 
 
 @pytest.fixture
-def crm(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def crm(database, tmp_path, monkeypatch):
     """A database crm with tickets, and its address."""
     if not Path.cwd().is_relative_to(tmp_path):
         monkeypatch.chdir(tmp_path)
@@ -74,7 +73,7 @@ def crm(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return database
 
 
-def charged() -> tuple[list[str], int]:
+def charged():
     """The states of the releases of the user's ledger, and the nano-epsilon that is spent in
     all."""
     params = ledger_of(Project.find())
@@ -86,7 +85,7 @@ def charged() -> tuple[list[str], int]:
     return states, int(spent)
 
 
-def test_types_are_kept_there_and_back(crm: str, tmp_path: Path) -> None:
+def test_types_are_kept_there_and_back(crm, tmp_path):
     columns = ", ".join(f"c{number} {kind}" for number, (kind, _, _) in enumerate(TYPES))
     values = ", ".join(value for _, value, _ in TYPES)
     nulls = ", ".join("null" for _ in TYPES)
@@ -135,7 +134,7 @@ def test_types_are_kept_there_and_back(crm: str, tmp_path: Path) -> None:
         ("select 'NaN'::numeric(5,2) as price", "`price` holds a value that is none of decimal"),
     ],
 )
-def test_what_cannot_be_read_is_one_line(crm: str, tmp_path: Path, query: str, says: str) -> None:
+def test_what_cannot_be_read_is_one_line(crm, tmp_path, query, says):
     with pytest.raises(RequestError) as caught:
         spool_query(read_address(crm), query, tmp_path / "rows")
     message = str(caught.value)
@@ -148,10 +147,8 @@ def test_what_cannot_be_read_is_one_line(crm: str, tmp_path: Path, query: str, s
     assert sql(crm, "select count(*) from tickets") == [(20,)]
 
 
-def test_who_is_refused_reads_why(
-    crm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refused(address: str, query: str = "select * from tickets") -> str:
+def test_who_is_refused_reads_why(crm, tmp_path, monkeypatch):
+    def refused(address, query="select * from tickets"):
         with pytest.raises(RequestError) as caught:
             spool_query(read_address(address), query, tmp_path / "rows")
         assert "\n" not in str(caught.value) and "tiger" not in str(caught.value)
@@ -167,7 +164,7 @@ def test_who_is_refused_reads_why(
     assert "Connection refused" in refused("postgresql://127.0.0.1:1/crm")
 
 
-def test_a_connection_that_drops_is_named(crm: str) -> None:
+def test_a_connection_that_drops_is_named(crm):
     query = (
         "select i as id, repeat('words of a text ', 40) as text from generate_series(1, 200000) i"
     )
@@ -187,7 +184,7 @@ def test_a_connection_that_drops_is_named(crm: str) -> None:
                 )
 
 
-def test_a_lock_is_waited_for_and_then_named(crm: str, tmp_path: Path) -> None:
+def test_a_lock_is_waited_for_and_then_named(crm, tmp_path):
     address = f"{crm}?options=-c%20lock_timeout%3D50ms"
     with closing(dbapi.connect(crm)) as other, closing(other.cursor()) as cursor:
         cursor.execute("lock table tickets in access exclusive mode")
@@ -195,7 +192,7 @@ def test_a_lock_is_waited_for_and_then_named(crm: str, tmp_path: Path) -> None:
             spool_query(read_address(address), "select * from tickets", tmp_path / "rows")
 
 
-def test_a_release_is_charged_and_its_record_goes_with_the_table(outside: Path, crm: str) -> None:
+def test_a_release_is_charged_and_its_record_goes_with_the_table(outside, crm):
     query = "select id, customer, body as text from tickets order by id"
     done = privatize_file(
         crm, crm, sql=query, table="public.private", subject_column="customer", **TEM
@@ -225,9 +222,7 @@ def test_a_release_is_charged_and_its_record_goes_with_the_table(outside: Path, 
     assert charged() == (state, spent)
 
 
-def test_a_table_that_cannot_be_written_leaves_what_was_spent_and_nothing_else(
-    outside: Path, crm: str
-) -> None:
+def test_a_table_that_cannot_be_written_leaves_what_was_spent_and_nothing_else(outside, crm):
     sql(
         crm,
         "create table private (id int check (id < 15), text text)",
@@ -244,12 +239,10 @@ def test_a_table_that_cannot_be_written_leaves_what_was_spent_and_nothing_else(
     assert state == ["failed"] and spent > 0
 
 
-def test_a_table_is_never_without_its_record(
-    outside: Path, crm: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_is_never_without_its_record(outside, crm, monkeypatch):
     """If writing the files fails after the rows are committed, the record is in the database."""
 
-    def full(self: Outputs) -> None:
+    def full(self):
         raise LexveilError("the disk is full")
 
     query = "select id, body as text from tickets order by id"

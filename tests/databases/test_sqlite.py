@@ -4,7 +4,6 @@ import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,7 +18,7 @@ from tests.databases.conftest import NONE, SECRET
 
 
 @pytest.fixture
-def crm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def crm(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with closing(sqlite3.connect("crm.db")) as con, con:
         con.execute(
@@ -33,12 +32,12 @@ def crm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "sqlite:///crm.db"
 
 
-def read(address: str, sql: str, out: Path) -> pa.Table:
+def read(address, sql, out):
     spool_query(read_address(address), sql, out)
     return pq.read_table(out)
 
 
-def test_types_are_those_of_the_values_and_texts_may_follow_nulls(crm: str, tmp_path: Path) -> None:
+def test_types_are_those_of_the_values_and_texts_may_follow_nulls(crm, tmp_path):
     table = read(
         crm,
         "select id, body, price, raw, day, null as empty from tickets order by id;",
@@ -67,9 +66,7 @@ def test_types_are_those_of_the_values_and_texts_may_follow_nulls(crm: str, tmp_
         ("text.db", "select * from t", "no database of SQLite"),
     ],
 )
-def test_what_cannot_be_read_is_one_line(
-    crm: str, tmp_path: Path, address: str, sql: str, says: str
-) -> None:
+def test_what_cannot_be_read_is_one_line(crm, tmp_path, address, sql, says):
     (tmp_path / "text.db").write_text("This is a text, and no database. " * 100)
     with pytest.raises(RequestError, match=says) as caught:
         read(f"sqlite:///{address}", sql, tmp_path / "rows")
@@ -77,9 +74,7 @@ def test_what_cannot_be_read_is_one_line(
     assert not (tmp_path / "absent.db").exists()
 
 
-def test_a_lock_is_waited_for_and_then_named(
-    crm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lock_is_waited_for_and_then_named(crm, tmp_path, monkeypatch):
     monkeypatch.setattr(sqlite, "LOCK_SECONDS", 0.05)
     with closing(sqlite3.connect("crm.db")) as other:
         other.execute("begin exclusive")
@@ -87,7 +82,7 @@ def test_a_lock_is_waited_for_and_then_named(
             read(crm, "select * from tickets", tmp_path / "rows")
 
 
-def test_rows_go_back_with_their_record_or_not_at_all(crm: str, tmp_path: Path) -> None:
+def test_rows_go_back_with_their_record_or_not_at_all(crm, tmp_path):
     sql = "select id, body as text, price, raw from tickets"
     done = privatize_file(crm, crm, sql=sql, table="copied", **NONE)
     assert (
@@ -110,8 +105,8 @@ def test_rows_go_back_with_their_record_or_not_at_all(crm: str, tmp_path: Path) 
     assert not list(tmp_path.glob("*strict_one*"))
 
 
-def test_a_table_that_is_there_is_refused_added_to_or_replaced(crm: str) -> None:
-    def put(if_exists: str, n_rows: int) -> int:
+def test_a_table_that_is_there_is_refused_added_to_or_replaced(crm):
+    def put(if_exists, n_rows):
         sql = f"select id, body as text from tickets where id <= {n_rows}"
         privatize_file(crm, "sqlite:///new.db", sql=sql, table="t", if_exists=if_exists, **NONE)
         with pytest.raises(
@@ -128,10 +123,10 @@ def test_a_table_that_is_there_is_refused_added_to_or_replaced(crm: str) -> None
         put("fail", 5)
 
 
-def test_a_column_that_the_table_lacks_is_found_before_anything_is_spent(outside: Path) -> None:
+def test_a_column_that_the_table_lacks_is_found_before_anything_is_spent(outside):
     with closing(sqlite3.connect("crm.db")) as con, con:
         con.execute("create table t (text text)")
-    how: dict[str, Any] = {
+    how = {
         "mechanism": "tem",
         "strategy": "S1",
         "epsilon": 10.0,
@@ -153,7 +148,7 @@ def test_a_column_that_the_table_lacks_is_found_before_anything_is_spent(outside
     assert not (outside.parent / "home" / "ledger").exists()
 
 
-def test_what_belongs_together_is_asked_for_together(crm: str, tmp_path: Path) -> None:
+def test_what_belongs_together_is_asked_for_together(crm, tmp_path):
     (tmp_path / "a.jsonl").write_text('{"text": "a"}\n')
     for source, target, options, says in (
         (crm, "out.parquet", {}, "takes sql"),

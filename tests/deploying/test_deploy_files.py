@@ -15,7 +15,7 @@ DEPLOY = Path(__file__).parents[2] / "examples" / "deploy"
 BIN = Path(sys.executable).parent
 
 
-def checked(*command: str | Path) -> str:
+def checked(*command):
     done = subprocess.run(
         [str(each) for each in command], capture_output=True, text=True, check=False
     )
@@ -23,19 +23,19 @@ def checked(*command: str | Path) -> str:
     return done.stdout + done.stderr
 
 
-def test_the_container_file_lints_clean() -> None:
+def test_the_container_file_lints_clean():
     if not (BIN / "hadolint").exists():
         pytest.skip("no build of hadolint for this platform")
     assert checked(BIN / "hadolint", DEPLOY / "Containerfile") == ""
 
 
-def test_the_compose_file_follows_the_specification() -> None:
+def test_the_compose_file_follows_the_specification():
     checked(
         BIN / "check-jsonschema", "--builtin-schema", "vendor.compose-spec", DEPLOY / "compose.yaml"
     )
 
 
-def test_ports_are_of_this_machine_alone_and_no_password_is_in_the_files() -> None:
+def test_ports_are_of_this_machine_alone_and_no_password_is_in_the_files():
     services = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))[
         "services"
     ].values()
@@ -51,7 +51,7 @@ def test_ports_are_of_this_machine_alone_and_no_password_is_in_the_files() -> No
     assert given and all(value.startswith("${PREFECT_DATABASE_PASSWORD:?") for _, value in given)
 
 
-def test_units_are_sound(tmp_path: Path) -> None:
+def test_units_are_sound(tmp_path):
     analyze = shutil.which("systemd-analyze")
     if analyze is None:
         pytest.skip("no systemd-analyze here")
@@ -62,7 +62,7 @@ def test_units_are_sound(tmp_path: Path) -> None:
         assert checked(analyze, "verify", "--man=no", tmp_path / unit.name) == ""
 
 
-def test_the_proxy_counts_by_address_before_it_counts_by_key() -> None:
+def test_the_proxy_counts_by_address_before_it_counts_by_key():
     """Without a count of its address, a client that guesses keys has a fresh one for each."""
     text = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
     keys = dict(re.findall(r"^limit_req_zone (\S+) +zone=(\w+):", text, re.MULTILINE))
@@ -71,7 +71,7 @@ def test_the_proxy_counts_by_address_before_it_counts_by_key() -> None:
     assert used == ["$binary_remote_addr", "$http_authorization"]
 
 
-def test_the_proxy_passes_all_that_the_service_answers(tmp_path: Path) -> None:
+def test_the_proxy_passes_all_that_the_service_answers(tmp_path):
     """The limit of a body is the service's own; nginx, where it is installed, reads the file."""
     text = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
     assert "client_max_body_size 1m;" in text and Terms().max_bytes == 2**20

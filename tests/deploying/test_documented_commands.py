@@ -3,8 +3,6 @@ releases keeps most words or leaves none."""
 
 import csv
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 from documented import FILES, ROOT, Spends, calls, commands, sections, spending
@@ -39,7 +37,7 @@ ROWS = [
 ]
 
 
-def runnable() -> list[tuple[str, ...]]:
+def runnable():
     """The commands that rewrite or inspect a local table, each once."""
     found = {
         tuple(words)
@@ -54,7 +52,7 @@ def runnable() -> list[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("words", runnable(), ids=" ".join)
-def test_a_documented_command_runs(words: tuple[str, ...], outside: Path, cli: Any) -> None:
+def test_a_documented_command_runs(words, outside, cli):
     """It does what it says, and warns of nothing."""
     file = outside / words[1]
     columns = list(ROWS[0])
@@ -75,7 +73,7 @@ def test_a_documented_command_runs(words: tuple[str, ...], outside: Path, cli: A
 
 @pytest.mark.parametrize("asked", spending(), ids=lambda asked: asked.file)
 @pytest.mark.usefixtures("outside")
-def test_a_documented_epsilon_is_no_more_than_light_and_leaves_something(asked: Spends) -> None:
+def test_a_documented_epsilon_is_no_more_than_light_and_leaves_something(asked):
     """By the model that ships, and public texts."""
     seen = judged(asked)
     assert seen.budget.beyond_light is None
@@ -85,7 +83,7 @@ def test_a_documented_epsilon_is_no_more_than_light_and_leaves_something(asked: 
 
 @pytest.mark.parametrize("wrong", ["10", "0.1"])
 @pytest.mark.usefixtures("outside")
-def test_the_judgement_can_fail(wrong: str) -> None:
+def test_the_judgement_can_fail(wrong):
     """The settings that the deploy files had, and a budget that leaves nothing."""
     how = (("epsilon", wrong), ("mechanism", "tem"), ("strategy", "S3"))
     seen = judged(Spends("", how))
@@ -94,21 +92,21 @@ def test_the_judgement_can_fail(wrong: str) -> None:
     assert (left < LEAST_LEFT) == (wrong == "0.1")
 
 
-def judged(asked: Spends) -> Any:
+def judged(asked):
     """Return the inspection of public texts with these settings, as `lexveil inspect` makes it."""
     settings = {"mechanism": "tem", "strategy": "S3"} | dict(asked.options)  # those of the inbox
     checked = check(Request.of({**settings, "seed": "7"}, written=True), Model.load(name="en"))
     return inspect_texts(texts_of(int(settings.get("average_words", 40))), checked.engine)
 
 
-def texts_of(n_words: int) -> list[str]:
+def texts_of(n_words):
     """Public texts of about as many words as are assumed of them."""
     words = [text.split() for text in SAMPLES.values()]
     starts = [(text, start) for text in words for start in range(0, len(text) - n_words, n_words)]
     return [" ".join(text[start : start + n_words]) for text, start in starts] * 8
 
 
-def test_the_search_finds_what_there_is() -> None:
+def test_the_search_finds_what_there_is():
     """It would miss all, if pages were written otherwise."""
     names = {str(file.relative_to(ROOT)) for file in FILES}
     assert {"README.md", "examples/deploy/compose.yaml", "docs/how-to/python.md"} <= names

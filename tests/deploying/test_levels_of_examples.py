@@ -17,20 +17,20 @@ BUDGET = re.compile(r"--(epsilon|document-budget|recovery)\b|\b(epsilon|document
 
 
 @pytest.mark.parametrize("file", DEPLOYED, ids=lambda file: file.name)
-def test_a_deploy_file_names_no_epsilon(file: Path) -> None:
+def test_a_deploy_file_names_no_epsilon(file):
     """An epsilon means another share of words named in each mechanism and model."""
     text = file.read_text(encoding="utf-8")
     assert not BUDGET.search(text)
 
 
-def test_the_services_that_ship_name_their_level() -> None:
+def test_the_services_that_ship_name_their_level():
     for name in ("compose.yaml", "lexveil-service.service"):
         text = (ROOT / "examples/deploy" / name).read_text(encoding="utf-8")
         assert re.search(r"--protection[= ](strong|balanced)\b", text), name
 
 
 @pytest.mark.parametrize("name", GUIDES)
-def test_first_guides_release_at_a_level(name: str) -> None:
+def test_first_guides_release_at_a_level(name):
     """Commands and calls that release; an audit is of an epsilon, and prose may name options."""
     text = (ROOT / name).read_text(encoding="utf-8")
     blocks = re.findall(r"```.*?```", text, re.DOTALL) + re.findall(r"(?m)^ {4}.*$", text)
@@ -39,7 +39,7 @@ def test_first_guides_release_at_a_level(name: str) -> None:
     assert not [block for block in of_words if BUDGET.search(block)]
 
 
-def test_the_services_that_ship_name_their_model() -> None:
+def test_the_services_that_ship_name_their_model():
     """Without a name it changes from `en` to `own` once the project has run."""
     for name in ("compose.yaml", "lexveil-service.service"):
         text = (ROOT / "examples/deploy" / name).read_text(encoding="utf-8")

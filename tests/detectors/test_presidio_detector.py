@@ -26,7 +26,7 @@ HOW = {"mechanism": "tem", "strategy": "S3", "document_budget": 30.0, "max_token
 
 
 @pytest.fixture
-def ruled(tmp_path: Path) -> Path:
+def ruled(tmp_path):
     """The folder of a pipeline that knows two names."""
     import spacy
 
@@ -37,12 +37,12 @@ def ruled(tmp_path: Path) -> Path:
     return tmp_path / "toy_names"
 
 
-def found(detector: Presidio) -> set[tuple[str, str]]:
+def found(detector):
     (spans,) = detector.find([PATTERNS])
     return {(PATTERNS[span.start : span.end], span.type) for span in spans}
 
 
-def test_patterns_need_no_model_and_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_patterns_need_no_model_and_no_network(monkeypatch):
     no_network(monkeypatch)
     spans = found(Presidio())
     assert {("ann@example.com", "EMAIL_ADDRESS"), ("212-555-0123", "PHONE_NUMBER")} <= spans
@@ -50,11 +50,11 @@ def test_patterns_need_no_model_and_no_network(monkeypatch: pytest.MonkeyPatch) 
     assert not any("3.14" in text for text, _ in spans)
 
 
-def test_only_what_is_asked_for_is_found() -> None:
+def test_only_what_is_asked_for_is_found():
     assert found(Presidio(entities=("EMAIL_ADDRESS",))) == {("ann@example.com", "EMAIL_ADDRESS")}
 
 
-def detect_names(project: Path, model: str | Path, **presidio: object) -> None:
+def detect_names(project, model, **presidio):
     """Configure a project to detect names by a spaCy model, and write its in.jsonl."""
     settings = {"spacy_model": str(model), **presidio}
     configure(project, detection={"detector": "presidio", "presidio": settings})
@@ -65,7 +65,7 @@ def detect_names(project: Path, model: str | Path, **presidio: object) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.nightly)])
-def test_a_name_comes_out_as_its_type(built: Path, ruled: Path, capfd, workers: int) -> None:
+def test_a_name_comes_out_as_its_type(built, ruled, capfd, workers):
     shutil.copytree(ruled, built / "toy_names")
     detect_names(built, "./toy_names")  # from where one is
     done = privatize_file("in.jsonl", "out.jsonl", workers=workers, **HOW)
@@ -91,9 +91,7 @@ def test_a_name_comes_out_as_its_type(built: Path, ruled: Path, capfd, workers: 
     assert "[PERSON]" not in lexveil.privatize([TEXT], seed=1, **HOW).values[0]
 
 
-def test_a_model_that_is_not_there_is_refused_before_anything_is_read_or_charged(
-    built: Path, capsys
-) -> None:
+def test_a_model_that_is_not_there_is_refused_before_anything_is_read_or_charged(built, capsys):
     detect_names(built, "/nowhere/en_core_web_lg")
     assert (
         main("privatize in.jsonl -o out.jsonl --mechanism tem --strategy S3 --epsilon 5".split())
@@ -108,9 +106,7 @@ def test_a_model_that_is_not_there_is_refused_before_anything_is_read_or_charged
     assert not (built / "out.jsonl").exists() and not (built / ".lexveil/ledger").exists()
 
 
-def test_a_request_names_its_own_model(
-    outside: Path, ruled: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_request_names_its_own_model(outside, ruled, capsys):
     """A model needs a detector that uses it. For a missing model the message gives advice, and
     nothing is written.
     """
@@ -141,7 +137,7 @@ def test_a_request_names_its_own_model(
     ] == ["in.jsonl"]
 
 
-def test_what_presidio_cannot_look_for_is_refused(ruled: Path, tmp_path: Path) -> None:
+def test_what_presidio_cannot_look_for_is_refused(ruled, tmp_path):
     """Otherwise users would believe that names were searched for."""
     import spacy
 

@@ -2,7 +2,6 @@
 what is written, and not from how the source was cut."""
 
 import itertools
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +32,7 @@ CUTS = [
 ]
 
 
-def divided(sizes: Sequence[int], folder: Path, n_parts: int) -> dict[str, bytes]:
+def divided(sizes, folder, n_parts):
     """Write the rows in blocks of some sizes, each block as one attempt does; then the parts."""
     waiting = list[Path]()
     first = 0
@@ -52,9 +51,7 @@ def divided(sizes: Sequence[int], folder: Path, n_parts: int) -> dict[str, bytes
 
 
 @pytest.mark.parametrize("n_parts", [1, 2, 7])
-def test_parts_are_the_same_bytes_however_the_source_was_cut(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_parts: int
-) -> None:
+def test_parts_are_the_same_bytes_however_the_source_was_cut(tmp_path, monkeypatch, n_parts):
     """Also where a block has another dictionary, where there is none, and where blocks come in
     another order."""
     monkeypatch.setattr(parts, "random_numbers", numbers_by_id)
@@ -72,7 +69,7 @@ def test_parts_are_the_same_bytes_however_the_source_was_cut(
     assert rows.schema.equals(WRITTEN.schema)
 
 
-def test_without_that_the_order_is_of_chance_alone(tmp_path: Path) -> None:
+def test_without_that_the_order_is_of_chance_alone(tmp_path):
     """Two draws differ; the chance that they do not is 1 in 100!."""
     orders = list[list[int]]()
     for name in ("a", "b"):
@@ -82,7 +79,7 @@ def test_without_that_the_order_is_of_chance_alone(tmp_path: Path) -> None:
     assert orders[0] != orders[1] and sorted(orders[0]) == sorted(orders[1]) == [*range(100)]
 
 
-def test_random_numbers_fill_the_ranges_of_parts() -> None:
+def test_random_numbers_fill_the_ranges_of_parts():
     """Every number is in the range of just one part."""
     numbers = parts.random_numbers(WRITTEN.to_batches()[0])
     ranges = parts.ranges(3)
@@ -103,8 +100,8 @@ def test_random_numbers_fill_the_ranges_of_parts() -> None:
     ],
 )
 def test_how_many_parts_there_are_follows_from_written_rows_and_bytes(
-    rows: int, withheld: int, n_bytes: int, expected: int
-) -> None:
+    rows, withheld, n_bytes, expected
+):
     totals = RunTotals()
     totals.rows = rows
     totals.withheld = withheld
@@ -113,7 +110,7 @@ def test_how_many_parts_there_are_follows_from_written_rows_and_bytes(
 
 
 @pytest.mark.parametrize("n_rows", [99, 101])
-def test_rows_that_are_lost_or_doubled_while_parts_are_written_are_noticed(n_rows: int) -> None:
+def test_rows_that_are_lost_or_doubled_while_parts_are_written_are_noticed(n_rows):
     totals = RunTotals()
     totals.rows = 102
     totals.withheld = 2
@@ -122,7 +119,7 @@ def test_rows_that_are_lost_or_doubled_while_parts_are_written_are_noticed(n_row
         parts.require_all(n_rows, totals)
 
 
-def test_a_part_without_rows_has_the_columns_of_the_others(tmp_path: Path) -> None:
+def test_a_part_without_rows_has_the_columns_of_the_others(tmp_path):
     file = tmp_path / "block.parquet"
     batch = WRITTEN.slice(0, 3).combine_chunks().to_batches()[0]
     parts.write_undivided(batch, "order", file)

@@ -5,10 +5,8 @@ output does not show which blocks were cut by the bytes of the source.
 import importlib.util
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -30,38 +28,38 @@ SOURCE = Path(__file__).parents[2] / "lexveil/ray.py"
 class PlayedDataset:
     """Blocks of a table, in one process."""
 
-    def __init__(self, blocks: Sequence[pa.Table]) -> None:
+    def __init__(self, blocks):
         self.blocks = list(blocks)
 
-    def schema(self) -> Any:
+    def schema(self):
         return self.blocks[0].schema
 
-    def select_columns(self, columns: list[str]) -> "PlayedDataset":
+    def select_columns(self, columns):
         return PlayedDataset([block.select(columns) for block in self.blocks])
 
-    def map_batches(self, function: Callable[..., Any], *, fn_args: Any, **_: Any) -> Any:
+    def map_batches(self, function, *, fn_args, **_):
         made = [function(block, *fn_args) for block in self.blocks]
         return PlayedDataset([one if isinstance(one, pa.Table) else pa.table(one) for one in made])
 
-    def groupby(self, column: str, **_: Any) -> Any:
+    def groupby(self, column, **_):
         grouped = pa.concat_tables(self.blocks).group_by(column)
         return SimpleNamespace(
             sum=lambda names: PlayedDataset([grouped.aggregate([(name, "sum") for name in names])])
         )
 
-    def iter_batches(self, **_: Any) -> Iterator[pa.Table]:
+    def iter_batches(self, **_):
         yield from self.blocks
 
-    def iter_rows(self) -> Iterator[dict[str, Any]]:
+    def iter_rows(self):
         for block in self.blocks:
             yield from block.to_pylist()
 
 
 @pytest.fixture
-def releasing(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+def releasing(monkeypatch):
     """The module that releases data sets of Ray, over the played engine."""
     played = ModuleType("ray")
-    values: dict[str, Any] = {
+    values = {
         "data": SimpleNamespace(Dataset=PlayedDataset, read_parquet=lambda path: path),
         "ObjectRef": object,
         "put": lambda value: value,
@@ -81,9 +79,7 @@ def releasing(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 @pytest.mark.parametrize("rows", [10**9, 30, 7])
-def test_files_do_not_show_how_long_source_words_are(
-    releasing: ModuleType, outside: Path, monkeypatch: pytest.MonkeyPatch, rows: int
-) -> None:
+def test_files_do_not_show_how_long_source_words_are(releasing, outside, monkeypatch, rows):
     """Two sources of the same disclosed structure, in other blocks and other orders of blocks."""
     both = sources(Model.load(name="toy"))
     same = SameAnswers(monkeypatch)

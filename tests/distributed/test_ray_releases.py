@@ -5,9 +5,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from test_rewriter import KILLS, killing
@@ -22,20 +20,19 @@ import lexveil.ray
 from benchmarks.ray_map import connect
 from lexveil import Ledger, LexveilError, RequestError
 from lexveil.base import paths
-from lexveil.io.artifacts.packaged_model import PackagedModel
 from lexveil.release.ledger.statement import subject, summary
 
 pytestmark = pytest.mark.slow
 
 SECRET = "zorblax"
 TEXT = f"The prime minister said in New South Wales that the {SECRET} fire was under control."
-HOW: dict[str, Any] = {"column": "body", "subjects": "who", "document_budget": 60.0, "model": "toy"}
+HOW = {"column": "body", "subjects": "who", "document_budget": 60.0, "model": "toy"}
 
 
 @pytest.fixture(scope="module")
-def nodes() -> Iterator[str]:
+def nodes():
     """The address of two nodes with a processor each, on loopback."""
-    started: list[Any] = []
+    started = []
     try:
         with ray_nodes(started) as address:
             yield address
@@ -45,7 +42,7 @@ def nodes() -> Iterator[str]:
 
 
 @pytest.fixture
-def table(nodes: Any, outside: Path, packaged: PackagedModel) -> Any:
+def table(nodes, outside, packaged):
     """60 rows in six blocks, of five subjects, with a nested column.
 
     Its worker is killed when it reads the first block for the ``dies``th time: it is read once to
@@ -56,13 +53,13 @@ def table(nodes: Any, outside: Path, packaged: PackagedModel) -> Any:
     reads = outside.parent / "reads"
 
     def made(
-        dies: int = 0,
-        seconds: float = 0.0,
-        raises: bool = False,
-        who: str | None = "c0",
-        **how: Any,
-    ) -> Any:
-        def dying(batch: Any) -> Any:
+        dies=0,
+        seconds=0.0,
+        raises=False,
+        who="c0",
+        **how,
+    ):
+        def dying(batch):
             time.sleep(seconds)
             if raises:
                 raise ValueError("a mistake in the user's own plan")
@@ -85,7 +82,7 @@ def table(nodes: Any, outside: Path, packaged: PackagedModel) -> Any:
     return made
 
 
-def charged() -> tuple[list[str], float]:
+def charged():
     """States of all transactions; what five subjects have spent."""
     with Ledger.open(
         paths.user_data() / "ledger", anchor=paths.user_data() / "ledger-anchor.json"
@@ -95,9 +92,7 @@ def charged() -> tuple[list[str], float]:
 
 
 @pytest.mark.parametrize("kill", [0, 1, 2, *KILLS])
-def test_each_row_comes_out_once_and_is_charged_once_whoever_is_killed(
-    table: Any, outside: Path, kill: Any
-) -> None:
+def test_each_row_comes_out_once_and_is_charged_once_whoever_is_killed(table, outside, kill):
     """A worker dies while it reads a block to count (1), while it rewrites one (2), or at any
     time."""
     private = table(*([kill] if isinstance(kill, int) else [0, 0.3]))
@@ -130,8 +125,8 @@ def test_each_row_comes_out_once_and_is_charged_once_whoever_is_killed(
     ],
 )
 def test_who_is_refused_spends_nothing_and_rays_logs_hold_no_text(
-    table: Any, outside: Path, monkeypatch: pytest.MonkeyPatch, how: Any, said: str
-) -> None:
+    table, outside, monkeypatch, how, said
+):
     if driver := how.pop("driver", None):
         monkeypatch.setattr("lexveil.release.distributed.rewriter.build", lambda: driver)
     with pytest.raises(LexveilError, match=said) as raised:
@@ -145,7 +140,7 @@ def test_who_is_refused_spends_nothing_and_rays_logs_hold_no_text(
     )
 
 
-def test_a_folder_that_is_there_or_in_object_storage_is_refused(table: Any, outside: Path) -> None:
+def test_a_folder_that_is_there_or_in_object_storage_is_refused(table, outside):
     (outside / "out").mkdir()
     for path, said in (
         ("out", "exists already"),

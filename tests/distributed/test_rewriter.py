@@ -3,10 +3,8 @@ published."""
 
 import pickle
 import threading
-from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -22,7 +20,7 @@ from lexveil.release.distributed.parts import require_all
 from lexveil.release.distributed.release import release_table
 from lexveil.release.distributed.rewriter import Rewriter, RunTotals, WorkerError, told
 from lexveil.release.ledger.statement import subject, summary
-from lexveil.release.preconditions import Checked, check
+from lexveil.release.preconditions import check
 from lexveil.release.settings import PER_TEXT
 from tests.privatization.sentence_banks import SENTENCES, build_bank
 
@@ -35,13 +33,13 @@ TABLE = pa.table(
 
 
 @pytest.fixture
-def checked(outside: Path) -> Checked:
+def checked(outside):
     return check(
         Request.of({"document_budget": 60.0, "max_token_epsilon": 60.0}), Model.load(name="toy")
     )
 
 
-def made(checked: Checked, **changed: Any) -> Rewriter:
+def made(checked, **changed):
     return replace(Rewriter.of(checked, TABLE.schema, ["body"], "who"), **changed)
 
 
@@ -49,28 +47,26 @@ class PlayedEngine:
     """Batches of 5 rows; every task is tried twice, and the second output is taken. It fails at one
     of its steps."""
 
-    def __init__(
-        self, fails: str = "", again: pa.Table = TABLE, beside: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, fails="", again=TABLE, beside=()):
         self.fails = fails
         self.again = again
         self.beside = beside
         self.rows, self.hidden = list[Any](), list[Any]()
 
-    def hide(self, folder: str, is_left: Callable[[str], bool]) -> None:
+    def hide(self, folder, is_left):
         self.folder, self.left = folder, [name for name in (folder, *self.beside) if is_left(name)]
 
-    def reach(self, step: str) -> None:
+    def reach(self, step):
         if step == self.fails:
             raise OSError("zorblax, which may be a text")
 
-    def count(self, rewriter: Rewriter) -> Iterator[pa.RecordBatch]:
+    def count(self, rewriter):
         self.reach("count")
         counted = pa.Table.from_batches([rewriter.count(batch) for batch in TABLE.to_batches(5)])
         added = counted.group_by("subject").aggregate([("nano", "sum"), ("tokens", "sum")])
         yield from added.rename_columns(counted.column_names).to_batches()
 
-    def rewrite(self, rewriter: Rewriter) -> RunTotals:
+    def rewrite(self, rewriter):
         self.reach("rewrite")
         rewriter = pickle.loads(pickle.dumps(rewriter))
         totals = RunTotals()
@@ -85,17 +81,17 @@ class PlayedEngine:
             totals.merge(attempt)
         return totals
 
-    def cut(self, totals: RunTotals) -> None:
+    def cut(self, totals):
         self.reach("cut")
         require_all(len(self.hidden), totals)
         written = sum(len(row["body"].encode()) for row in self.hidden)
         assert totals.bytes_written == written
 
-    def publish(self, record: object) -> None:
+    def publish(self, record):
         self.reach("publish")
         self.rows = self.hidden
 
-    def discard(self) -> None:
+    def discard(self):
         self.hidden = []
 
 
@@ -106,7 +102,7 @@ KILLS = [
 
 
 @contextmanager
-def killing(job: type, kill: tuple[str, int] | None, words: str) -> Iterator[None]:
+def killing(job, kill, words):
     """Kill a process with these words in its command at a random time during a step of a release;
     an idle one if all are idle.
 
@@ -122,7 +118,7 @@ def killing(job: type, kill: tuple[str, int] | None, words: str) -> Iterator[Non
     room, longest = (LedgerCharge, 0.0) if step == "spend" else (job, 2.0)
     called = getattr(room, step)
 
-    def fire() -> None:
+    def fire():
         found = dict[psutil.Process, str]()
         for each in psutil.Process().children(recursive=True):
             with suppress(psutil.Error):  # it has just ended, or nobody has asked yet how it ended
@@ -133,7 +129,7 @@ def killing(job: type, kill: tuple[str, int] | None, words: str) -> Iterator[Non
         victims.append(random.choice(busy or [*found]))
         victims[-1].kill()
 
-    def stepping(*arguments: Any) -> Any:
+    def stepping(*arguments):
         threading.Timer(random.random() * longest, fire).start()
         return called(*arguments)
 
@@ -143,7 +139,7 @@ def killing(job: type, kill: tuple[str, int] | None, words: str) -> Iterator[Non
     assert victims
 
 
-def charged() -> tuple[dict[str, float], list[str]]:
+def charged():
     """Return the spending of each subject, and the states of all transactions."""
     with Ledger.open(
         paths.user_data() / "ledger", anchor=paths.user_data() / "ledger-anchor.json"
@@ -152,7 +148,7 @@ def charged() -> tuple[dict[str, float], list[str]]:
         return spent, [entry.state for entry in reversed(summary(ledger, None).releases)]
 
 
-def test_a_table_is_charged_once_for_the_output_that_is_published(checked: Checked) -> None:
+def test_a_table_is_charged_once_for_the_output_that_is_published(checked):
     """Two rows of ann are published, and no row of many, because together they cost more than the
     cap.
     """
@@ -200,8 +196,8 @@ def test_a_table_is_charged_once_for_the_output_that_is_published(checked: Check
     ],
 )
 def test_a_job_that_fails_publishes_nothing_and_stays_charged_after_the_noise(
-    checked: Checked, fails: str, again: pa.Table, state: str, said: str
-) -> None:
+    checked, fails, again, state, said
+):
     engine = PlayedEngine(fails, again)
     with pytest.raises(LexveilError, match=said) as raised:
         release_table(checked, made(checked), engine)
@@ -221,8 +217,8 @@ def test_a_job_that_fails_publishes_nothing_and_stays_charged_after_the_noise(
     ],
 )
 def test_a_worker_says_what_is_wrong_in_words_that_the_driver_finds(
-    checked: Checked, body: str, who: str | None, changed: dict[str, Any], said: str
-) -> None:
+    checked, body, who, changed, said
+):
     packed = pickle.dumps(made(checked, **changed))
     assert len(packed) < 20_000  # names and hashes
     with pytest.raises(WorkerError) as raised:
@@ -237,7 +233,7 @@ def test_a_worker_says_what_is_wrong_in_words_that_the_driver_finds(
             Rewriter.of(checked, TABLE.schema, [column], subjects)
 
 
-def test_a_python_that_cannot_be_a_worker() -> None:
+def test_a_python_that_cannot_be_a_worker():
     for said in (
         "No module named 'lexveil'",
         "[PYTHON_VERSION_MISMATCH] Python in worker",
@@ -249,12 +245,12 @@ def test_a_python_that_cannot_be_a_worker() -> None:
     assert told(RuntimeError("No module named 'theirs'")) is None
 
 
-def sentences(folder: Path, **how: Any) -> Checked:
+def sentences(folder, **how):
     request = {"strategy": "S5", "bank": str(build_bank(folder)), "epsilon": 10.0} | how
     return check(Request.of(request), Model.load(name="en"))
 
 
-def test_a_cluster_writes_sentences_of_a_bank(outside: Path) -> None:
+def test_a_cluster_writes_sentences_of_a_bank(outside):
     """Each text costs the epsilon of its sentences, and becomes so many sentences of the bank."""
     made_of_bank = Rewriter.of(sentences(outside), TABLE.schema, ["body"], "who")
     sent = pickle.loads(pickle.dumps(made_of_bank))
@@ -268,13 +264,13 @@ def test_a_cluster_writes_sentences_of_a_bank(outside: Path) -> None:
     assert {f"{sentence}." for sentence in written} <= {*SENTENCES}
 
 
-def test_the_budget_of_a_row_has_the_sentences_of_all_its_columns(outside: Path) -> None:
+def test_the_budget_of_a_row_has_the_sentences_of_all_its_columns(outside):
     schema = pa.schema([("body", pa.string()), ("title", pa.string())])
     rewriter = Rewriter.of(sentences(outside), schema, ["body", "title"], None)
     assert rewriter.budget.total == 2 * PER_TEXT * 10.0
 
 
-def test_a_cluster_needs_the_folder_of_a_bank(outside: Path) -> None:
+def test_a_cluster_needs_the_folder_of_a_bank(outside):
     given = sentences(outside)
     wanted = given.engine.settings.sentences
     assert wanted is not None
@@ -283,7 +279,7 @@ def test_a_cluster_needs_the_folder_of_a_bank(outside: Path) -> None:
         Rewriter.of(given, TABLE.schema, ["body"], "who")
 
 
-def test_a_cluster_takes_the_bank_that_ships_by_its_name(outside: Path) -> None:
+def test_a_cluster_takes_the_bank_that_ships_by_its_name(outside):
     """It is installed on every worker, wherever that is."""
     given = sentences(outside)
     wanted = given.engine.settings.sentences

@@ -38,7 +38,7 @@ pytestmark = [
     pytest.mark.skipif(not shutil.which("java"), reason="Spark needs Java"),
 ]
 
-HOW: dict[str, Any] = {"column": "body", "subjects": "who", "document_budget": 60.0, "model": "en"}
+HOW = {"column": "body", "subjects": "who", "document_budget": 60.0, "model": "en"}
 SCHEMA = "id bigint, body string, who string, more map<string,array<struct<a:bigint,b:binary>>>"
 ROWS = [
     (n, f"The zorblax said in New South Wales {n}", "Ben" if n % 5 else "ann", {"k": [(n, b"\0")]})
@@ -60,7 +60,7 @@ SETTINGS |= {
 
 
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def cluster(tmp_path_factory):
     """A session of a master and two workers on loopback; and the folder with what they write."""
     root = tmp_path_factory.mktemp("spark")
     home = str(Path(pyspark.__file__).parent)
@@ -74,7 +74,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Any:
     url = f"spark://127.0.0.1:{port}"
     log = (root / "daemons.log").open("wb")
 
-    def start(kind: str, *rest: str) -> subprocess.Popen[bytes]:
+    def start(kind, *rest):
         command = [
             "java",
             "-Xmx256m",
@@ -108,10 +108,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Any:
             daemon.wait()
 
 
-def table(spark: Any, **first: Any) -> Any:
+def table(spark, **first):
     """Six parts of some rows, read slowly; ``first`` changes the first row."""
 
-    def slowly(batches: Any) -> Any:
+    def slowly(batches):
         for batch in batches:
             time.sleep(0.5)
             yield batch
@@ -128,9 +128,7 @@ def table(spark: Any, **first: Any) -> Any:
 
 
 @pytest.mark.parametrize("kill", [("rewrite", 1), *KILLS])
-def test_each_row_comes_out_once_and_is_charged_once_whoever_is_killed(
-    cluster: Any, outside: Path, kill: tuple[str, int]
-) -> None:
+def test_each_row_comes_out_once_and_is_charged_once_whoever_is_killed(cluster, outside, kill):
     """While rows are counted, while they are rewritten, or between. Then others are added to
     them."""
     private = releasing.privatize(table(cluster[0]), **HOW)
@@ -168,13 +166,13 @@ def test_each_row_comes_out_once_and_is_charged_once_whoever_is_killed(
     ],
 )
 def test_who_is_refused_spends_nothing_and_spark_shows_no_text(
-    cluster: Any,
-    outside: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    first: Any,
-    build: str | None,
-    said: str,
-) -> None:
+    cluster,
+    outside,
+    monkeypatch,
+    first,
+    build,
+    said,
+):
     """Neither the logs of Spark's processes nor its pages show a text."""
     spark, root = cluster
     of_here = rewriters.build()
@@ -198,7 +196,7 @@ def test_who_is_refused_spends_nothing_and_spark_shows_no_text(
 
 PUBLIC = "id bigint, body string, half string"
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # of a job, in names of its files
-LAYOUTS: dict[str, dict[str, Any]] = {
+LAYOUTS = {
     "one part": {},
     "parts by rows": {"rows": 30},
     "parts by bytes": {"bytes": 500},
@@ -206,10 +204,10 @@ LAYOUTS: dict[str, dict[str, Any]] = {
 }
 
 
-def cuts(source: Any) -> list[tuple[int, ...]]:
+def cuts(source):
     """The first id and the number of rows of each part in which Spark reads a source."""
 
-    def counted(batches: Any) -> Any:
+    def counted(batches):
         ids = [number for batch in batches for number in batch.column(0).to_pylist()]
         yield pa.record_batch({"first": ids[:1], "n": [len(ids)][: len(ids)]})
 
@@ -217,7 +215,7 @@ def cuts(source: Any) -> list[tuple[int, ...]]:
     return [tuple(row) for row in found]
 
 
-def read_by_bytes(spark: Any, texts: list[str], folder: Path, long_first: bool) -> Any:
+def read_by_bytes(spark, texts, folder, long_first):
     """Rows of two files, which Spark cuts by bytes, reading the larger file first."""
     folder.mkdir()
     for number in (0, 1):
@@ -232,7 +230,7 @@ def read_by_bytes(spark: Any, texts: list[str], folder: Path, long_first: bool) 
     return spark.read.schema(PUBLIC).json(str(folder))
 
 
-def shown_of(content: bytes) -> Any:
+def shown_of(content):
     """All that a published file shows. Of Parquet all but the order in which a footer lists
     encodings, which is that of addresses in a Java process; so of a checksum its size."""
     if content[:3] == b"crc":
@@ -249,12 +247,12 @@ def shown_of(content: bytes) -> Any:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_files_do_not_show_how_long_source_words_are(
-    cluster: Any,
-    outside: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    layout: str,
-) -> None:
+    cluster,
+    outside,
+    tmp_path,
+    monkeypatch,
+    layout,
+):
     """Two sources of the same disclosed structure, which Spark cuts and orders differently, and
     workers that draw the same for both: the published files show the same."""
     spark = cluster[0]

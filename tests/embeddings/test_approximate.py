@@ -13,8 +13,8 @@ pytestmark = pytest.mark.nightly
 
 
 def test_an_approximate_graph_gives_a_whole_order_twice_the_same(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     """Every word once, repeatable, as good as the exact one to a few per cent; no jump to an
     arbitrary word."""
     monkeypatch.setattr(word_orders, "EXACT_BELOW", 600)

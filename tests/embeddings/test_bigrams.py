@@ -4,14 +4,13 @@ cut into them."""
 import shutil
 from collections import Counter
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from lexveil.core.embeddings.bigrams import Bigrams, _order
 from lexveil.io.artifacts.embeddings import read_bigrams, write_bigrams
-from lexveil.io.artifacts.packaged_model import PackagedModel, add_bigrams
+from lexveil.io.artifacts.packaged_model import add_bigrams
 from lexveil.io.config import MachineParams
 from lexveil.lab.collocations.adjacent_tokens import count_bigrams
 from lexveil.lab.data.model_verification import UnsoundModelError, verify_folder
@@ -19,7 +18,7 @@ from lexveil.lab.data.model_verification import UnsoundModelError, verify_folder
 TOKENS = ["new", "york", "new_york", "is", "big_apple_pie", "big", "apple", "pie", "."]
 
 
-def sentences(n: int = 300) -> list[list[str]]:
+def sentences(n=300):
     """Random sentences of the tokens, and of a word that no embedding knows."""
     rng = np.random.default_rng(5)
     return [
@@ -27,7 +26,7 @@ def sentences(n: int = 300) -> list[list[str]]:
     ]
 
 
-def pairs(some: Bigrams) -> dict[tuple[str, str], int]:
+def pairs(some):
     """Counts by tokens."""
     first = some.first.tolist()
     second = some.ids.tolist()
@@ -37,19 +36,19 @@ def pairs(some: Bigrams) -> dict[tuple[str, str], int]:
     }
 
 
-def counted(tmp_path: Path, lines: list[list[str]], **limits: int) -> Bigrams:
+def counted(tmp_path, lines, **limits):
     """Count bigrams by the query."""
     file = tmp_path / "lines.txt"
     file.write_text("".join(" ".join(line) + "\n" for line in lines), encoding="utf-8")
     return count_bigrams(file, TOKENS, MachineParams(), **limits)
 
 
-def plainly(lines: list[list[str]]) -> Counter[tuple[str, str]]:
+def plainly(lines):
     """Pair by pair."""
     return Counter(pair for line in lines for pair in pairwise(line) if set(pair) <= set(TOKENS))
 
 
-def test_the_query_counts_pairs_inside_sentences(tmp_path: Path) -> None:
+def test_the_query_counts_pairs_inside_sentences(tmp_path):
     """Pairs of known tokens that occur at least twice are counted; a limit keeps the most frequent
     ones. A round trip through the disk changes nothing.
     """
@@ -63,7 +62,7 @@ def test_the_query_counts_pairs_inside_sentences(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("most", [30, 2**62])
-def test_numbers_are_ordered(most: int) -> None:
+def test_numbers_are_ordered(most):
     """Numbers are ordered even if they leave no bits for their positions."""
     numbers = np.random.default_rng(1).integers(most, size=1000)
     assert (numbers[_order(numbers)] == np.sort(numbers)).all() and len(
@@ -71,7 +70,7 @@ def test_numbers_are_ordered(most: int) -> None:
     ) == 1000
 
 
-def test_single_words_are_counted_as_in_text_cut_into_them(tmp_path: Path) -> None:
+def test_single_words_are_counted_as_in_text_cut_into_them(tmp_path):
     """The end words of collocations count with their neighbours, and the words of a collocation
     with each other.
     """
@@ -92,9 +91,7 @@ def test_single_words_are_counted_as_in_text_cut_into_them(tmp_path: Path) -> No
     ("name", "wrong"),
     [("ids", [1, 1, 0]), ("ids", [0, 60_000, 1]), ("counts", [3, 0, 1]), ("starts", [0, 2])],
 )
-def test_a_model_with_unsound_counts_is_refused(
-    packaged: PackagedModel, tmp_path: Path, name: str, wrong: list[int]
-) -> None:
+def test_a_model_with_unsound_counts_is_refused(packaged, tmp_path, name, wrong):
     """The faults are a repeated pair, a token that the model lacks, a pair with count 0, and too
     few tokens.
     """

@@ -5,8 +5,6 @@ import subprocess
 import sys
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -29,7 +27,7 @@ SETTINGS = Word2VecSettings(
 
 
 @pytest.fixture
-def corpus(tmp_path: Path) -> Path:
+def corpus(tmp_path):
     rng = np.random.default_rng(0)
     file = tmp_path / "corpus.txt"
     lines = (" ".join(f"w{i}" for i in rng.zipf(1.5, 12) % 50) for _ in range(400))
@@ -37,7 +35,7 @@ def corpus(tmp_path: Path) -> Path:
     return file
 
 
-def test_same_bytes_whatever_the_hash_seed(corpus: Path, tmp_path: Path) -> None:
+def test_same_bytes_whatever_the_hash_seed(corpus, tmp_path):
     """Python randomises string hashes per process; the vectors must not notice."""
     program = (
         "import sys, numpy as np; from lexveil.core.embeddings.training import Word2VecSettings, "
@@ -50,7 +48,7 @@ def test_same_bytes_whatever_the_hash_seed(corpus: Path, tmp_path: Path) -> None
     assert (tmp_path / "1.npy").read_bytes() == (tmp_path / "2.npy").read_bytes()
 
 
-def test_vocabulary_counts_losses_and_workers(corpus: Path) -> None:
+def test_vocabulary_counts_losses_and_workers(corpus):
     sentences = [line.split() for line in corpus.read_text().splitlines()]
     trained = train_word2vec(str(corpus), replace(SETTINGS, epochs=20), sentences=sentences)
     assert "once" not in trained.space.tokens  # rarer than min_count
@@ -65,7 +63,7 @@ def test_vocabulary_counts_losses_and_workers(corpus: Path) -> None:
         train_word2vec(str(corpus), replace(SETTINGS, min_count=100_000))
 
 
-def copy(state: TrainingState) -> TrainingState:
+def copy(state):
     """The arrays belong to gensim, which goes on with them."""
     arrays = (array.copy() for array in (state.vectors, state.output_vectors, state.generator_key))
     vectors, outputs, key = arrays
@@ -74,7 +72,7 @@ def copy(state: TrainingState) -> TrainingState:
     )
 
 
-def test_displacement_is_measured_from_gensims_own_start() -> None:
+def test_displacement_is_measured_from_gensims_own_start():
     from gensim.models.keyedvectors import prep_vectors
 
     start = prep_vectors((9_000, 7), seed=2**32 - 1)  # more rows than are drawn at a time
@@ -85,7 +83,7 @@ def test_displacement_is_measured_from_gensims_own_start() -> None:
 
 
 @pytest.mark.parametrize("skip_gram", [True, False])
-def test_loss_by_hand(skip_gram: bool) -> None:
+def test_loss_by_hand(skip_gram):
     rng = np.random.default_rng(1)
     vectors, outputs = rng.normal(size=(2, 9, 4)).astype(np.float32)
     n = 2500  # more than are measured at a time
@@ -106,7 +104,7 @@ def test_loss_by_hand(skip_gram: bool) -> None:
 WITH_BASE = replace(SETTINGS, dimensions=4)
 
 
-def space(**vectors: list[float]) -> WordSpace:
+def space(**vectors):
     """Tokens with counts 100, 99, …"""
     counts = np.arange(100, 100 - len(vectors), -1)
     return WordSpace(list(vectors), np.array(list(vectors.values()), dtype=np.float32), counts)
@@ -116,13 +114,13 @@ BASE = space(new=[1, 0, 0, 0], york=[0, 1, 0, 0], red_tape=[0, 0, 1, 0], tea=[0,
 
 
 @pytest.fixture
-def few_words(tmp_path: Path) -> Path:
+def few_words(tmp_path):
     file = tmp_path / "few_words.txt"
     file.write_text("new york new_york tea unknown new_unknown tea\n" * 40)
     return file
 
 
-def test_where_vectors_begin() -> None:
+def test_where_vectors_begin():
     """Known, composed of known words, with an unknown word, unknown."""
     drawn = np.full((4, 4), 0.5, dtype=np.float32)
     begun = start(["york", "new_york", "new_unknown", "unknown"], drawn, Base(BASE, keep=True))
@@ -136,7 +134,7 @@ def test_where_vectors_begin() -> None:
 
 
 @pytest.mark.parametrize("keep", [True, False])
-def test_the_base_keeps_its_vectors_or_adapts(few_words: Path, keep: bool) -> None:
+def test_the_base_keeps_its_vectors_or_adapts(few_words, keep):
     trained = train_word2vec(str(few_words), WITH_BASE, base=Base(BASE, keep))
     row_of = {token: row for row, token in enumerate(trained.space.tokens)}
     assert set(row_of) == {*BASE.tokens, "new_york", "unknown", "new_unknown"}
@@ -165,9 +163,7 @@ def test_the_base_keeps_its_vectors_or_adapts(few_words: Path, keep: bool) -> No
 
 @pytest.mark.parametrize("skip_gram", [True, False])
 @pytest.mark.parametrize("keep", [None, True, False], ids=["no base", "kept base", "adapted base"])
-def test_a_resumed_training_ends_with_the_same_bytes(
-    corpus: Path, few_words: Path, skip_gram: bool, keep: Any
-) -> None:
+def test_a_resumed_training_ends_with_the_same_bytes(corpus, few_words, skip_gram, keep):
     """Training is resumed after every epoch, even the last one, from a copy of the state, as from
     disk.
     """

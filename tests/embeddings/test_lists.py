@@ -13,7 +13,7 @@ from lexveil.core.embeddings.knn_graph import Scanner, exact_graph, nearest_othe
 from lexveil.core.embeddings.word_orders import greedy_orders, mean_step, share_near
 
 
-def naive(vectors: np.ndarray, start: int) -> list[int]:
+def naive(vectors, start):
     """The definition, word by word, in float64; equally near words: the lowest row."""
     wide = vectors.astype(np.float64)
     order = [start]
@@ -24,7 +24,7 @@ def naive(vectors: np.ndarray, start: int) -> list[int]:
     return order
 
 
-def cloud(n: int, p: int, seed: int) -> np.ndarray:
+def cloud(n, p, seed):
     """Words of very different lengths, as embeddings have them."""
     rng = np.random.default_rng(seed)
     return (rng.standard_normal((n, p)) * rng.gamma(1, 2, (n, 1)) + 3).astype(np.float32)
@@ -37,9 +37,7 @@ GRIDS = st.integers(1, 60).flatmap(
 
 
 @given(vectors=GRIDS, data=st.data(), neighbors=st.sampled_from([1, 3, 50]))
-def test_an_order_is_the_naive_one(
-    vectors: np.ndarray, data: st.DataObject, neighbors: int
-) -> None:
+def test_an_order_is_the_naive_one(vectors, data, neighbors):
     start = data.draw(st.integers(0, len(vectors) - 1))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(word_orders, "NEIGHBORS", neighbors)
@@ -48,9 +46,7 @@ def test_an_order_is_the_naive_one(
 
 @pytest.mark.parametrize("blocks", [(256, 4096), (7, 64)])
 @pytest.mark.parametrize("neighbors", [2, 50])
-def test_a_longer_order_is_the_naive_one(
-    monkeypatch, blocks: tuple[int, int], neighbors: int
-) -> None:
+def test_a_longer_order_is_the_naive_one(monkeypatch, blocks, neighbors):
     monkeypatch.setattr(knn_graph, "QUERY_BLOCK", blocks[0])
     monkeypatch.setattr(knn_graph, "WORD_BLOCK", blocks[1])
     monkeypatch.setattr(word_orders, "NEIGHBORS", neighbors)
@@ -60,16 +56,16 @@ def test_a_longer_order_is_the_naive_one(
     assert [order.tolist() for order in orders] == [naive(vectors, 5), naive(vectors, 499)]
 
 
-def test_words_far_from_the_origin_are_told_apart() -> None:
+def test_words_far_from_the_origin_are_told_apart():
     """float32 products cannot rank these words at all; what they cannot prove is measured."""
     vectors = (np.random.default_rng(2).standard_normal((300, 8)) * 0.01 + 1000).astype(np.float32)
     assert (exact_graph(Scanner(vectors), 20, np.arange(300)).proven == 0).all()
-    placed: list[int] = []
+    placed = []
     assert greedy_orders(vectors, [0], on_step=placed.append)[0].tolist() == naive(vectors, 0)
     assert sum(placed) == 299
 
 
-def test_quality_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quality_by_hand(monkeypatch):
     vectors = np.array([[0.0], [1.0], [5.0], [7.0]], dtype=np.float32)
     monkeypatch.setattr(word_orders, "NEAR", 1)
     orders = np.array([[0, 1, 2, 3], [1, 2, 3, 0]], dtype=np.int32)
@@ -85,7 +81,7 @@ CLOUD = cloud(700, 10, seed=8)
 @example(CLOUD)
 @example(CLOUD / np.linalg.norm(CLOUD, axis=1, keepdims=True))
 @given(GRIDS.filter(lambda vectors: len(vectors) > 1))
-def test_nearest_words_and_extreme_distances(vectors: np.ndarray) -> None:
+def test_nearest_words_and_extreme_distances(vectors):
     wide = vectors.astype(np.float64)
     table = np.sqrt(((wide[:, None] - wide[None]) ** 2).sum(axis=2))
     assert largest_distance(vectors) == pytest.approx(table.max(), rel=1e-12)

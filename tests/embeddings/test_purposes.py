@@ -10,11 +10,11 @@ from lexveil.readers.shares import Told
 SCORES = {"good": 1.0, "bad": -1.0, "fine_art": 0.5}
 
 
-def space_of(tokens: list[str], vectors: np.ndarray) -> WordSpace:
+def space_of(tokens, vectors):
     return WordSpace(tokens, vectors.astype(np.float32), np.arange(len(tokens), 0, -1))
 
 
-def test_the_distance_on_the_axis_is_that_of_the_formula() -> None:
+def test_the_distance_on_the_axis_is_that_of_the_formula():
     """Weight · reach · score · length² / the median length; a collocation has its words' mean
     unless its own."""
     tokens = ["good", "bad", "not_bad", "fine_art", "table"]
@@ -29,7 +29,7 @@ def test_the_distance_on_the_axis_is_that_of_the_formula() -> None:
     assert with_axes(made, []) is made
 
 
-def test_scores_spread_to_words_that_stand_near_and_known_ones_stay() -> None:
+def test_scores_spread_to_words_that_stand_near_and_known_ones_stay():
     rng = np.random.default_rng(1)
     side = np.repeat([1.0, -1.0, 0.0], 100)
     vectors = rng.normal(size=(300, 8)) * 0.2
@@ -43,14 +43,14 @@ def test_scores_spread_to_words_that_stand_near_and_known_ones_stay() -> None:
     assert not {"a_b", "!"} & found.keys() and 0.0 not in found.values()
 
 
-def test_what_is_told_against_counting_pairs() -> None:
+def test_what_is_told_against_counting_pairs():
     rng = np.random.default_rng(2)
     scores = np.array([1.0, 0.5, -1.0, -0.5, 0.0, 0.0])
     words, outputs, guesses = rng.integers(0, 6, (3, 200))
     weights = rng.random(200)
     on = np.flatnonzero(scores[words])
 
-    def auc(found: np.ndarray) -> float:
+    def auc(found):
         total = right = 0.0
         for one in on:
             for other in on:
@@ -63,7 +63,7 @@ def test_what_is_told_against_counting_pairs() -> None:
                     )
         return right / total
 
-    def side(found: np.ndarray) -> float:
+    def side(found):
         same = np.sign(scores[found[on]]) == np.sign(scores[words[on]])
         return float(weights[on][same].sum() / weights[on].sum())
 

@@ -1,8 +1,6 @@
 """Figures of quality: on spaces small enough to see the answer, and against gensim's own
 evaluation."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from gensim.models import KeyedVectors
@@ -13,12 +11,12 @@ from lexveil.core.embeddings.word_space import WordSpace
 RNG = np.random.default_rng(5)
 
 
-def space_of(tokens: list[str], vectors: object, counts: object = None) -> WordSpace:
+def space_of(tokens, vectors, counts=None):
     counts = np.arange(len(tokens), 0, -1) if counts is None else np.asarray(counts)
     return WordSpace(tokens, np.asarray(vectors, dtype=np.float32), counts)
 
 
-def test_neighbours_against_a_plain_scan() -> None:
+def test_neighbours_against_a_plain_scan():
     tokens = [f"w{i}" for i in range(300)] + [f"new_w{i}" for i in range(40)] + ["a_b_c", ","]
     space = space_of(
         tokens, RNG.normal(size=(len(tokens), 6)) * RNG.uniform(0.1, 9, size=(len(tokens), 1))
@@ -39,7 +37,7 @@ def test_neighbours_against_a_plain_scan() -> None:
         assert one["count"] == len(tokens) - row
 
 
-def test_similarity() -> None:
+def test_similarity():
     angles = np.array([0, 10, 30, 80]) * np.pi / 180
     space = space_of(
         ["a", "b", "c", "d"],
@@ -55,7 +53,7 @@ def test_similarity() -> None:
     assert similarity(space, [("a", "b", 1.0)] * 3)["spearman"] is None
 
 
-def test_analogies_as_gensim_counts_them(tmp_path: Path) -> None:
+def test_analogies_as_gensim_counts_them(tmp_path):
     words = ["man", "woman", "king", "queen", "uncle", "aunt", *(f"w{i}" for i in range(200))]
     vectors = RNG.normal(size=(len(words), 8))
     step = RNG.normal(size=8)

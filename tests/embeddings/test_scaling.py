@@ -12,7 +12,7 @@ ROWS = {"new": 0, "york": 1, "city": 2}
 VECTORS = np.array([[1, 2], [3, -2], [2, 0.5]], dtype=np.float32)
 
 
-def test_values_by_hand() -> None:
+def test_values_by_hand():
     """Mean of new and york: (1 + 3) / 2, (2 - 2) / 2; with city: 6 / 3, 0.5 / 3. One word is its
     own mean."""
     means = composed(["new_york_city", "york", "new_york", "york_new"], ROWS, VECTORS)
@@ -20,7 +20,7 @@ def test_values_by_hand() -> None:
     assert means.tolist() == [[2, float(np.float32(0.5) / np.float32(3))], [3, -2], [2, 0], [2, 0]]
 
 
-def test_words_are_added_from_left_to_right_in_single_precision() -> None:
+def test_words_are_added_from_left_to_right_in_single_precision():
     """2^24 + 1 + 1: from the left both ones are lost; from the right, or in double precision,
     neither is."""
     vectors = np.array([[2.0**24], [1], [1]], dtype=np.float32)
@@ -32,7 +32,7 @@ def test_words_are_added_from_left_to_right_in_single_precision() -> None:
     ]
 
 
-def test_what_has_no_vector() -> None:
+def test_what_has_no_vector():
     assert composable(["new_york", "new_jersey", "city"], ROWS) == ["new_york", "city"]
     with pytest.raises(KeyError, match="jersey"):
         composed(["new_york", "new_jersey"], ROWS, VECTORS)
@@ -42,12 +42,12 @@ def test_what_has_no_vector() -> None:
 TOKENS = ["the", "new_york", "york", "anne"]
 
 
-def space() -> WordSpace:
+def space():
     vectors = np.array([[3, 4], [0, 0], [0, 1e-30], [5, 12]], dtype=np.float32)
     return WordSpace(TOKENS, vectors, np.array([1023, 31, 15, 0]))
 
 
-def test_lengths_by_hand() -> None:
+def test_lengths_by_hand():
     """A vector of length 0 stays."""
     assert scaled(space(), "none") is not None and scaled(given := space(), "none") is given
     unit = scaled(space(), "unit")
@@ -67,7 +67,7 @@ def test_lengths_by_hand() -> None:
     ).shape == (0,)
 
 
-def test_the_mean_length_of_an_occurrence_stays() -> None:
+def test_the_mean_length_of_an_occurrence_stays():
     """The mean length stays, so that an epsilon has the same order of magnitude; by hand: 1,023 × 5
     + 15 × 1e-30.
     """
@@ -78,7 +78,7 @@ def test_the_mean_length_of_an_occurrence_stays() -> None:
     assert np.linalg.norm(scaled(empty, "frequency").vectors, axis=1) == pytest.approx([1, 0, 1, 1])
 
 
-def test_a_collocation_has_the_smallest_factor_of_its_words() -> None:
+def test_a_collocation_has_the_smallest_factor_of_its_words():
     """Otherwise a listed name would be unprotected inside a collocation. A collocation's own entry
     takes precedence.
     """

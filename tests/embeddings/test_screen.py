@@ -14,14 +14,14 @@ KIND = dot.processor_kind()
 here = pytest.mark.skipif(KIND < 0, reason="this processor has no such instruction")
 
 
-def spikes() -> np.ndarray:
+def spikes():
     """Vectors with a single non-zero coordinate, so that rounding gives only 0 and ±127."""
     words = np.zeros((260, 130), dtype=np.float32)
     words[np.arange(260), np.arange(260) % 130] = np.where(np.arange(260) < 130, 3, -3)
     return words
 
 
-def brim() -> np.ndarray:
+def brim():
     """Equal coordinates: the 16-bit sums are as large as they may become."""
     return np.repeat(np.random.default_rng(1).choice([-1.0, 1.0], (200, 20)), 15, axis=1).astype(
         np.float32
@@ -44,7 +44,7 @@ VECTORS = {
 }
 
 
-def queries_of(vectors: np.ndarray) -> np.ndarray:
+def queries_of(vectors):
     """Words themselves, between two words, with little and with much noise, and at 0."""
     wide = vectors.astype(np.float64)
     noisy = [far_queries(vectors, 5, epsilon) for epsilon in (0.1, 1.0, 10.0, 50.0, 1000.0)]
@@ -53,7 +53,7 @@ def queries_of(vectors: np.ndarray) -> np.ndarray:
 
 
 @pytest.fixture
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def at_once(monkeypatch):
     monkeypatch.setattr(exact_search, "SCREEN_QUERIES", 0)
     monkeypatch.setattr(exact_search, "SCREEN_WORK", 0)
 
@@ -61,7 +61,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @here
 @pytest.mark.parametrize("k", [1, 2, 8])
 @pytest.mark.parametrize("name", VECTORS)
-def test_answers_are_those_of_a_float64_scan(at_once: None, name: str, k: int) -> None:
+def test_answers_are_those_of_a_float64_scan(at_once, name, k):
     vectors = np.ascontiguousarray(VECTORS[name], dtype=np.float32)
     queries = queries_of(vectors)
     search = ExactSearch(vectors)
@@ -77,7 +77,7 @@ def test_answers_are_those_of_a_float64_scan(at_once: None, name: str, k: int) -
     np.testing.assert_allclose(distances, expected[1], rtol=1e-12, atol=1e-30)
 
 
-def test_queries_and_words_of_any_length(at_once: None) -> None:
+def test_queries_and_words_of_any_length(at_once):
     vectors = wide_words(133)
     queries = np.repeat(far_queries(vectors, 1, 0.1), 9, axis=0)
     queries *= 10.0 ** np.array([-300, -30, -12, 0, 6, 11, 13, 40, 140])[:, None]
@@ -94,7 +94,7 @@ def test_queries_and_words_of_any_length(at_once: None) -> None:
 
 
 @here
-def test_most_queries_are_answered_and_bounds_that_are_too_small_show() -> None:
+def test_most_queries_are_answered_and_bounds_that_are_too_small_show():
     """Another search has to help only if more words are too near to distinguish than the screen has
     room for.
     """
@@ -110,7 +110,7 @@ def test_most_queries_are_answered_and_bounds_that_are_too_small_show() -> None:
 
 @pytest.mark.parametrize("kind", range(len(dot.KINDS)))
 @pytest.mark.parametrize("name", VECTORS)
-def test_no_sum_overflows_and_no_error_leaves_its_bound(name: str, kind: int) -> None:
+def test_no_sum_overflows_and_no_error_leaves_its_bound(name, kind):
     """The bounds hold for the packed numbers with every instruction set, whichever this processor
     has.
     """
@@ -166,9 +166,7 @@ def test_no_sum_overflows_and_no_error_leaves_its_bound(name: str, kind: int) ->
     assert (np.abs(scored - true) <= bound)[usable].all()
 
 
-def test_the_instruction_is_chosen_by_the_processor(
-    monkeypatch: pytest.MonkeyPatch, at_once: None
-) -> None:
+def test_the_instruction_is_chosen_by_the_processor(monkeypatch, at_once):
     for kind, features in enumerate(
         ({"avx2", "avx512f", "avx512vnni"}, {"avx2", "avxvnni"}, {"avx2", "avx512f"})
     ):

@@ -14,7 +14,7 @@ from lexveil.core.embeddings.kernels.sketch import sketch_bounds
 from lexveil.core.embeddings.sketch import Sketch
 
 
-def scan_k(vectors: np.ndarray, queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+def scan_k(vectors, queries, k):
     """The definition: distances in the widest floats there are; of equal ones the lowest row comes
     first."""
     wide = vectors.astype(np.longdouble)
@@ -39,9 +39,7 @@ GRIDS = st.tuples(st.integers(1, 70), st.integers(1, 3)).flatmap(
     k=st.sampled_from([1, 2, 7, 8, 9, 64, 100]),
     blocks=st.sampled_from([(512, 8192), (1, 16), (7, 40)]),
 )
-def test_the_k_nearest_with_ties_and_copies(
-    vectors: np.ndarray, data: st.DataObject, far: int, k: int, blocks: tuple[int, int]
-) -> None:
+def test_the_k_nearest_with_ties_and_copies(vectors, data, far, k, blocks):
     queries = data.draw(
         arrays(np.float64, (3, vectors.shape[1]), elements=st.integers(-6, 6).map(lambda x: x / 2))
     )
@@ -54,7 +52,7 @@ def test_the_k_nearest_with_ties_and_copies(
     assert distances.tolist() == expected[1].tolist()
 
 
-def far_queries(vectors: np.ndarray, n: int, epsilon: float) -> np.ndarray:
+def far_queries(vectors, n, epsilon):
     """Words with MADLIB's noise, drawn here anew: radius Gamma(p, 1/ε), any direction."""
     rng = np.random.default_rng(6)
     p = vectors.shape[1]
@@ -63,7 +61,7 @@ def far_queries(vectors: np.ndarray, n: int, epsilon: float) -> np.ndarray:
     return vectors[rng.integers(len(vectors), size=n)] + noise
 
 
-def near_ties(spread: int) -> np.ndarray:
+def near_ties(spread):
     """17 words in 300 dimensions, each with 20 others a few float32 steps beside it in every
     coordinate; shuffled."""
     rng = np.random.default_rng(7)
@@ -72,13 +70,13 @@ def near_ties(spread: int) -> np.ndarray:
     return rng.permutation((words.view(np.int32) + steps.astype(np.int32)).view(np.float32))
 
 
-def wide_words(n: int) -> np.ndarray:
+def wide_words(n):
     rng = np.random.default_rng(8)
     return (rng.standard_normal((n, 300)) * rng.gamma(1, 0.5, (n, 1))).astype(np.float32)
 
 
 @pytest.mark.parametrize("k", [1, 8, 9])
-def test_rounding_that_is_not_allowed_for_shows(monkeypatch: pytest.MonkeyPatch, k: int) -> None:
+def test_rounding_that_is_not_allowed_for_shows(monkeypatch, k):
     """Without its slack, the search loses words among near ties; the tests above would
     detect this.
     """
@@ -91,9 +89,7 @@ def test_rounding_that_is_not_allowed_for_shows(monkeypatch: pytest.MonkeyPatch,
 
 @pytest.mark.parametrize("screens", [False, True])
 @pytest.mark.parametrize("length", [1e8, 1e10, 1e12, 1e14, 9e14, 1e16])
-def test_queries_far_away_have_the_answer_of_a_float64_scan(
-    monkeypatch, length: float, screens: bool
-) -> None:
+def test_queries_far_away_have_the_answer_of_a_float64_scan(monkeypatch, length, screens):
     """Float64 distinguishes these words only by its rounding, so every word that could be nearest
     is measured.
     """
@@ -111,7 +107,7 @@ def test_queries_far_away_have_the_answer_of_a_float64_scan(
         assert distances[query].tolist() == np.sqrt(squares[nearest]).tolist()
 
 
-def words(n: int, p: int, scale: float = 1.0) -> np.ndarray:
+def words(n, p, scale=1.0):
     """Words of very different norms, a few directions of most variance, a zero and two equal
     words."""
     rng = np.random.default_rng(p)
@@ -128,7 +124,7 @@ def words(n: int, p: int, scale: float = 1.0) -> np.ndarray:
 
 @pytest.mark.parametrize("p", [1, 2, 31, 32, 100])
 @pytest.mark.parametrize("scale", [1e-25, 1e-6, 1.0, 1e6, 1e25])
-def test_a_sketch_bounds_every_distance(p: int, scale: float) -> None:
+def test_a_sketch_bounds_every_distance(p, scale):
     vectors = words(120, p, scale)
     norms = np.sqrt((vectors.astype(np.float64) ** 2).sum(axis=1))
     sketch = Sketch(vectors, norms)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from lexveil.base.errors import RequestError
@@ -25,7 +24,7 @@ CLASSES = ["good"] * 8 + ["bad"] * 8
 
 
 @pytest.mark.parametrize("name", ["linear", "fasttext"])
-def test_learns_the_word_that_decides_and_no_class_that_nothing_decides(name: str) -> None:
+def test_learns_the_word_that_decides_and_no_class_that_nothing_decides(name):
     """Crossed classes have half of the good texts and half of the bad ones each."""
     model, crossed = (
         CLASSIFIERS[name].make(0).fit(TEXTS, classes) for classes in (CLASSES, ["x", "y"] * 8)
@@ -45,20 +44,18 @@ def test_learns_the_word_that_decides_and_no_class_that_nothing_decides(name: st
         ("linear", *joined(["left", "right"], ["right", "left"])),
     ],
 )
-def test_sees_punctuation_single_letters_order_and_where_a_pair_is_joined(
-    name: str, one: str, other: str
-) -> None:
+def test_sees_punctuation_single_letters_order_and_where_a_pair_is_joined(name, one, other):
     model = CLASSIFIERS[name].make(0).fit([one] * 40 + [other] * 40, ["one"] * 40 + ["other"] * 40)
     assert model.predict([one, other]) == ["one", "other"]
 
 
-def test_texts_that_share_no_feature_give_the_most_frequent_class() -> None:
+def test_texts_that_share_no_feature_give_the_most_frequent_class():
     model = Linear(0).fit(["", "...", "a b", "c d e", "f"], ["x", "y", "y", "x", "y"])
     assert model.predict(["a b", "f", ""]) == ["y"] * 3
 
 
 @pytest.mark.parametrize("name", ["linear", "fasttext"])
-def test_learning_again_gives_the_same(name: str) -> None:
+def test_learning_again_gives_the_same(name):
     texts = [" ".join(f"w{(7 * i + j * j) % 90}" for j in range(30)) for i in range(60)]
     classes = [str(i % 3) for i in range(60)]
     first, second = (
@@ -68,7 +65,7 @@ def test_learning_again_gives_the_same(name: str) -> None:
     assert first == second and len(set(first)) == 3
 
 
-def test_fasttext_takes_no_class_from_a_text_and_any_class_name() -> None:
+def test_fasttext_takes_no_class_from_a_text_and_any_class_name():
     """Marks of classes in texts, as the library writes them by default and as we do; names that it
     could not hold."""
     names = ["a class\nof two lines", "#=0"]
@@ -83,9 +80,7 @@ def test_fasttext_takes_no_class_from_a_text_and_any_class_name() -> None:
     assert len(model.predict(["", "\n", "unseen"])) == 3 and model.predict([]) == []
 
 
-def test_fasttext_keeps_its_texts_from_others_and_removes_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fasttext_keeps_its_texts_from_others_and_removes_them(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     model = FastText(0)
     seen = []
@@ -107,7 +102,7 @@ def test_fasttext_keeps_its_texts_from_others_and_removes_them(
     assert seen == [(tmp_path, 0o600, 16)] and list(tmp_path.iterdir()) == []
 
 
-def test_fasttext_without_its_library_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fasttext_without_its_library_says_so(monkeypatch):
     monkeypatch.setitem(sys.modules, "floret", None)
     with pytest.raises(
         RequestError, match=r"fasttext needs the package floret.*evaluation\.classifier"
@@ -128,14 +123,14 @@ MARKS = [
 ]
 
 
-def random_texts(seed: int, n: int = 60) -> list[str]:
+def random_texts(seed, n=60):
     rng = np.random.default_rng(seed)
     return [
         " ".join(f"w{rng.geometric(0.1)}" for _ in range(rng.integers(0, 30))) for _ in range(n)
     ]
 
 
-def library(learnt: list[str], asked: list[str]) -> np.ndarray:
+def library(learnt, asked):
     """Return scikit-learn's features of the same texts; their columns may be in another order."""
     vectorizer = TfidfVectorizer(
         lowercase=True,
@@ -147,17 +142,17 @@ def library(learnt: list[str], asked: list[str]) -> np.ndarray:
     return np.vstack([vectorizer.transform(one).toarray() for one in (learnt, asked)])
 
 
-def own(learnt: csr_array, asked: csr_array) -> np.ndarray:
+def own(learnt, asked):
     model = TfidfLogistic(0).fit(learnt, np.arange(learnt.shape[0]) % 2)
     return np.vstack([model.features(counts).toarray() for counts in (learnt, asked)])
 
 
-def in_order(features: np.ndarray) -> np.ndarray:
+def in_order(features):
     return features[:, np.lexsort(features.round(9))]
 
 
 @pytest.mark.parametrize("made", [MARKS * 2, random_texts(1)])
-def test_features_of_a_part_are_those_of_the_library_for_that_part(made: list[str]) -> None:
+def test_features_of_a_part_are_those_of_the_library_for_that_part(made):
     half = len(made) // 2
     (counted,) = CountedTexts.each(made)
     features = own(
@@ -166,7 +161,7 @@ def test_features_of_a_part_are_those_of_the_library_for_that_part(made: list[st
     assert np.allclose(in_order(features), in_order(library(made[:half], made[half:])), atol=1e-12)
 
 
-def test_the_classifier_learns_the_same_from_counted_texts() -> None:
+def test_the_classifier_learns_the_same_from_counted_texts():
     one = random_texts(3, 200)
     other = random_texts(4, 200)
     classes = ["long" if len(text.split()) > 14 else "short" for text in one]

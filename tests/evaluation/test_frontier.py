@@ -7,14 +7,12 @@ from lexveil.base.errors import ParameterError
 from lexveil.lab.evaluation.frontier import Estimate, Paired, Point, indistinguishable, standings
 
 
-def point(
-    label: str, utility: float, attack: float, error: float = 0.0, degrees: float = 2
-) -> Point:
+def point(label, utility, attack, error=0.0, degrees=2):
     return Point(label, Estimate(utility, error, degrees), Estimate(attack, error, degrees))
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_frontier_is_what_comparing_all_pairs_finds(seed: int) -> None:
+def test_frontier_is_what_comparing_all_pairs_finds(seed):
     values = np.random.default_rng(seed).integers(0, 6, (40, 2)) / 5
     beaten = [
         any(u >= own_u and a <= own_a and (u > own_u or a < own_a) for u, a in values)
@@ -27,7 +25,7 @@ def test_frontier_is_what_comparing_all_pairs_finds(seed: int) -> None:
 @pytest.mark.parametrize(
     ("gap", "standing"), [(-0.001, "frontier"), (0.0300, "undecided"), (0.0303, "dominated")]
 )
-def test_uncertain_points_are_undecided(gap: float, standing: str) -> None:
+def test_uncertain_points_are_undecided(gap, standing):
     """Three shuffles each: t(4, 95%) = 2.132, and two errors of 0.01 are 0.0141: a margin of
     0.03015."""
     best = point("best", 0.8, 0.4, 0.01)
@@ -38,7 +36,7 @@ def test_uncertain_points_are_undecided(gap: float, standing: str) -> None:
 @pytest.mark.parametrize(
     ("utility", "attack", "same"), [(0.03, 0.03, True), (0.0303, 0, False), (0, -0.0303, False)]
 )
-def test_differences_that_chance_explains(utility: float, attack: float, same: bool) -> None:
+def test_differences_that_chance_explains(utility, attack, same):
     """The margin is 0.03015, as in the test above. A larger difference in utility or attack is
     enough.
     """
@@ -47,7 +45,7 @@ def test_differences_that_chance_explains(utility: float, attack: float, same: b
     assert indistinguishable([]).shape == (0, 0)
 
 
-def test_paired_differences_by_hand() -> None:
+def test_paired_differences_by_hand():
     """Differences 0, 1, 1, 0 of 4 documents: √((2 + 1)/6 - (2/6)²)/√6 = 0.254588, times
     1.644854."""
     first = Paired(np.array([0.75]), np.array([1.0, 1, 1, 0]))

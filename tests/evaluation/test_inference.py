@@ -17,7 +17,7 @@ RNG = np.random.default_rng(0)
 CHANNEL = [[0.6, 0.4, 0.0], [0.5, 0.0, 0.5], [0.0, 0.0, 1.0]]
 
 
-def test_exact_by_hand() -> None:
+def test_exact_by_hand():
     """Joint π·Pr: output 0 from words 0, 1 with 0.3, 0.15; output 1 from word 0 with 0.2; output 2
     from 1, 2 with 0.15, 0.2. The guess is right with (0.3² + 0.15²)/0.45 + 0.2²/0.2 + (0.15² +
     0.2²)/0.35. Of the labels, word 1 as 2 is wrong alone. A mechanism that says everything, and one
@@ -31,7 +31,7 @@ def test_exact_by_hand() -> None:
         ) == pytest.approx(expected)
 
 
-def test_drawn_by_hand() -> None:
+def test_drawn_by_hand():
     """Two draws of two equal words: word 0 gives 0, 1; word 1 gives 1, 1.
 
     Output 0 of word 0 has no other draw: guessed, 1/4. Its output 1 is like two draws of word 1 and
@@ -43,7 +43,7 @@ def test_drawn_by_hand() -> None:
 
 
 @pytest.mark.parametrize(("scale", "agrees"), [(1.0, True), (1.5, False)])
-def test_drawn_agrees_with_exact(scale: float, agrees: bool) -> None:
+def test_drawn_agrees_with_exact(scale, agrees):
     """60 words, 20 runs of 100 draws, within 6 standard errors and 0.005 of bias; drawn at another
     ε they are not."""
     rng = np.random.default_rng(2)
@@ -60,7 +60,7 @@ def test_drawn_agrees_with_exact(scale: float, agrees: bool) -> None:
     assert 0.1 < exact.inference_error < 0.95
 
 
-def test_few_draws_flatter_neither_the_adversary_nor_the_mechanism() -> None:
+def test_few_draws_flatter_neither_the_adversary_nor_the_mechanism():
     """If each of 400 words becomes any other word, the adversary guesses 1 in 400; one who saw the
     draw would guess 1 in 10. An output that only one word can have reveals the word, even if the
     output occurred once.

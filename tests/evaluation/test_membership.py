@@ -1,8 +1,6 @@
 """Membership inference: AUC by hand; a classifier gives texts away that it was trained on in clear,
 and no others."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
@@ -23,7 +21,7 @@ from lexveil.lab.evaluation.metrics.membership import (
 from lexveil.lab.evaluation.ngrams import CountedTexts
 
 
-def test_auc_by_hand() -> None:
+def test_auc_by_hand():
     """Pairs (3,2) (3,1) (1,1) won 1, 1, 1/2 and (1,2) lost: 2.5 of 4."""
     assert auc(np.array([3.0, 1.0]), np.array([2.0, 1.0])).auc == pytest.approx(2.5 / 4)
     assert auc(np.array([5.0]), np.array([1.0, 2.0])).auc == 1
@@ -31,7 +29,7 @@ def test_auc_by_hand() -> None:
     assert auc(np.zeros(7), np.zeros(3)).auc == 0.5
 
 
-def test_standard_error_is_the_spread_of_the_auc() -> None:
+def test_standard_error_is_the_spread_of_the_auc():
     """1,000 repetitions with 60 and 40 normal scores one apart: 10% off at most, where chance is
     about 2.2%."""
     rng = np.random.default_rng(2)
@@ -40,7 +38,7 @@ def test_standard_error_is_the_spread_of_the_auc() -> None:
     assert np.mean([one.standard_error for one in made]) == pytest.approx(spread, rel=0.1)
 
 
-def test_quarters_share_nothing_and_have_the_same_of_each_label() -> None:
+def test_quarters_share_nothing_and_have_the_same_of_each_label():
     labels = np.array([0] * 18 + [1] * 9 + [2] * 4)
     made = quarters(labels, np.random.default_rng(1))
     assert sorted(np.concatenate(made).tolist()) == list(range(31)) and {
@@ -51,7 +49,7 @@ def test_quarters_share_nothing_and_have_the_same_of_each_label() -> None:
     assert (shares.max(axis=0) - shares.min(axis=0)).tolist() == [1, 1, 0]
 
 
-def test_scores_are_the_log_odds_of_the_library_also_from_stored_layers() -> None:
+def test_scores_are_the_log_odds_of_the_library_also_from_stored_layers():
     features = np.random.default_rng(1).random((100, 2))
     labels = np.arange(100) % 2
     attacker = PaperAttacker(3)
@@ -67,7 +65,7 @@ def test_scores_are_the_log_odds_of_the_library_also_from_stored_layers() -> Non
     )
 
 
-def both(clean: Any, private: Any, labels: Any, n: int = 3) -> list[Membership]:
+def both(clean, private, labels, n=3):
     """Attackers and attacks, from the same generators anew."""
     found = parts_of(labels)
     assert isinstance(found, Parts)
@@ -76,7 +74,7 @@ def both(clean: Any, private: Any, labels: Any, n: int = 3) -> list[Membership]:
     )
 
 
-def letters(n: int) -> tuple[list[str], list[str | None]]:
+def letters(n):
     """Texts in which nothing tells the label but what is learnt by heart, and none of which is like
     another."""
     rng = np.random.default_rng(5)
@@ -84,11 +82,11 @@ def letters(n: int) -> tuple[list[str], list[str | None]]:
     return texts, [f"c{one}" for one in rng.integers(0, 2, n)]
 
 
-def rngs(n: int = 3) -> list[np.random.Generator]:
+def rngs(n=3):
     return [np.random.default_rng(number) for number in range(n)]
 
 
-def test_members_are_found_of_training_in_clear_and_not_where_rewriting_kept_nothing() -> None:
+def test_members_are_found_of_training_in_clear_and_not_where_rewriting_kept_nothing():
     texts, labels = letters(400)
     clean, blank = CountedTexts.each(
         texts, [f"w{len(text) % 7} w{len(text) % 11}" for text in texts]
@@ -100,8 +98,8 @@ def test_members_are_found_of_training_in_clear_and_not_where_rewriting_kept_not
 
 
 def test_the_target_learns_from_rewritten_members_and_everything_else_is_in_clear(
-    monkeypatch: Any,
-) -> None:
+    monkeypatch,
+):
     """The test records the parts that are used: trainings of shadow and target model, and outputs
     from which attack models learn or on which they decide.
     """
@@ -113,11 +111,11 @@ def test_the_target_learns_from_rewritten_members_and_everything_else_is_in_clea
     train = Parts.classifier
     outputs = Parts.outputs
 
-    def recorded_training(parts: Parts, counts: Any, part: Any, seed: int) -> Any:
+    def recorded_training(parts, counts, part, seed):
         trained.append((counts is private.counts, parts.rows[part].tolist()))
         return train(parts, counts, part, seed)
 
-    def recorded_outputs(parts: Parts, classifier: Any, counts: Any, of: Any) -> Any:
+    def recorded_outputs(parts, classifier, counts, of):
         assert counts is clean.counts
         seen.append([parts.rows[part].tolist() for part in of])
         return outputs(parts, classifier, counts, of)
@@ -145,12 +143,12 @@ def test_the_target_learns_from_rewritten_members_and_everything_else_is_in_clea
         (["a"] * 40 + ["b"] * 3, "fewer than 4 documents"),
     ],
 )
-def test_a_data_set_that_cannot_be_attacked_says_why(labels: list[str | None], reason: str) -> None:
+def test_a_data_set_that_cannot_be_attacked_says_why(labels, reason):
     found = parts_of(labels)
     assert isinstance(found, LeftOut) and reason in found.reason
 
 
-def test_entry_by_hand() -> None:
+def test_entry_by_hand():
     made = membership_entry([Membership(0.5, 0.1, 9, 8), Membership(0.7, 0.2, 9, 8)], 3)
     assert made == {
         "left_out": None,

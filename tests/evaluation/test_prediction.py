@@ -1,15 +1,14 @@
 """Utility and attacks on texts made so that the scores are known, and which documents take part."""
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 from lexveil.lab.evaluation.classifier import Linear
 from lexveil.lab.evaluation.metrics.base import LeftOut
-from lexveil.lab.evaluation.metrics.prediction import SETTINGS, Problem, Shuffle, problem_of
+from lexveil.lab.evaluation.metrics.prediction import SETTINGS, Problem, problem_of
 from lexveil.lab.evaluation.scores import ClassificationScores, majority, relative_gain, score
 
 SPLITS = ["train"] * 12 + ["validation"] * 4
@@ -26,32 +25,30 @@ class Recorder:
     name: ClassVar[str] = "recorder"
     seen: ClassVar[list[tuple[int, list[str], list[str]]]] = []
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed):
         self.seed = seed
 
-    def fit(self, texts: Sequence[str], classes: Sequence[str]) -> Self:
+    def fit(self, texts, classes):
         self.seen.append((self.seed, list(texts), list(classes)))
         return self
 
-    def predict(self, texts: Sequence[str]) -> list[str]:
+    def predict(self, texts):
         return ["x"] * len(texts)
 
 
-def problem(splits: Any = SPLITS, classes: Any = CLASSES, keep: int | None = None) -> Problem:
+def problem(splits=SPLITS, classes=CLASSES, keep=None):
     found = problem_of("label", splits, classes, keep)
     assert isinstance(found, Problem)
     return found
 
 
-def rngs(n: int = 3) -> list[np.random.Generator]:
+def rngs(n=3):
     return [np.random.default_rng(i) for i in range(n)]
 
 
-def measure(
-    metric: str, private: list[str], shuffles: list[Shuffle], make: Any, of: Problem
-) -> Any:
+def measure(metric, private, shuffles, make, of):
     """Measure as the metric does, with the classifier and the shuffles of the test."""
-    measured: dict[str, Any] = {}
+    measured = {}
     texts = {"clean": TOLD, "private": private}
     for setting, (trained_on, scored) in SETTINGS[metric].items():
         measured |= of.train_and_score(texts[trained_on], {setting: texts[scored]}, shuffles, make)
@@ -74,16 +71,14 @@ def measure(
         ("attack", SWAPPED, {"static": 0.0, "adaptive": 1.0}),
     ],
 )
-def test_what_is_trained_on_decides_what_is_right(
-    metric: str, private: list[str], accuracy: dict[str, float]
-) -> None:
+def test_what_is_trained_on_decides_what_is_right(metric, private, accuracy):
     measured = measure(metric, private, problem().shuffles(rngs(), 1.0), Linear, problem())
     assert {
         setting: [one.scores.accuracy for one in trained] for setting, trained in measured.items()
     } == {setting: [share] * 3 for setting, share in accuracy.items()}
 
 
-def test_every_shuffle_has_an_order_and_a_seed_of_its_own_and_learns_from_train_only() -> None:
+def test_every_shuffle_has_an_order_and_a_seed_of_its_own_and_learns_from_train_only():
     Recorder.seen.clear()
     shuffles = problem().shuffles(rngs(), 1.0)
     for metric in ("utility", "attack"):
@@ -110,9 +105,7 @@ def test_every_shuffle_has_an_order_and_a_seed_of_its_own_and_learns_from_train_
         (0.01, {"x": 1, "y": 1, "z": 1}),
     ],
 )
-def test_a_share_of_each_class_is_learnt_from_and_no_class_is_lost(
-    share: float, kept: dict[str, int]
-) -> None:
+def test_a_share_of_each_class_is_learnt_from_and_no_class_is_lost(share, kept):
     classes = [*"xxyxxxyxzxxyxyx", "x"]
     of = problem(["train"] * 15 + ["dev"], classes)
     shuffles = of.shuffles(rngs(400), share)
@@ -128,7 +121,7 @@ def test_a_share_of_each_class_is_learnt_from_and_no_class_is_lost(
 
 
 @pytest.mark.parametrize("held_out", [("test", "dev"), ("test", "validation"), ("x", "test")])
-def test_the_first_split_that_exists_is_scored(held_out: tuple[str, str]) -> None:
+def test_the_first_split_that_exists_is_scored(held_out):
     found = problem(["train"] * 4 + [*held_out], CLASSES[:6])
     assert (found.held_out, found.train.tolist(), found.test.tolist()) == (
         held_out[1],
@@ -137,7 +130,7 @@ def test_the_first_split_that_exists_is_scored(held_out: tuple[str, str]) -> Non
     )
 
 
-def test_the_most_frequent_classes_of_the_train_split_are_kept() -> None:
+def test_the_most_frequent_classes_of_the_train_split_are_kept():
     """z twice, x and y once each: x is the first by name. w is most frequent in the held-out split
     only."""
     classes = ["z", "y", "x", "z", None, "w", "w", "y", "z"]
@@ -167,14 +160,12 @@ def test_the_most_frequent_classes_of_the_train_split_are_kept() -> None:
         ),
     ],
 )
-def test_a_data_set_without_a_problem_says_why(
-    splits: list[str], classes: list[str | None], reason: str
-) -> None:
+def test_a_data_set_without_a_problem_says_why(splits, classes, reason):
     found = problem_of("label", splits, classes)
     assert isinstance(found, LeftOut) and reason in found.reason
 
 
-def test_an_entry_has_numbers_only_and_says_which_documents_are_right() -> None:
+def test_an_entry_has_numbers_only_and_says_which_documents_are_right():
     """The recorder says x of all. Of 12 documents to learn from and 4 to score a quarter has no
     class."""
     of = problem(classes=["x", "y", None, "x"] * 4)
@@ -194,7 +185,7 @@ def test_an_entry_has_numbers_only_and_says_which_documents_are_right() -> None:
     assert entry["right"] == {"private": "2 0 2", "clean": "2 0 2"}
 
 
-def test_scores_by_hand() -> None:
+def test_scores_by_hand():
     """a: 2 true, 3 said, 2 right: F1 4/5. b is said twice, once rightly: F1 1/2. c: 1 true, never
     right. 3 of 5."""
     truth = ["a", "a", "b", "b", "c"]
@@ -214,7 +205,7 @@ def test_scores_by_hand() -> None:
     assert majority(["b", "a", "b", "a"], ["a", "a"]).accuracy == 1.0
 
 
-def test_relative_gain_by_hand() -> None:
+def test_relative_gain_by_hand():
     assert relative_gain(0.6, 0.8, 0.2, 0.5) == pytest.approx(0.75 - 0.4)
     assert relative_gain(0.8, 0.8, 0.5, 0.5) == 0.0  # clean texts gain nothing
     assert relative_gain(0.4, 0.8, 0.5, 0.5) == -0.5  # utility lost, the attacker's score kept

@@ -23,7 +23,7 @@ WORDS = ["red", "green", "blue"]
 VECTORS = np.array([[1, 0], [0, 1], [-1, 0]], dtype=np.float32)
 
 
-def test_weights_and_means_by_hand() -> None:
+def test_weights_and_means_by_hand():
     """n = 4; red is in 3 texts, green and blue in 1 each."""
     made = TfidfMean.fit(WORDS, VECTORS, ["Red green.", "red red", "red blue", "zebra"])
     assert made.idf == pytest.approx([np.log(5 / 4) + 1, np.log(5 / 2) + 1, np.log(5 / 2) + 1])
@@ -34,7 +34,7 @@ def test_weights_and_means_by_hand() -> None:
     assert encoded[1:].tolist() == [[-1, 0], [0, 0], [0, 0]]
 
 
-def test_cosines_by_hand() -> None:
+def test_cosines_by_hand():
     """The pairs are equal, orthogonal and opposite texts, then texts that are unknown before,
     after, or both.
     """
@@ -64,11 +64,11 @@ IDS = np.array([0, 1, 2, 3, 0, 1, 3])
 OFFSETS = np.array([0, 4, 7])
 
 
-def toy() -> NgramModel:
+def toy():
     return NgramModel(train(IDS, OFFSETS, len(NAMES)), NAMES)
 
 
-def test_texts_are_cut_into_sentences_and_summed() -> None:
+def test_texts_are_cut_into_sentences_and_summed():
     """Two sentences of 4 and 3 tokens in one text, each with its end; nothing; one unknown word."""
     model = toy()
     scores = model.score(["The cat sat.\nThe cat.", "", "The dog."])
@@ -82,13 +82,13 @@ def test_texts_are_cut_into_sentences_and_summed() -> None:
         NgramModel(model.model, NAMES[:3])
 
 
-def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_change_nothing(monkeypatch):
     texts = [
         " ".join(np.random.default_rng(i).choice([*WORDS, *NAMES, "zebra"], i % 5))
         for i in range(23)
     ]
 
-    def measured() -> list[list[float]]:
+    def measured():
         made = TfidfMean.fit(WORDS, VECTORS, texts)
         scores = toy().score(texts)
         figures = (
@@ -106,7 +106,7 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert measured() == whole
 
 
-def test_perplexity_by_hand() -> None:
+def test_perplexity_by_hand():
     """4 and 2 of texts of one and three tokens: mean 3, of all as one (4·8)^(1/4); a text without
     tokens has none."""
     entry = perplexity_entry(
@@ -121,11 +121,11 @@ def test_perplexity_by_hand() -> None:
 @pytest.mark.parametrize(
     ("limit", "n_drawn"), [(1, 1), (2, 1), (3, 1), (4, 2), (20, 10), (99, 10), (None, 10)]
 )
-def test_both_texts_of_a_pair_count(limit: int | None, n_drawn: int) -> None:
+def test_both_texts_of_a_pair_count(limit, n_drawn):
     assert len(drawn([2] * 10, limit, np.random.default_rng(1))) == n_drawn
 
 
-def flat(sentences: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
+def flat(sentences):
     sizes = [len(sentence) for sentence in sentences]
     return np.array([w for one in sentences for w in one], dtype=np.int64), np.cumsum([0, *sizes])
 
@@ -133,10 +133,10 @@ def flat(sentences: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
 class Plain:
     """The formulas of the module's head, one n-gram at a time."""
 
-    def __init__(self, sentences: list[list[int]], n_words: int, order: int) -> None:
+    def __init__(self, sentences, n_words, order):
         self.n_words = n_words
         self.order = order
-        raw: Counter[tuple] = Counter()
+        raw = Counter()
         for sentence in sentences:
             marked = self.marked(sentence)
             for length in range(1, order + 1):
@@ -155,10 +155,10 @@ class Plain:
             both = counts[1] and counts[2]
             self.d[length] = counts[1] / (counts[1] + 2 * counts[2]) if both else DISCOUNT
 
-    def marked(self, sentence: list[int]) -> list:
+    def marked(self, sentence):
         return ["<s>", *(w if 0 <= w < self.n_words else "<unk>" for w in sentence), "</s>"]
 
-    def p(self, word, history: tuple) -> float:
+    def p(self, word, history):
         followers = {gram[-1]: a for gram, a in self.a.items() if gram[:-1] == history}
         lower = self.p(word, history[1:]) if history else 1 / (self.n_words + 2)
         if not followers:
@@ -167,7 +167,7 @@ class Plain:
         total = sum(followers.values())
         return max(followers.get(word, 0) - d, 0) / total + d * len(followers) / total * lower
 
-    def log_probability(self, sentences: list[list[int]]) -> list[float]:
+    def log_probability(self, sentences):
         return [
             math.log(self.p(marked[i], tuple(marked[max(0, i - self.order + 1) : i])))
             for marked in map(self.marked, sentences)
@@ -175,7 +175,7 @@ class Plain:
         ]
 
 
-def some(seed: int, n: int, n_words: int, longest: int = 9) -> list[list[int]]:
+def some(seed, n, n_words, longest=9):
     """Sentences with repetitions; some empty, some with unknown words (-1)."""
     rng = np.random.default_rng(seed)
     return [
@@ -185,7 +185,7 @@ def some(seed: int, n: int, n_words: int, longest: int = 9) -> list[list[int]]:
 
 @pytest.mark.parametrize("order", [1, 3, 5])
 @pytest.mark.parametrize("seed", range(2))
-def test_every_probability_is_that_of_the_formulas(seed: int, order: int) -> None:
+def test_every_probability_is_that_of_the_formulas(seed, order):
     learned = some(seed, 60, 12)
     other = some(seed + 100, 30, 14)
     got = train(*flat(learned), n_words=12, order=order).log_probability(*flat(other))

@@ -7,11 +7,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from scratch_project import Project, RunFlow, make_template, run_flow
+from scratch_project import Project, make_template, run_flow
 
 import flows  # noqa: F401
 from tests.shared_trees import share
@@ -23,13 +22,13 @@ os.environ["PREFECT_HOME"] = _home.name
 os.environ.setdefault("PREFECT_API_BLOCKS_REGISTER_ON_START", "false")
 
 
-def environment() -> dict[str, str]:
+def environment():
     """One in which `python` is the interpreter of the tests."""
     return os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 
 
 @pytest.fixture(scope="session")
-def template(tmp_path_factory) -> Path:
+def template(tmp_path_factory):
     """One project, made once and copied for each test."""
     root = tmp_path_factory.mktemp("template") / "project"
     make_template(root)
@@ -38,7 +37,7 @@ def template(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def project(template: Path, tmp_path: Path, monkeypatch) -> Project:
+def project(template, tmp_path, monkeypatch):
     """A fresh copy, as the current folder; nothing has run in it."""
     root = tmp_path / "project"
     shutil.copytree(template, root)
@@ -48,7 +47,7 @@ def project(template: Path, tmp_path: Path, monkeypatch) -> Project:
 
 
 @pytest.fixture(scope="session")
-def built_template(template: Path, tmp_path_factory) -> Path:
+def built_template(template, tmp_path_factory):
     """The project after one serial `dvc repro`."""
     root = tmp_path_factory.mktemp("built") / "project"
     shutil.copytree(template, root)
@@ -60,14 +59,14 @@ def built_template(template: Path, tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def built(project: Project, built_template: Path) -> Project:
+def built(project, built_template):
     """The project with everything made."""
     shutil.copytree(built_template, project.root, symlinks=True, dirs_exist_ok=True)
     return project
 
 
 @pytest.fixture(scope="session")
-def prefect_server() -> Iterator[str]:
+def prefect_server():
     """One Prefect server for all tests; the address of its API."""
     from prefect.settings import PREFECT_API_URL
     from prefect.testing.utilities import prefect_test_harness
@@ -77,6 +76,6 @@ def prefect_server() -> Iterator[str]:
 
 
 @pytest.fixture
-def run(project: Project, prefect_server: str) -> RunFlow:
+def run(project, prefect_server):
     """Run the flow in the project."""
     return lambda keep_going=False: run_flow(prefect_server, keep_going)

@@ -7,7 +7,6 @@ import io
 import shutil
 import subprocess
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -63,9 +62,6 @@ with open("ran.log", "a") as log:
 
 
 ORDER = ["first", "count@a", "count@b", "privatize@S1-1.0", "privatize@S2-1.0", "check", "report"]
-
-
-RunFlow = Callable[..., "Run"]
 
 
 @dataclass

@@ -8,11 +8,10 @@ tests/runtime.
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import yaml
-from scratch_project import ORDER, ROOT, Project, Run, RunFlow, task_runs
+from scratch_project import ORDER, ROOT, Project, task_runs
 
 from flows.display import Plain
 from flows.planning import plan, say_done, say_stale
@@ -35,9 +34,7 @@ NEEDS = {
 }
 
 
-def test_flow_gives_the_bytes_and_the_lock_of_a_serial_repro(
-    project: Project, run: RunFlow, built_template: Path
-) -> None:
+def test_flow_gives_the_bytes_and_the_lock_of_a_serial_repro(project, run, built_template):
     project.behave("count@a meet count@b", "count@b meet count@a")
     first = run()
     serial = Project(built_template)
@@ -62,7 +59,7 @@ def test_flow_gives_the_bytes_and_the_lock_of_a_serial_repro(
     assert edges | {"first": set()} == NEEDS
 
 
-def test_what_runs_again_with_the_same_result_stops_there(built: Project, run: RunFlow) -> None:
+def test_what_runs_again_with_the_same_result_stops_there(built, run):
     """Only stages that DVC was asked about are task runs. Their logs have the lines of the stage
     without DVC's hints.
     """
@@ -79,7 +76,7 @@ def test_what_runs_again_with_the_same_result_stops_there(built: Project, run: R
 
 
 @pytest.fixture
-def failed(built: Project, run: RunFlow) -> Run:
+def failed(built, run):
     """A run in which one of two siblings fails."""
     built.set_params("count:\n  min_count: 2 ", "count:\n  min_count: 1 ")
     built.behave("count@b fail 1")
@@ -89,32 +86,32 @@ def failed(built: Project, run: RunFlow) -> Run:
 FAILURE = "CheckFailedError: count@b does not hold; the limit is 3"
 
 
-def test_a_failure_is_the_stages_own_line(failed: Run) -> None:
+def test_a_failure_is_the_stages_own_line(failed):
     assert (failed.code, failed.error) == (1, f"count@b: {FAILURE}")
 
 
-def test_nothing_downstream_of_a_failure_runs(failed: Run) -> None:
+def test_nothing_downstream_of_a_failure_runs(failed):
     downstream = dict.fromkeys([*PRIVATIZE, "check", "report"], "not run")
     assert failed.states == {"first": "cached", "count@a": "ran", "count@b": "failed"} | downstream
     assert failed.notes.results["report"].message == "needs count@b, which failed"
 
 
 @pytest.mark.usefixtures("failed")
-def test_a_failed_stage_leaves_no_output_and_no_entry(built: Project) -> None:
+def test_a_failed_stage_leaves_no_output_and_no_entry(built):
     """The lock has of it what was made last."""
     assert not (built.root / "artifacts/counts/b.txt").exists()
     assert built.lock().count("min_count: 2") == 1
 
 
 @pytest.mark.usefixtures("failed")
-def test_a_failure_is_that_of_its_task_run_and_of_the_flow_run() -> None:
+def test_a_failure_is_that_of_its_task_run_and_of_the_flow_run():
     shown = {name: (one.state_name, one.state.message) for name, one in task_runs(2).items()}
     assert shown[""] == ("Failed", f"count@b: {FAILURE}")
     assert shown["count@b"] == ("Failed", FAILURE)
 
 
 @pytest.mark.usefixtures("failed")
-def test_after_a_failure_only_the_failed_stage_runs(built: Project, run: RunFlow) -> None:
+def test_after_a_failure_only_the_failed_stage_runs(built, run):
     """The new counts are the old in this toy, so what reads them finds nothing changed."""
     built.behave()
     built.ran()
@@ -122,7 +119,7 @@ def test_after_a_failure_only_the_failed_stage_runs(built: Project, run: RunFlow
     assert built.ran() == ["count@b"]
 
 
-def test_no_setting_of_lexveil_toml_makes_a_stage_stale(built: Project, run: RunFlow) -> None:
+def test_no_setting_of_lexveil_toml_makes_a_stage_stale(built, run):
     built.configure(
         machine={"workers": 1, "memory_limit": "1GB"},
         operation={"audit_days": 1},
@@ -135,9 +132,7 @@ def test_no_setting_of_lexveil_toml_makes_a_stage_stale(built: Project, run: Run
     assert built.ran() == []
 
 
-def test_after_a_failure_nothing_new_starts_unless_told_to_keep_going(
-    built: Project, run: RunFlow
-) -> None:
+def test_after_a_failure_nothing_new_starts_unless_told_to_keep_going(built, run):
     built.set_params("seed: 20261", "seed: 1")
     built.behave("privatize@S1-1.0 fail 2", "privatize@S2-1.0 fail 1")
     built.configure(machine={"workers": 1})
@@ -150,13 +145,13 @@ def test_after_a_failure_nothing_new_starts_unless_told_to_keep_going(
 
 
 @pytest.fixture
-def grown(built: Project, run: RunFlow) -> Run:
+def grown(built, run):
     """A run after one more strategy was added."""
     built.set_params("[S1, S2]", "[S1, S2, S3]")
     return run()
 
 
-def test_a_grid_that_grows_runs_what_is_new(built: Project, grown: Run) -> None:
+def test_a_grid_that_grows_runs_what_is_new(built, grown):
     assert built.ran() == ["privatize@S3-1.0", "check", "report"]
     assert {grown.notes.results[name].state for name in ORDER[:5]} == {"cached"}
     assert "privatize@S3-1.0" in built.lock()
@@ -170,9 +165,7 @@ ORPHANS = {
 
 
 @pytest.mark.usefixtures("grown")
-def test_a_grid_that_shrinks_keeps_no_orphan(
-    built: Project, built_template: Path, run: RunFlow
-) -> None:
+def test_a_grid_that_shrinks_keeps_no_orphan(built, built_template, run):
     """Files that a run leaves go; a user's file where a stage reads is set aside; files that no
     stage reads stay.
     """
@@ -193,9 +186,7 @@ def test_a_grid_that_shrinks_keeps_no_orphan(
     assert aside.read_text() == "a user's, where a stage reads"
 
 
-def test_what_is_missing_or_changed_comes_back_without_running_anything(
-    built: Project, run: RunFlow
-) -> None:
+def test_what_is_missing_or_changed_comes_back_without_running_anything(built, run):
     """Outputs come from DVC's cache."""
     before = built.artifacts(), built.lock()
     (built.root / "artifacts/counts/a.txt").unlink()
@@ -205,9 +196,9 @@ def test_what_is_missing_or_changed_comes_back_without_running_anything(
     assert built.ran() == []
 
 
-def test_a_build_server_is_told_whether_a_stage_is_stale(built: Project) -> None:
+def test_a_build_server_is_told_whether_a_stage_is_stale(built):
     """The stage that is always asked is none; nothing runs."""
-    said: list[str] = []
+    said = []
     assert not say_stale(said.append, plan(said.append), None)
     assert said == [f"up to date: {len(ORDER)} stages"]
     built.set_params("min_coverage: 0.5", "min_coverage: 0.6")
@@ -224,33 +215,33 @@ def test_a_build_server_is_told_whether_a_stage_is_stale(built: Project) -> None
     assert built.ran() == []
 
 
-def test_stages_that_never_ran_are_said_to_be_new(project: Project) -> None:
-    said: list[str] = []
+def test_stages_that_never_ran_are_said_to_be_new(project):
+    said = []
     assert say_stale(said.append, plan(said.append), None)
     assert f"{len(ORDER)} of {len(ORDER)} stages are stale; `lexveil run` runs them" == said[-1]
     assert [line.rpartition(": ")[2] for line in said[:-1]] == ["has not run yet"] * len(ORDER)
 
 
 def test_a_stage_whose_input_is_missing_follows_from_the_stage_that_makes_it(
-    built: Project,
-) -> None:
+    built,
+):
     """DVC itself names every stage that reads what is missing."""
     (built.root / "artifacts/first.txt").unlink()
-    said: list[str] = []
+    said = []
     assert say_stale(said.append, plan(said.append), None)
     assert said[0] == "stale: first: changed outs: artifacts/first.txt"
     assert {line.rpartition(": ")[2] for line in said[1:-1]} == {"follows from first"}
 
 
-def test_the_report_is_named_by_a_run_that_made_sure_of_it(built: Project) -> None:
+def test_the_report_is_named_by_a_run_that_made_sure_of_it(built):
     graph = plan(print)
     for until, is_named in ((None, True), ("report", True), ("check", False)):
-        said: list[str] = []
+        said = []
         say_done(said.append, "all", 1.0, graph.wanted(until))
         assert any("index.html" in line for line in said) == is_named
 
 
-def plan_levels(*reasons: str | None) -> None:
+def plan_levels(*reasons):
     """Plans of madlib at the levels 0.05, 0.2 and so on, of which those with a reason are
     skipped.
     """
@@ -263,7 +254,7 @@ def plan_levels(*reasons: str | None) -> None:
             write_json(planned, paths.planned_epsilon("madlib", strategy, RecoveryTarget(share)))
 
 
-def test_the_end_of_a_run_names_the_runs_of_the_grid_that_it_skipped(built: Project) -> None:
+def test_the_end_of_a_run_names_the_runs_of_the_grid_that_it_skipped(built):
     built.set_params("epsilons: [1.0]", "epsilons: [r0.05, 1.0, r0.2]")
     built.set_params("sentences: [r0.2, r0.5]", "sentences: []")
     stages = [Stage(name="plan_budgets", needs=(), deps=(), outs=(paths.PLANS,), locked=True)]
@@ -276,7 +267,7 @@ def test_the_end_of_a_run_names_the_runs_of_the_grid_that_it_skipped(built: Proj
         ((None, None), []),
     ):
         plan_levels(*reasons)
-        said: list[str] = []
+        said = []
         say_done(said.append, "all", 1.0, stages)
         expected = [
             f"skipped: {some}: out of reach, and left out; the report says why" for some in names
@@ -289,9 +280,7 @@ def test_the_end_of_a_run_names_the_runs_of_the_grid_that_it_skipped(built: Proj
 
 
 @pytest.mark.parametrize("verbose", [False, True])
-def test_what_a_stage_skips_is_shown_at_once(
-    verbose: bool, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_stage_skips_is_shown_at_once(verbose, capsys):
     display = Plain(verbose)
     display.output("bound_levels", "S1: a reader names 6.7%")
     display.output("bound_levels", "skipped: S1 r0.05: out of reach")
@@ -299,7 +288,7 @@ def test_what_a_stage_skips_is_shown_at_once(
     assert len(lines) == 1 + verbose and lines[-1].endswith("skipped: S1 r0.05: out of reach")
 
 
-def test_hashes_of_code_are_computed_in_every_run() -> None:
+def test_hashes_of_code_are_computed_in_every_run():
     """Otherwise DVC would not notice that a library file has changed, because stages depend on
     library files only through code.json.
     """
@@ -342,9 +331,7 @@ main(["repro", "--quiet", "--single-item", "check"])
 
 
 @pytest.mark.parametrize("file", ["dvc.lock", "rwlock", "run cache"])
-def test_a_run_takes_away_what_a_killed_dvc_wrote_half(
-    built: Project, run: RunFlow, built_template: Path, file: str
-) -> None:
+def test_a_run_takes_away_what_a_killed_dvc_wrote_half(built, run, built_template, file):
     """DVC itself fails on such a file."""
     built.set_params("min_coverage: 0.5", "min_coverage: 0.6")
     killed = subprocess.run([sys.executable, "-c", CUT, file], check=False)
@@ -359,9 +346,7 @@ def test_a_run_takes_away_what_a_killed_dvc_wrote_half(
     assert (built.artifacts(), built.entries()) == (undisturbed.artifacts(), undisturbed.entries())
 
 
-def test_a_killed_stage_is_said_and_the_next_run_makes_it(
-    built: Project, run: RunFlow, built_template: Path
-) -> None:
+def test_a_killed_stage_is_said_and_the_next_run_makes_it(built, run, built_template):
     built.set_params("min_coverage: 0.5", "min_coverage: 0.6")
     built.behave("check die")
     failed = run()

@@ -6,21 +6,20 @@ import shutil
 from pathlib import Path
 
 import pytest
-from scratch_project import Project
 
 from flows.data_bootstrap import ensure_data
 from lexveil.base.errors import RequestError
 from lexveil.lab.data.data_store import materialize_default
 
 
-def files() -> dict[str, bytes]:
+def files():
     return {
         path.as_posix(): path.read_bytes() for path in Path("data").rglob("*") if path.is_file()
     }
 
 
 @pytest.fixture
-def default(project: Project) -> dict[str, bytes]:
+def default(project):
     """A data.dvc that names the embedded default, as in a fresh clone: no data/, nothing in the
     cache."""
     materialize_default(Path())
@@ -31,13 +30,13 @@ def default(project: Project) -> dict[str, bytes]:
     return before
 
 
-def write_mine() -> None:
+def write_mine():
     Path("data").mkdir()
     Path("data/mine.txt").write_text("mine")
 
 
 @pytest.fixture
-def cached(project: Project) -> Path:
+def cached(project):
     """The copy in DVC's cache of a user's own data, which are absent."""
     write_mine()
     project.dvc("add", "data")
@@ -48,7 +47,7 @@ def cached(project: Project) -> Path:
     return copy
 
 
-def test_a_fresh_clone_gets_the_default_that_data_dvc_names(default: dict[str, bytes]) -> None:
+def test_a_fresh_clone_gets_the_default_that_data_dvc_names(default):
     pointer = Path("data.dvc").read_bytes()
     ensure_data(print)
     assert files() == default != {}
@@ -56,20 +55,20 @@ def test_a_fresh_clone_gets_the_default_that_data_dvc_names(default: dict[str, b
     assert not list(Path(".lexveil").glob("default*"))
 
 
-def test_without_data_dvc_the_default_is_made_and_tracked(project: Project) -> None:
+def test_without_data_dvc_the_default_is_made_and_tracked(project):
     ensure_data(print)
     assert any(name.startswith("data/corpus/") for name in files())
     assert Path("data.dvc").exists()
 
 
-def test_data_that_is_there_is_left_alone(default: dict[str, bytes]) -> None:
+def test_data_that_is_there_is_left_alone(default):
     write_mine()
     ensure_data(print)
     assert files() == {"data/mine.txt": b"mine"}
 
 
 @pytest.mark.parametrize("state", ["whole", "damaged", "gone"])
-def test_other_data_come_back_whole_or_not_at_all(cached: Path, state: str) -> None:
+def test_other_data_come_back_whole_or_not_at_all(cached, state):
     pointer = Path("data.dvc").read_bytes()
     if state == "gone":
         shutil.rmtree(".dvc/cache")

@@ -4,7 +4,7 @@ test_schedule.py."""
 import pytest
 import yaml
 from filelock import FileLock
-from scratch_project import ROOT, Project
+from scratch_project import ROOT
 
 from flows.deployments import LOCK, read_deployments, serve
 from lexveil.base.errors import RequestError
@@ -24,9 +24,7 @@ from lexveil.base.errors import RequestError
         (None, "deployments"),
     ],
 )
-def test_a_wrong_entry_is_named_and_so_is_a_file_without_any(
-    project: Project, change: dict[str, object] | None, says: str
-) -> None:
+def test_a_wrong_entry_is_named_and_so_is_a_file_without_any(project, change, says):
     deployments = yaml.safe_load((ROOT / "prefect.yaml").read_text())["deployments"]
     deployments[1] |= change or {}
     (project.root / "prefect.yaml").write_text(
@@ -37,7 +35,7 @@ def test_a_wrong_entry_is_named_and_so_is_a_file_without_any(
     assert "\n" not in str(error.value)
 
 
-def test_a_second_schedule_is_refused(project: Project) -> None:
+def test_a_second_schedule_is_refused(project):
     (project.root / ".lexveil").mkdir()
     with FileLock(LOCK), pytest.raises(RequestError, match="another `lexveil schedule`"):
         serve("http://127.0.0.1:9/api", None, [])

@@ -5,7 +5,6 @@ import json
 from pathlib import Path
 
 import pytest
-from scratch_project import Project
 
 from lexveil.lab.lineage.release_lineage import released
 
@@ -14,19 +13,19 @@ pytestmark = pytest.mark.slow
 PRIVATE = "artifacts/private/S1/1.0/documents.txt"
 
 
-def make_anew(project: Project, source: str) -> bytes:
+def make_anew(project, source):
     """Make the private output of another source, and return its content."""
     (project.root / "src.txt").write_text(source)
     project.dvc("repro", "privatize@S1-1.0")
     return (project.root / PRIVATE).read_bytes()
 
 
-def in_cache(project: Project, content: bytes) -> bool:
+def in_cache(project, content):
     md5 = hashlib.md5(content).hexdigest()
     return (project.root / ".dvc/cache/files/md5" / md5[:2] / md5[2:]).exists()
 
 
-def test_what_a_release_was_made_with_stays_if_it_was_committed(built: Project) -> None:
+def test_what_a_release_was_made_with_stays_if_it_was_committed(built):
     artifact = make_anew(built, "source of a release\n")
     record = {
         "mode": "release",
@@ -41,7 +40,7 @@ def test_what_a_release_was_made_with_stays_if_it_was_committed(built: Project) 
     assert (found["at"], found["made_with"][0]["path"]) == (commit, PRIVATE)
 
 
-def test_what_neither_the_work_tree_nor_a_commit_names_goes(built: Project) -> None:
+def test_what_neither_the_work_tree_nor_a_commit_names_goes(built):
     committed = make_anew(built, "committed\n")
     built.commit()
     forgotten = make_anew(built, "never committed\n")

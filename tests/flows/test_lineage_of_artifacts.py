@@ -7,14 +7,11 @@ import json
 import os
 import re
 import uuid
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import yaml
-from scratch_project import Project, RunFlow
 
 from lexveil.base.errors import RequestError
 from lexveil.faces.cli import main
@@ -31,12 +28,12 @@ FOLDER = PRIVATE.parent.as_posix()
 COUNTS = "artifacts/counts/a.txt"
 
 
-def md5(content: bytes) -> str:
+def md5(content):
     return hashlib.md5(content).hexdigest()
 
 
 @pytest.fixture
-def first(built: Project) -> str:
+def first(built):
     """The commit of a project that was made anew since, of another source and seed."""
     commit = built.commit()
     built.set_params("seed: 20261", "seed: 7")
@@ -45,17 +42,17 @@ def first(built: Project) -> str:
     return commit
 
 
-def test_lineage_leaves_the_work_tree(built: Project, first: str) -> None:
+def test_lineage_leaves_the_work_tree(built, first):
     before = (built.artifacts(), built.lock(), built.git("status", "--porcelain"))
     lineage(PRIVATE, first)
     assert before == (built.artifacts(), built.lock(), built.git("status", "--porcelain"))
 
 
-def commits(found: dict) -> tuple[str, bool]:
+def commits(found):
     return found["commit"], found["committed"]
 
 
-def test_at_a_revision_it_tells_of_that_time(built: Project, first: str) -> None:
+def test_at_a_revision_it_tells_of_that_time(built, first):
     then = lineage(PRIVATE, first)
     made = then["chain"][0]
     assert commits(then) == (first, True)
@@ -65,7 +62,7 @@ def test_at_a_revision_it_tells_of_that_time(built: Project, first: str) -> None
     assert source["md5"] == md5(b"source\n")
 
 
-def test_without_a_revision_it_tells_of_now(built: Project, first: str) -> None:
+def test_without_a_revision_it_tells_of_now(built, first):
     now = lineage(PRIVATE)
     made = now["chain"][0]
     assert commits(now) == (first, False)
@@ -74,12 +71,12 @@ def test_without_a_revision_it_tells_of_now(built: Project, first: str) -> None:
     assert now["md5"] == md5((built.root / PRIVATE).read_bytes())
 
 
-def test_a_revision_may_be_a_tag(built: Project, first: str) -> None:
+def test_a_revision_may_be_a_tag(built, first):
     built.git("tag", "v1")
     assert lineage(PRIVATE, "v1") == lineage(PRIVATE, first) | {"at": "v1"}
 
 
-def test_a_run_that_was_skipped_is_in_no_chain(built: Project) -> None:
+def test_a_run_that_was_skipped_is_in_no_chain(built):
     """The folder of the run holds the reason alone; the other run is in the chain of the report."""
     file = built.root / "dvc.yaml"
     text = file.read_text()
@@ -93,7 +90,7 @@ def test_a_run_that_was_skipped_is_in_no_chain(built: Project) -> None:
         lineage(Path("artifacts/private/S1/1.0/skipped.json"))
 
 
-def test_inputs_are_compared_with_what_their_makers_made(built: Project) -> None:
+def test_inputs_are_compared_with_what_their_makers_made(built):
     """One output of a folder is made anew, and the inputs from this folder are reported as made
     again.
     """
@@ -104,7 +101,7 @@ def test_inputs_are_compared_with_what_their_makers_made(built: Project) -> None
     assert any("(made again since)" in line for line in as_text(lineage(PRIVATE)))
 
 
-def test_the_chain_ends_at_the_files_of_the_data(built: Project) -> None:
+def test_the_chain_ends_at_the_files_of_the_data(built):
     """The chain lists only the files that it reads, from DVC's cache if the work tree has
     others.
     """
@@ -134,7 +131,7 @@ def test_the_chain_ends_at_the_files_of_the_data(built: Project) -> None:
     )
 
 
-def test_the_privacy_record_of_the_time_is_shown(built: Project) -> None:
+def test_the_privacy_record_of_the_time_is_shown(built):
     """The record comes from the run's own folder, or from DVC's cache if the folder has another one
     by now.
     """
@@ -159,7 +156,7 @@ def test_the_privacy_record_of_the_time_is_shown(built: Project) -> None:
     assert "  privacy  mode experiment; guarantee: none" in list(as_text(lineage(PRIVATE)))
 
 
-def changed(report: dict) -> dict[str, list[str] | None]:
+def changed(report):
     return {
         one["path"]: one["files"]
         and [f"{file['how']} {Path(file['path']).name}" for file in one["files"]]
@@ -168,7 +165,7 @@ def changed(report: dict) -> dict[str, list[str] | None]:
     }
 
 
-def replace(file: Path, content: bytes) -> None:
+def replace(file, content):
     """Write a file anew with its old times, as somebody would who wants it not to be noticed."""
     before = file.stat()
     file.unlink()
@@ -176,7 +173,7 @@ def replace(file: Path, content: bytes) -> None:
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
-def test_a_chain_that_nobody_touched_holds(built: Project) -> None:
+def test_a_chain_that_nobody_touched_holds(built):
     built.commit()
     report = verify(PRIVATE)
     assert report["holds"] and {one["state"] for one in report["findings"]} == {"same"}
@@ -190,13 +187,13 @@ def test_a_chain_that_nobody_touched_holds(built: Project) -> None:
         verify(PRIVATE)
 
 
-def alter(built: Project) -> None:
+def alter(built):
     """Alter a byte in the middle of a file, so that its size stays the same."""
     content = (built.root / PRIVATE).read_bytes()
     replace(built.root / PRIVATE, content[:-2] + b"X" + content[-1:])
 
 
-def alter_with_list(built: Project) -> None:
+def alter_with_list(built):
     """The list of a folder's files, too, in DVC's cache: it is not believed."""
     (out,) = yaml.safe_load(built.lock())["stages"]["privatize@S1-1.0"]["outs"]
     listing = built.root / ".dvc/cache/files/md5" / out["md5"][:2] / out["md5"][2:]
@@ -206,7 +203,7 @@ def alter_with_list(built: Project) -> None:
     replace(built.root / PRIVATE, b"tampered")
 
 
-def rename(built: Project) -> None:
+def rename(built):
     (built.root / PRIVATE).rename(built.root / FOLDER / "other.txt")
 
 
@@ -221,9 +218,7 @@ def rename(built: Project) -> None:
         (lambda built: (built.root / "artifacts/first.txt").unlink(), {}),
     ],
 )
-def test_what_was_altered_is_named(
-    built: Project, change: Callable[[Project], object], found: dict[str, Any]
-) -> None:
+def test_what_was_altered_is_named(built, change, found):
     change(built)
     report = verify(PRIVATE.parent)
     assert changed(report) == found and report["holds"] == (not found)
@@ -231,7 +226,7 @@ def test_what_was_altered_is_named(
     assert absent == ([] if found else ["artifacts/first.txt"])
 
 
-def test_code_may_be_here_or_in_the_commit(built: Project) -> None:
+def test_code_may_be_here_or_in_the_commit(built):
     first = built.commit()
     (built.root / "stage.py").write_text("print('new')\n")
     report = verify(PRIVATE)
@@ -244,12 +239,12 @@ def test_code_may_be_here_or_in_the_commit(built: Project) -> None:
     assert set(changed(verify(PRIVATE))) == {"stage.py"}
 
 
-def sha256(content: bytes) -> str:
+def sha256(content):
     return hashlib.sha256(content).hexdigest()
 
 
 @pytest.fixture
-def letter(built: Project, tmp_path: Path) -> Path:
+def letter(built, tmp_path):
     """An output outside the project, with record and ledger, made with one count and a file of a
     run's folder."""
     folder = tmp_path / "elsewhere"
@@ -276,13 +271,13 @@ def letter(built: Project, tmp_path: Path) -> Path:
     return out
 
 
-def trace(file: Path, at: str | None = None) -> dict:
+def trace(file, at=None):
     record = record_beside(file)
     assert record is not None
     return released(file, record, at)
 
 
-def test_it_leads_to_the_artifacts_and_on_to_the_source(built: Project, letter: Path) -> None:
+def test_it_leads_to_the_artifacts_and_on_to_the_source(built, letter):
     found = trace(letter)
     where = {item["name"]: (item["path"], item["stage"]) for item in found["made_with"]}
     assert where == {
@@ -298,9 +293,7 @@ def test_it_leads_to_the_artifacts_and_on_to_the_source(built: Project, letter: 
     assert "  privacy  mode release; guarantee: a bound" in list(as_text(found))
 
 
-def test_after_the_artifacts_were_made_anew_the_commit_is_found(
-    built: Project, letter: Path
-) -> None:
+def test_after_the_artifacts_were_made_anew_the_commit_is_found(built, letter):
     first = built.commit()
     (built.root / "src.txt").write_text("another source\n")
     built.dvc("repro")
@@ -312,7 +305,7 @@ def test_after_the_artifacts_were_made_anew_the_commit_is_found(
     assert trace(letter, "HEAD")["chain"] == []
 
 
-def test_output_ledger_and_chain_are_verified(built: Project, letter: Path, capsys) -> None:
+def test_output_ledger_and_chain_are_verified(built, letter, capsys):
     assert main.main(["lineage", "--verify", str(letter)]) == 0
     for file in (
         letter,
@@ -335,22 +328,22 @@ pytestmark = pytest.mark.slow
 CHECKED = Path("artifacts/checks/outputs.json")
 
 
-def noted(project: Project) -> dict:
+def noted(project):
     return json.loads((project.root / ".provenance.json").read_text())
 
 
-def made(at: str | None = None) -> dict:
+def made(at=None):
     return {entry["stage"]: entry["made"] for entry in lineage(CHECKED, at)["chain"]}
 
 
-def make_stale(project: Project, to: float) -> None:
+def make_stale(project, to):
     """Make the stage `check` stale."""
     params = project.root / "params.yaml"
     params.write_text(re.sub(r"min_coverage: 0\.\d", f"min_coverage: {to}", params.read_text()))
 
 
 @pytest.fixture
-def origins(project: Project, run: RunFlow) -> dict[str, dict]:
+def origins(project, run):
     """The runs of stages of a project that was committed and made, and then committed again."""
     project.commit()
     run()
@@ -359,9 +352,7 @@ def origins(project: Project, run: RunFlow) -> dict[str, dict]:
     return found
 
 
-def test_every_stage_tells_of_the_run_and_commit_that_made_it(
-    project: Project, run: RunFlow
-) -> None:
+def test_every_stage_tells_of_the_run_and_commit_that_made_it(project, run):
     first = project.commit()
     run()
     origins = made()
@@ -374,15 +365,13 @@ def test_every_stage_tells_of_the_run_and_commit_that_made_it(
 
 
 @pytest.mark.usefixtures("origins")
-def test_a_note_of_runs_makes_nothing_stale(project: Project, run: RunFlow) -> None:
+def test_a_note_of_runs_makes_nothing_stale(project, run):
     before = noted(project)
     run()
     assert noted(project) == before
 
 
-def test_a_stage_that_ran_again_tells_of_that_run_alone(
-    project: Project, run: RunFlow, origins: dict[str, dict]
-) -> None:
+def test_a_stage_that_ran_again_tells_of_that_run_alone(project, run, origins):
     """Changed parameters are no changed code."""
     make_stale(project, 0.6)
     run()
@@ -394,7 +383,7 @@ def test_a_stage_that_ran_again_tells_of_that_run_alone(
 
 
 @pytest.mark.usefixtures("origins")
-def test_a_run_with_changes_that_are_not_committed_says_so(project: Project, run: RunFlow) -> None:
+def test_a_run_with_changes_that_are_not_committed_says_so(project, run):
     make_stale(project, 0.7)
     project.behave("first wait 0")  # any file that is committed
     run()
@@ -403,7 +392,7 @@ def test_a_run_with_changes_that_are_not_committed_says_so(project: Project, run
 
 
 @pytest.mark.usefixtures("origins")
-def test_what_dvc_alone_made_is_of_no_run(project: Project, run: RunFlow) -> None:
+def test_what_dvc_alone_made_is_of_no_run(project, run):
     make_stale(project, 0.8)
     project.dvc("repro")
     assert [name for name, origin in made().items() if origin is None] == ["check"]
@@ -412,9 +401,7 @@ def test_what_dvc_alone_made_is_of_no_run(project: Project, run: RunFlow) -> Non
     assert "check" not in noted(project)["stages"]
 
 
-def test_what_dvc_brings_back_is_of_the_run_that_made_it(
-    project: Project, run: RunFlow, origins: dict[str, dict]
-) -> None:
+def test_what_dvc_brings_back_is_of_the_run_that_made_it(project, run, origins):
     make_stale(project, 0.6)
     run()
     make_stale(project, 0.5)

@@ -5,18 +5,16 @@ does not answer causes a warning only.
 import json
 import logging
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 from uuid import uuid4
 
 import pytest
 import yaml
 from prefect.client.schemas.objects import FlowRun
 from prefect.states import Failed
-from scratch_project import Project, RunFlow
+from scratch_project import Project
 
 from flows import notify
 from flows.build import build
@@ -30,18 +28,18 @@ API = "http://127.0.0.1:4200/api"
 
 
 @contextmanager
-def endpoint(answer: int = 200) -> Iterator[tuple[str, list[tuple[str, str | None, Any]]]]:
+def endpoint(answer=200):
     """A server on loopback: its address; and path, key and body of each request."""
-    requests: list[tuple[str, str | None, Any]] = []
+    requests = []
 
     class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
+        def do_POST(self):
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             requests.append((self.path, self.headers.get("Authorization"), body))
             self.send_response(answer)
             self.end_headers()
 
-        def log_message(self, *_: object) -> None: ...
+        def log_message(self, *_): ...
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -49,7 +47,7 @@ def endpoint(answer: int = 200) -> Iterator[tuple[str, list[tuple[str, str | Non
         server.shutdown()
 
 
-def told(events: list[dict]) -> list[tuple[str, str]]:
+def told(events):
     return [(event["job"]["name"], event["eventType"]) for event in events]
 
 
@@ -64,16 +62,16 @@ class Noted:
     text: str
 
     @property
-    def events(self) -> list[dict[str, Any]]:
+    def events(self):
         return [json.loads(line) for line in self.text.splitlines()]
 
-    def end(self, job: str) -> dict[str, Any]:
+    def end(self, job):
         """The last event of a job."""
         return [event for event in self.events if event["job"]["name"] == job][-1]
 
 
 @pytest.fixture
-def noted(built: Project, run: RunFlow) -> Noted:
+def noted(built, run):
     built.configure(operation={"openlineage": "events.jsonl"})
     built.set_params("seed: 20261", "seed: 7")
     built.behave("check fail 1")
@@ -82,18 +80,18 @@ def noted(built: Project, run: RunFlow) -> Noted:
     return Noted(built, (built.root / "events.jsonl").read_text())
 
 
-def names(datasets: list[dict[str, Any]]) -> list[str]:
+def names(datasets):
     return [dataset["name"] for dataset in datasets]
 
 
-def test_a_run_and_its_stages_begin_and_end_in_a_file(noted: Noted) -> None:
+def test_a_run_and_its_stages_begin_and_end_in_a_file(noted):
     first, *events, last = noted.events
     assert told([first, last]) == [("build", "START"), ("build", "FAIL")]
     kinds = [(stage, kind) for stage in RUNS for kind in ("START", "COMPLETE")]
     assert sorted(told(events)) == sorted([*kinds, ("check", "START"), ("check", "FAIL")])
 
 
-def test_events_of_stages_name_their_run_as_its_notes_do(noted: Noted) -> None:
+def test_events_of_stages_name_their_run_as_its_notes_do(noted):
     build, *stages, _ = noted.events
     flow = build["run"]["runId"]
     parents = {event["run"]["facets"]["parent"]["run"]["runId"] for event in stages}
@@ -103,14 +101,14 @@ def test_events_of_stages_name_their_run_as_its_notes_do(noted: Noted) -> None:
     assert (notes["flow_run"], notes["task_run"]) == (flow, task)
 
 
-def test_an_output_has_the_version_that_dvc_recorded(noted: Noted) -> None:
+def test_an_output_has_the_version_that_dvc_recorded(noted):
     (out,) = noted.end(RUNS[0])["outputs"]
     assert out["name"] == "artifacts/private/S1/1.0"
     (recorded,) = yaml.safe_load(noted.project.lock())["stages"][RUNS[0]]["outs"]
     assert out["facets"]["version"]["datasetVersion"] == recorded["md5"]
 
 
-def test_a_folder_that_is_read_is_the_datasets_that_its_makers_name(noted: Noted) -> None:
+def test_a_folder_that_is_read_is_the_datasets_that_its_makers_name(noted):
     """Code is no dataset."""
     counts = ["artifacts/counts/a.txt", "artifacts/counts/b.txt"]
     assert names(noted.end(RUNS[0])["inputs"]) == counts
@@ -118,24 +116,22 @@ def test_a_folder_that_is_read_is_the_datasets_that_its_makers_name(noted: Noted
     assert sorted(names(noted.end("check")["inputs"])) == sorted(names(outputs))
 
 
-def test_a_failure_is_told_with_its_message_and_no_output(noted: Noted) -> None:
+def test_a_failure_is_told_with_its_message_and_no_output(noted):
     check = noted.end("check")
     message = check["run"]["facets"]["errorMessage"]["message"]
     assert message == "CheckFailedError: check does not hold; the limit is 3"
     assert check["outputs"] == []
 
 
-def test_events_have_no_path_of_the_machine_and_no_seed(noted: Noted) -> None:
+def test_events_have_no_path_of_the_machine_and_no_seed(noted):
     assert not [word for word in (str(noted.project.root), "20261") if word in noted.text]
 
 
 @pytest.mark.parametrize(("answer", "n_requests"), [(201, 2), (500, 1), (None, 0)])
-def test_a_dead_endpoint_is_one_warning(
-    project: Project, monkeypatch, answer: int | None, n_requests: int
-) -> None:
+def test_a_dead_endpoint_is_one_warning(project, monkeypatch, answer, n_requests):
     monkeypatch.setenv("OPENLINEAGE_API_KEY", "k")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    warnings: list[str] = []
+    warnings = []
     with endpoint(answer or 201) as (address, requests):
         events = Events(
             address if answer else "http://127.0.0.1:9", RUN, StageGraph({}), warnings.append
@@ -147,8 +143,8 @@ def test_a_dead_endpoint_is_one_warning(
 
 
 @pytest.fixture
-def warnings(monkeypatch) -> list[str]:
-    said: list[str] = []
+def warnings(monkeypatch):
+    said = []
     logger = logging.getLogger("test-webhook")
     monkeypatch.setattr(logger, "warning", said.append)
     monkeypatch.setattr(notify, "flow_run_logger", lambda *_: logger)
@@ -157,7 +153,7 @@ def warnings(monkeypatch) -> list[str]:
     return said
 
 
-def fail(scheduled: bool = True) -> FlowRun:
+def fail(scheduled=True):
     run = FlowRun(
         id=uuid4(), name="sly-fox", flow_id=uuid4(), deployment_id=uuid4() if scheduled else None
     )
@@ -168,8 +164,8 @@ def fail(scheduled: bool = True) -> FlowRun:
 
 
 def test_a_failed_scheduled_run_is_told_and_none_that_somebody_watches(
-    project: Project, warnings: list[str], monkeypatch
-) -> None:
+    project, warnings, monkeypatch
+):
     fail()  # no address by default: nothing goes anywhere
     with endpoint() as (address, requests):
         project.configure(operation={"webhook": f"{address}/secret-token"})
@@ -193,8 +189,8 @@ def test_a_failed_scheduled_run_is_told_and_none_that_somebody_watches(
 
 
 def test_a_dead_or_refusing_endpoint_and_broken_params_are_warnings_without_the_address(
-    project: Project, warnings: list[str], monkeypatch
-) -> None:
+    project, warnings, monkeypatch
+):
     with endpoint(500) as (address, _):
         monkeypatch.setenv(notify.WEBHOOK, f"{address}/secret-token")
         fail()
@@ -239,5 +235,5 @@ def test_a_dead_or_refusing_endpoint_and_broken_params_are_warnings_without_the_
         ),
     ],
 )
-def test_no_word_of_a_document_is_told(message: str, stage: str | None, told: str) -> None:
+def test_no_word_of_a_document_is_told(message, stage, told):
     assert notify.blame(message) == (stage, told)

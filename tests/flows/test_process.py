@@ -12,7 +12,7 @@ from flows.repro import StageOutcome
 
 
 @pytest.mark.parametrize("how", ["ends", "killed"])
-def test_what_a_command_leaves_behind_ends_with_it(how: str) -> None:
+def test_what_a_command_leaves_behind_ends_with_it(how):
     """A remaining child process would hold the output open forever."""
     last = "os.kill(os.getpid(), 9)" if how == "killed" else ""
     code = (
@@ -25,7 +25,7 @@ def test_what_a_command_leaves_behind_ends_with_it(how: str) -> None:
         psutil.Process(int(left)).wait(timeout=600)
 
 
-def test_an_interrupted_command_cleans_up_and_a_deaf_one_is_killed() -> None:
+def test_an_interrupted_command_cleans_up_and_a_deaf_one_is_killed():
     code = "import signal, time; {}; print('up', flush=True); time.sleep(600)"
     deaf = Command(
         [sys.executable, "-c", code.format("signal.signal(2, signal.SIG_IGN)")], os.environ
@@ -89,6 +89,6 @@ def test_an_interrupted_command_cleans_up_and_a_deaf_one_is_killed() -> None:
         pytest.param(StageOutcome(), "", "DVC ended without a result", 1, id="dvc killed"),
     ],
 )
-def test_failures(outcome: StageOutcome, line: str, message: str, code: int) -> None:
+def test_failures(outcome, line, message, code):
     said, exit_code = outcome.failure(line, "check")
     assert message in said and exit_code == code

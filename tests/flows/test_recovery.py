@@ -10,8 +10,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import psutil
 import pytest
@@ -21,17 +19,15 @@ pytestmark = pytest.mark.slow
 
 PATIENCE = 1800  # seconds until a test gives up waiting; nothing is measured by it
 
-Start = Callable[..., subprocess.Popen[str]]
-
 
 @pytest.fixture
-def lexveil(project: Project, prefect_server: str) -> Iterator[Start]:
+def lexveil(project, prefect_server):
     """Start `lexveil ...` in the scratch project; what is left of it at the end is killed."""
     (project.root / "data").mkdir()
     (project.root / "data/any.txt").touch()
-    started: list[subprocess.Popen[str]] = []
+    started = []
 
-    def start(*arguments: str, **environment: str) -> subprocess.Popen[str]:
+    def start(*arguments, **environment):
         process = subprocess.Popen(
             [sys.executable, "-m", "lexveil.faces.cli", *arguments],
             cwd=project.root,
@@ -54,7 +50,7 @@ def lexveil(project: Project, prefect_server: str) -> Iterator[Start]:
         process.communicate()
 
 
-def until_waiting(project: Project, stages: int, run: subprocess.Popen[str]) -> None:
+def until_waiting(project, stages, run):
     """Wait until so many stages are between their two steps."""
     deadline = time.monotonic() + PATIENCE
     while len(list(project.root.glob("waiting-*"))) != stages:
@@ -63,19 +59,19 @@ def until_waiting(project: Project, stages: int, run: subprocess.Popen[str]) -> 
         time.sleep(0.05)
 
 
-def finished(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+def finished(process):
     out, err = process.communicate(timeout=PATIENCE)
     return process.returncode, out, err
 
 
-def make_stale(project: Project, *behaviour: str) -> None:
+def make_stale(project, *behaviour):
     """Make the stage `check` stale, so that it runs again with the same result."""
     project.set_params("min_coverage: 0.5", "min_coverage: 0.6")
     project.behave(*behaviour)
 
 
 @pytest.fixture
-def working(built: Project, lexveil: Start) -> subprocess.Popen[str]:
+def working(built, lexveil):
     """A run in which two sibling stages are in the middle of their work."""
     built.set_params("count:\n  min_count: 2 ", "count:\n  min_count: 1 ")
     built.behave("count@a wait 600", "count@b wait 600")
@@ -86,18 +82,14 @@ def working(built: Project, lexveil: Start) -> subprocess.Popen[str]:
 
 
 @pytest.mark.parametrize("command", [("run",), ("data", "default")], ids=" ".join)
-def test_commands_beside_a_run_are_refused(
-    working: subprocess.Popen[str], lexveil: Start, command: tuple[str, ...]
-) -> None:
+def test_commands_beside_a_run_are_refused(working, lexveil, command):
     code, out, err = finished(lexveil(*command))
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert f"process {working.pid}" in err
     assert "--wait" in err
 
 
-def test_a_run_that_waits_goes_on_where_one_was_killed(
-    working: subprocess.Popen[str], lexveil: Start, built: Project, built_template: Path
-) -> None:
+def test_a_run_that_waits_goes_on_where_one_was_killed(working, lexveil, built, built_template):
     """Nothing of the killed run stays at work, and the bytes are those of an undisturbed run."""
     family = psutil.Process(working.pid).children(recursive=True)
     assert len(family) >= 6  # guard, DVC, stage
@@ -119,9 +111,7 @@ def test_a_run_that_waits_goes_on_where_one_was_killed(
     ("number", "code"),
     [pytest.param(signal.SIGINT, 130, marks=pytest.mark.nightly), (signal.SIGTERM, 143)],
 )
-def test_a_stopped_run_ends_its_stages_and_says_so(
-    built: Project, lexveil: Start, number: int, code: int
-) -> None:
+def test_a_stopped_run_ends_its_stages_and_says_so(built, lexveil, number, code):
     make_stale(built, "check wait 600")
     run = lexveil("run")
     until_waiting(built, 1, run)
@@ -137,7 +127,7 @@ def test_a_stopped_run_ends_its_stages_and_says_so(
     assert psutil.wait_procs(children, timeout=PATIENCE)[1] == []
 
 
-def test_a_run_refuses_wrong_params_and_keeps_its_own(built: Project, lexveil: Start) -> None:
+def test_a_run_refuses_wrong_params_and_keeps_its_own(built, lexveil):
     before = (built.root / "params.yaml").read_text()
     (built.root / "other.yaml").write_text(before.replace("min_pmi: 2.0", "min_pmy: 2.0"))
     code, out, err = finished(lexveil("run", "--params", "other.yaml"))
@@ -147,18 +137,18 @@ def test_a_run_refuses_wrong_params_and_keeps_its_own(built: Project, lexveil: S
 
 
 @pytest.mark.usefixtures("built")
-def test_a_run_until_an_unknown_stage_is_refused(lexveil: Start) -> None:
+def test_a_run_until_an_unknown_stage_is_refused(lexveil):
     refused = "lexveil run: dvc.yaml has no stage chekc (nearest: check)\n"
     assert finished(lexveil("run", "chekc")) == (2, "", refused)
 
 
 @pytest.mark.usefixtures("built")
-def test_a_run_until_a_stage_asks_for_no_other(lexveil: Start) -> None:
+def test_a_run_until_a_stage_asks_for_no_other(lexveil):
     _, out, _ = finished(lexveil("run", "privatize@S1-1.0"))
     assert out.startswith("4 stages are up to date\n")
 
 
-def test_a_run_takes_right_params_and_prints_plain_lines(built: Project, lexveil: Start) -> None:
+def test_a_run_takes_right_params_and_prints_plain_lines(built, lexveil):
     params = (built.root / "params.yaml").read_text().replace("[S1, S2]", "[S2]")
     (built.root / "other.yaml").write_text(params)
     code, out, err = finished(lexveil("run", "-v", "--params", "other.yaml"))
@@ -171,9 +161,7 @@ def test_a_run_takes_right_params_and_prints_plain_lines(built: Project, lexveil
 
 
 @pytest.mark.nightly
-def test_an_unreachable_prefect_server_is_said_before_anything_runs(
-    project: Project, lexveil: Start
-) -> None:
+def test_an_unreachable_prefect_server_is_said_before_anything_runs(project, lexveil):
     code, out, err = finished(lexveil("run", PREFECT_API_URL="http://127.0.0.1:9/api"))
     assert (code, out) == (2, "")
     assert err.count("\n") == 1 and "PREFECT_API_URL" in err
@@ -181,9 +169,7 @@ def test_an_unreachable_prefect_server_is_said_before_anything_runs(
 
 
 @pytest.mark.nightly
-def test_without_any_server_a_run_keeps_its_own_records_in_the_project(
-    built: Project, lexveil: Start
-) -> None:
+def test_without_any_server_a_run_keeps_its_own_records_in_the_project(built, lexveil):
     """A run without stale stages starts no server. Nothing is written to the user's home."""
     home = built.root / "home"
     records = built.root / ".lexveil/prefect"
@@ -207,7 +193,7 @@ def test_without_any_server_a_run_keeps_its_own_records_in_the_project(
 
 @pytest.mark.nightly
 @pytest.mark.nightly
-def test_a_killed_server_costs_the_record_and_not_the_work(built: Project, lexveil: Start) -> None:
+def test_a_killed_server_costs_the_record_and_not_the_work(built, lexveil):
     """The server of one run is killed in the middle of a stage; the stage ends well, and so do
     those after it."""
     undisturbed = built.artifacts()

@@ -9,15 +9,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from typing import Any
 
 import httpx
 import psutil
 import pytest
 import yaml
 from asking import until
-from scratch_project import ROOT, Project
+from scratch_project import ROOT
 
 from flows.prefect_server import free_port
 from lexveil.base.errors import RequestError
@@ -26,17 +24,16 @@ from lexveil.base.runtime.project import build_lock
 pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
 PATIENCE = 1800  # seconds until a test gives up waiting; nothing is measured by it
-Record = dict[str, Any]
 
 
 class Served:
     """One `lexveil schedule` in the scratch project and the server that it started."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project):
         self.project = project
         self.port = free_port()
 
-    def start(self) -> None:
+    def start(self):
         environment = {
             name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")
         }
@@ -50,7 +47,7 @@ class Served:
             text=True,
         )
         assert self.process.stdout is not None
-        self.said: list[str] = []
+        self.said = []
         for line in self.process.stdout:
             self.said.append(line.strip())
             if "Ctrl-C" in line:
@@ -59,7 +56,7 @@ class Served:
         threading.Thread(target=self.process.stdout.read, daemon=True).start()
         assert self.process.poll() is None, self.said
 
-    def kill(self) -> None:
+    def kill(self):
         """End everything of it as a power cut would."""
         family = self.family()
         for process in family:
@@ -69,14 +66,14 @@ class Served:
         psutil.wait_procs(family, timeout=PATIENCE)
         self.process.wait()
 
-    def family(self) -> list[psutil.Process]:
+    def family(self):
         """The processes of it, as far as they live."""
         with contextlib.suppress(psutil.NoSuchProcess):
             leader = psutil.Process(self.process.pid)
             return [*leader.children(recursive=True), leader]
         return []
 
-    def ask(self, path: str, **body: Any) -> Any:
+    def ask(self, path, **body):
         """POST to Prefect's API; again where its database is busy, as Prefect's own clients do."""
         for _ in range(8):
             address = f"http://127.0.0.1:{self.port}/api/{path}"
@@ -87,22 +84,21 @@ class Served:
         answer.raise_for_status()
         return answer.json() if answer.content else None
 
-    def runs(self, deployment: str, *states: str) -> list[Record]:
+    def runs(self, deployment, *states):
         """Runs of a deployment that are in one of ``states``, the first to start first."""
         wanted = {
             "deployments": {"name": {"any_": [deployment]}},
             "flow_runs": {"state": {"name": {"any_": states}}},
         }
-        runs: list[Record] = self.ask("flow_runs/filter", **wanted, sort="START_TIME_ASC")
-        return runs
+        return self.ask("flow_runs/filter", **wanted, sort="START_TIME_ASC")
 
-    def pause(self) -> str:
+    def pause(self):
         """Stop the schedule of the build, until it is served anew; return the deployment's id."""
         (entry,) = self.ask("deployments/filter", deployments={"name": {"any_": ["build"]}})
         self.ask(f"deployments/{entry['id']}/pause_deployment")
         return str(entry["id"])
 
-    def start_waiting(self) -> str:
+    def start_waiting(self):
         """Start a run, as the button in the pages does, that stops in the middle of a stage; return
         its id."""
         self.project.set_params("seed: 20261", "seed: 1")
@@ -113,7 +109,7 @@ class Served:
 
 
 @pytest.fixture
-def served(project: Project) -> Iterator[Served]:
+def served(project):
     """A schedule whose first run has made everything, and is the only one."""
     (project.root / "data").mkdir()
     (project.root / "data/any.txt").touch()
@@ -133,9 +129,9 @@ def served(project: Project) -> Iterator[Served]:
         served.kill()
 
 
-def test_a_schedule_listens_on_this_machine_only(served: Served) -> None:
+def test_a_schedule_listens_on_this_machine_only(served):
     assert served.said[0] == f"http://127.0.0.1:{served.port}/deployments"
-    listening: set[str] = set()
+    listening = set()
     for process in served.family():
         with contextlib.suppress(psutil.NoSuchProcess):
             connections = process.net_connections("inet")
@@ -147,7 +143,7 @@ def test_a_schedule_listens_on_this_machine_only(served: Served) -> None:
     assert listening == {"127.0.0.1"}
 
 
-def test_an_interval_and_a_cron_line_start_runs(served: Served) -> None:
+def test_an_interval_and_a_cron_line_start_runs(served):
     """The interval has started one; the cron line will at its times."""
     (first,) = served.runs("build", "Completed")
     assert first["auto_scheduled"]
@@ -158,7 +154,7 @@ def test_an_interval_and_a_cron_line_start_runs(served: Served) -> None:
     assert {time.utctimetuple()[3:7] for time in times} == {(4, 0, 0, 6)}
 
 
-def test_sigterm_ends_the_run_that_is_under_way_and_pauses_schedules(served: Served) -> None:
+def test_sigterm_ends_the_run_that_is_under_way_and_pauses_schedules(served):
     running = served.start_waiting()
     family = served.family()
     served.process.send_signal(signal.SIGTERM)
@@ -173,7 +169,7 @@ def test_sigterm_ends_the_run_that_is_under_way_and_pauses_schedules(served: Ser
     assert paused == [(1,)] * 4
 
 
-def test_a_run_holds_others_up_and_a_power_cut_leaves_none_behind(served: Served) -> None:
+def test_a_run_holds_others_up_and_a_power_cut_leaves_none_behind(served):
     running = served.start_waiting()
     with pytest.raises(RequestError, match="another run is in progress"), build_lock():
         pass

@@ -4,13 +4,10 @@ schedule."""
 import json
 import sys
 import time
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from prefect.client.orchestration import get_client
-from scratch_project import Project
 
 from flows import audit as audit_flow
 from flows import build as build_flow
@@ -28,22 +25,19 @@ REPORT = ReleaseReport(
 
 
 @pytest.fixture(autouse=True)
-def environment(project: Project, prefect_server: str) -> None:
+def environment(project, prefect_server):
     """A project with data."""
     (project.root / "data").mkdir()
     (project.root / "data/any.txt").touch()
 
 
-def table(key: str) -> list[dict[str, Any]]:
+def table(key):
     with get_client(sync_client=True) as client:
         made = [artifact for artifact in client.read_artifacts() if artifact.key == key]
-    rows: list[dict[str, Any]] = json.loads(
-        str(max(made, key=lambda artifact: artifact.created).data)
-    )
-    return rows
+    return json.loads(str(max(made, key=lambda artifact: artifact.created).data))
 
 
-def test_a_build_that_takes_too_long_is_stopped_and_the_next_continues(built: Project) -> None:
+def test_a_build_that_takes_too_long_is_stopped_and_the_next_continues(built):
     built.set_params("min_coverage: 0.5", "min_coverage: 0.6")
     built.behave("check wait 600")
     with pytest.MonkeyPatch.context() as patch:
@@ -79,18 +73,14 @@ sys.exit(int(violation))
 
 
 @pytest.fixture
-def audits(monkeypatch) -> None:
-    def command(
-        combination: tuple[object, ...], _words: int, _samples: int, out: Path
-    ) -> list[str]:
+def audits(monkeypatch):
+    def command(combination, _words, _samples, out):
         return [sys.executable, "-c", STAND_IN, *map(str, combination), str(out)]
 
     monkeypatch.setattr(audit_flow, "audit_command", command)
 
 
-def test_grid_and_levels_are_audited_and_the_report_is_an_artifact(
-    audits: None, monkeypatch
-) -> None:
+def test_grid_and_levels_are_audited_and_the_report_is_an_artifact(audits, monkeypatch):
     """Levels at the epsilons that were found for them; without those that are out of reach."""
     params = load_params()
     grid = params.grid.model_copy(
@@ -130,8 +120,8 @@ def test_grid_and_levels_are_audited_and_the_report_is_an_artifact(
     ],
 )
 def test_a_violated_claim_and_an_audit_that_cannot_be_made_fail_the_run(
-    audits: None, monkeypatch, mechanisms: list[str], name: str, message: str
-) -> None:
+    audits, monkeypatch, mechanisms, name, message
+):
     if name == "TimedOut":  # after a second; params.yaml allows nothing below a minute
         monkeypatch.setattr(supervision, "deadline", lambda: time.monotonic() + 1)
     state = audit_flow.audit(mechanisms, ["S1"], return_state=True)
@@ -158,9 +148,7 @@ def test_a_violated_claim_and_an_audit_that_cannot_be_made_fail_the_run(
         ),
     ],
 )
-def test_what_the_nightly_release_runs_is_audited(
-    settings: dict[str, Any], audited: list[tuple[str, str, float]], monkeypatch
-) -> None:
+def test_what_the_nightly_release_runs_is_audited(settings, audited, monkeypatch):
     """The audit takes the base epsilon of the release, even if its recovery or its document budget
     is given.
     """
@@ -194,9 +182,7 @@ def test_what_the_nightly_release_runs_is_audited(
         (None, "Failed", "release: artifacts/embeddings/gst is not there yet"),
     ],
 )
-def test_how_a_release_ended_is_said(
-    project: Project, monkeypatch, code: str | None, name: str, message: str
-) -> None:
+def test_how_a_release_ended_is_said(project, monkeypatch, code, name, message):
     if code:
         monkeypatch.setattr(release_flow, "release_command", lambda: [sys.executable, "-c", code])
     assert release_flow.release(return_state=True).name == "Off"  # there is no source

@@ -6,10 +6,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,13 +21,13 @@ NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 
 
 def rewritten(
-    folder: Path,
-    name: str,
-    content: bytes,
-    new: str | None = "NEW",
-    said: list[str] | None = None,
-    **how: Any,
-) -> bytes:
+    folder,
+    name,
+    content,
+    new="NEW",
+    said=None,
+    **how,
+):
     """The bytes that come of a file whose column ``text`` is rewritten; ``new`` None: as it is."""
     file = folder / name
     out = folder / f"out-{name}"
@@ -55,9 +52,7 @@ def rewritten(
 @pytest.mark.parametrize(
     "encoding", ["utf-8", "utf-8-sig", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"]
 )
-def test_a_dialect_is_recognised_said_and_kept(
-    tmp_path: Path, ending: str, delimiter: str, end: str, encoding: str
-) -> None:
+def test_a_dialect_is_recognised_said_and_kept(tmp_path, ending, delimiter, end, encoding):
     rows = [["id", "text", "note"], ["007", "I was there.", "é 1,5"], ["008", "So; what", "x|y"]]
     is_tsv = ending == "tsv" and delimiter == "\t"
     buffer = io.StringIO()
@@ -66,7 +61,7 @@ def test_a_dialect_is_recognised_said_and_kept(
     content = f"{mark}{buffer.getvalue()}"
     if is_tsv:
         content = content.replace('"', "")
-    said: list[str] = []
+    said = []
     written = rewritten(tmp_path, f"f.{ending}", content.encode(encoding), said=said)
     expected = content
     for text in ("I was there.", '"So; what"' if delimiter == ";" else "So; what"):
@@ -87,9 +82,7 @@ def test_a_dialect_is_recognised_said_and_kept(
         ("f.tsv", "id\ttext,note\n1\ta,b\n"),
     ],
 )
-def test_what_could_be_cut_in_two_ways_is_refused_until_somebody_says(
-    tmp_path: Path, name: str, content: str
-) -> None:
+def test_what_could_be_cut_in_two_ways_is_refused_until_somebody_says(tmp_path, name, content):
     with pytest.raises(RequestError, match="could stand between its fields; delimiter says which"):
         rewritten(tmp_path, name, content.encode())
     first = next(mark for mark in content if mark in NAMES)
@@ -114,9 +107,7 @@ def test_what_could_be_cut_in_two_ways_is_refused_until_somebody_says(
         ("f.csv", "sep=\t\nid\ttext\n1\tx\n", ["x"]),
     ],
 )
-def test_the_header_says_where_a_file_is_cut(
-    tmp_path: Path, name: str, content: str, texts: list[str] | None
-) -> None:
+def test_the_header_says_where_a_file_is_cut(tmp_path, name, content, texts):
     (tmp_path / name).write_text(content, newline="")
     source = as_source(tmp_path / name)
     assert source is not None
@@ -127,7 +118,7 @@ def test_the_header_says_where_a_file_is_cut(
         assert rewritten(tmp_path, name, content.encode(), new=None) == content.encode()
 
 
-def test_private_rows_do_not_choose_the_delimiter(tmp_path: Path) -> None:
+def test_private_rows_do_not_choose_the_delimiter(tmp_path):
     """Rows decide about the delimiter only if the header could be split in two ways."""
     for text in ("a b", "a;b", "a|b", "a\tb", '"a,b"', '"a;b"'):
         content = f"id,text\n1,{text}\n2,{text}\n"
@@ -139,7 +130,7 @@ def test_private_rows_do_not_choose_the_delimiter(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "utf-16", "shift_jis", "cp037", "utf-8"])
-def test_an_encoding_that_somebody_names_is_taken_and_kept(tmp_path: Path, encoding: str) -> None:
+def test_an_encoding_that_somebody_names_is_taken_and_kept(tmp_path, encoding):
     content = (
         "id,text,note\n1,caf\u00e9,na\u00efve\n"
         if encoding != "shift_jis"
@@ -152,9 +143,9 @@ def test_an_encoding_that_somebody_names_is_taken_and_kept(tmp_path: Path, encod
 
 @pytest.mark.parametrize("name", ["f.jsonl", "f.txt"])
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
-def test_other_texts_of_utf_16_come_out_so(tmp_path: Path, name: str, encoding: str) -> None:
+def test_other_texts_of_utf_16_come_out_so(tmp_path, name, encoding):
     line = '{"text": "%s", "n": 1.50}\n' if name == "f.jsonl" else "%s\n"
-    said: list[str] = []
+    said = []
     written = rewritten(
         tmp_path, name, ("\ufeff" + line % "caf\u00e9" * 3).encode(encoding), said=said
     )
@@ -163,13 +154,13 @@ def test_other_texts_of_utf_16_come_out_so(tmp_path: Path, name: str, encoding: 
 
 
 @pytest.mark.parametrize("packing", [1, 7, 2**17 - 3, 2**17, 2**17 + 1])
-def test_long_files_of_utf_16_lose_nothing(tmp_path: Path, packing: int) -> None:
+def test_long_files_of_utf_16_lose_nothing(tmp_path, packing):
     rows = "".join(f"{number};text {number};{'é' * packing}\r\n" for number in range(40))
     content = ("\ufeffid;text;z\r\n" + rows).encode("utf-16-le")
     assert rewritten(tmp_path, "f.csv", content, new=None) == content
 
 
-def test_utf_16_without_a_mark_is_refused_with_the_way_out(tmp_path: Path) -> None:
+def test_utf_16_without_a_mark_is_refused_with_the_way_out(tmp_path):
     content = "id;text\r\n1;x\r\n".encode("utf-16-le")
     with pytest.raises(RequestError, match=r"NUL characters, as UTF-16 without .* utf-16-le reads"):
         rewritten(tmp_path, "f.csv", content)
@@ -189,9 +180,7 @@ def test_utf_16_without_a_mark_is_refused_with_the_way_out(tmp_path: Path) -> No
     ],
 )
 @pytest.mark.parametrize("name", ["f.csv", "f.tsv", "f.txt", "f.jsonl"])
-def test_a_file_of_another_kind_is_named_as_such(
-    tmp_path: Path, name: str, begins: bytes, kind: str
-) -> None:
+def test_a_file_of_another_kind_is_named_as_such(tmp_path, name, begins, kind):
     with pytest.raises(RequestError, match=kind):
         rewritten(tmp_path, name, begins + bytes(range(256)))
 
@@ -208,22 +197,22 @@ STYLES = (csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC)
     st.booleans(),
 )
 def test_every_other_field_keeps_its_bytes(
-    tmp_path_factory: pytest.TempPathFactory,
-    rows: list[tuple[str, str, str]],
-    delimiter: str,
-    end: str,
-    style: int,
-    ends: bool,
-) -> None:
+    tmp_path_factory,
+    rows,
+    delimiter,
+    end,
+    style,
+    ends,
+):
     """Rows are written by the module csv, field by field; a last line without an end gets one."""
 
-    def field(text: str) -> str:
+    def field(text):
         piece = io.StringIO()
         writer = csv.writer(piece, delimiter=delimiter, lineterminator="\r\n", quoting=style)
         writer.writerow([text, "x"])
         return piece.getvalue().removesuffix("\r\n").removesuffix('"x"' if style else "x")[:-1]
 
-    def file(text: Callable[[str], str]) -> str:
+    def file(text):
         written = [delimiter.join((field(a), text(b), field(c))) + end for a, b, c in rows]
         return delimiter.join(("a", "text", "b")) + end + "".join(written)
 
@@ -233,7 +222,7 @@ def test_every_other_field_keeps_its_bytes(
     assert rewritten(folder, "f.csv", content.encode(), new="N").decode() == file(lambda _: "N")
 
 
-def test_null_and_nothing_stay_apart(tmp_path: Path) -> None:
+def test_null_and_nothing_stay_apart(tmp_path):
     """PostgreSQL reads an empty field as null, and two quotes as a text without characters."""
     source = b'a,text,b\n"",,""\n,"",\n"x","full","5"" nail"\n'
     assert rewritten(tmp_path, "f.csv", source, new=None) == source.replace(b'"full"', b"full")
@@ -242,7 +231,7 @@ def test_null_and_nothing_stay_apart(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("new", ["plain", "with, comma", 'with "quotes"', "with\nbreak"])
-def test_whether_a_text_is_quoted_follows_from_it_alone(tmp_path: Path, new: str) -> None:
+def test_whether_a_text_is_quoted_follows_from_it_alone(tmp_path, new):
     """The quotes must not follow from the source text, because they would reveal its commas."""
     sources = [b"text,b\nplain,1\n", b'text,b\n"plain",1\n', b'text,b\n"a, ""b""\n",1\n']
     written = {rewritten(tmp_path, "f.csv", source, new=new) for source in sources}
@@ -251,7 +240,7 @@ def test_whether_a_text_is_quoted_follows_from_it_alone(tmp_path: Path, new: str
     assert list(csv.reader(io.StringIO(only.decode(), newline="")))[1] == [new, "1"]
 
 
-def test_mixed_line_ends_stay(tmp_path: Path) -> None:
+def test_mixed_line_ends_stay(tmp_path):
     source = b"a,text\r\n1,x\n2,y\r\n3,z"
     assert rewritten(tmp_path, "f.csv", source, new=None) == source + b"\r\n"
 
@@ -271,9 +260,7 @@ TEXTS = ("the room was very cold", "we had a good time", "nobody was there at al
         ("f.jsonl", "{}\n", None),
     ],
 )
-def test_a_header_is_told_from_a_row(
-    tmp_path: Path, name: str, content: str, column: str | None
-) -> None:
+def test_a_header_is_told_from_a_row(tmp_path, name, content, column):
     """The index of pandas has no name, and keys may be numbers; else a row would be published."""
     (tmp_path / name).write_text(content)
     source = as_source(tmp_path / name)

@@ -1,9 +1,6 @@
 """LEXVEIL_HIDE_COLUMNS: no message names a column, where names of columns are sensitive
 themselves."""
 
-from pathlib import Path
-from typing import Any
-
 import pandas as pd
 import pytest
 
@@ -15,9 +12,7 @@ HOW = ["--mechanism", "tem", "--strategy", "S1", "--epsilon", "5", "--seed", "1"
 
 
 @pytest.mark.parametrize("hides", [False, True])
-def test_a_missing_column_is_said_without_names(
-    hides: bool, outside: Path, monkeypatch: Any, cli: Any
-) -> None:
+def test_a_missing_column_is_said_without_names(hides, outside, monkeypatch, cli):
     if hides:
         monkeypatch.setenv("LEXVEIL_HIDE_COLUMNS", "1")
     (outside / "in.csv").write_text(
@@ -40,7 +35,7 @@ def test_a_missing_column_is_said_without_names(
     ) != hides and "unchanged" in said
 
 
-def test_cells_of_a_first_row_are_no_names(outside: Path, cli: Any) -> None:
+def test_cells_of_a_first_row_are_no_names(outside, cli):
     rows = (
         "Meier,Anna Client,zanzibar fire\nHuber,Eva Schmid,The police said that all was "
         "well today .\n"
@@ -54,7 +49,7 @@ def test_cells_of_a_first_row_are_no_names(outside: Path, cli: Any) -> None:
     assert not any(word in asked + said for word in ("Meier", "Client", "zanzibar"))
 
 
-def test_columns_whose_names_let_expect_persons() -> None:
+def test_columns_whose_names_let_expect_persons():
     persons = ["customer", "customer_name", "userId", "USERS", "e-mail", "Patient no", "client2"]
     assert (
         list(

@@ -9,13 +9,13 @@ from lexveil.io.formats.input_files import dataset_names, find_sources
 from lexveil.io.formats.registry import FORMATS, as_source
 
 
-def touch(*paths: Path) -> None:
+def touch(*paths):
     for path in paths:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
 
 
-def test_a_folder_is_read_recursively_in_order_and_without_its_companions(tmp_path: Path) -> None:
+def test_a_folder_is_read_recursively_in_order_and_without_its_companions(tmp_path):
     wanted = ["a.jsonl", "b/1.csv", "b/2.PARQUET", "b/c/x.json.gz", "z.txt"]
     touch(
         *(
@@ -38,20 +38,18 @@ def test_a_folder_is_read_recursively_in_order_and_without_its_companions(tmp_pa
         *((f"a.{ending}", form.name, "", "a") for form in FORMATS for ending in form.endings),
     ],
 )
-def test_the_ending_says_how_a_file_is_read(
-    name: str, form: str, compression: str, stem: str
-) -> None:
+def test_the_ending_says_how_a_file_is_read(name, form, compression, stem):
     source = as_source(Path(name))
     assert source is not None
     assert (source.format.name, source.compression, source.stem) == (form, compression, stem)
 
 
 @pytest.mark.parametrize("name", ["a", "a.xlsx", "a.gz", "a.parquet.gz", "a.zip", "csv"])
-def test_other_endings_are_not_read(name: str) -> None:
+def test_other_endings_are_not_read(name):
     assert as_source(Path(name)) is None
 
 
-def test_links_are_followed_once_and_circles_end(tmp_path: Path) -> None:
+def test_links_are_followed_once_and_circles_end(tmp_path):
     touch(tmp_path / "real/one.csv", tmp_path / "elsewhere/two.csv")
     (tmp_path / "real/circle").symlink_to(tmp_path / "real")
     (tmp_path / "real/again.csv").symlink_to(tmp_path / "real/one.csv")
@@ -60,7 +58,7 @@ def test_links_are_followed_once_and_circles_end(tmp_path: Path) -> None:
     assert found == ["again.csv", "two.csv"]  # again.csv is one.csv, and is met first
 
 
-def test_names_of_document_sets(tmp_path: Path) -> None:
+def test_names_of_document_sets(tmp_path):
     touch(*(tmp_path / name for name in ["Über set (1).csv", "sst-2_x.jsonl", "v1.2.parquet"]))
     assert list(dataset_names(find_sources([tmp_path]))) == ["sst-2_x", "v1-2", "ber-set-1"]
 
@@ -68,7 +66,7 @@ def test_names_of_document_sets(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("one", "other"), [("a/x.csv", "b/x.jsonl"), ("a/x y.csv", "b/x-y.csv"), ("a/X.csv", "b/x.csv")]
 )
-def test_a_collision_names_both_files(tmp_path: Path, one: str, other: str) -> None:
+def test_a_collision_names_both_files(tmp_path, one, other):
     touch(tmp_path / one, tmp_path / other)
     with pytest.raises(RequestError, match=f"(?s){one}.*{other}"):
         dataset_names(find_sources([tmp_path]))

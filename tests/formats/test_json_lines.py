@@ -3,7 +3,6 @@ by its line."""
 
 import io
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +38,7 @@ VALUES = st.recursive(
 )
 
 
-def rewrite(
-    content: bytes, request: TableRequest, new: str, keep: int = 1
-) -> tuple[list[list[str | None]], bytes]:
+def rewrite(content, request, new, keep=1):
     """All rows, and what is written of every ``keep``-th of them with ``new`` after each text."""
     assert SOURCE is not None
     table = SOURCE.format.table(io.BytesIO(content), SOURCE, request)
@@ -49,9 +46,7 @@ def rewrite(
     rows = list[Any]()
     with SOURCE.format.writer(table, request.texts, out, "keep") as writer:
         for chunk in SOURCE.format.chunks(table, request, for_writing=True):
-            texts: Sequence[list[str | None]] = [
-                [text if text is None else text + new for text in row] for row in chunk.texts
-            ]
+            texts = [[text if text is None else text + new for text in row] for row in chunk.texts]
             rows += chunk.texts
             writer.write(chunk, texts, np.arange(len(rows) - len(texts), len(rows)) % keep == 0)
     return rows, out.getvalue()
@@ -63,9 +58,7 @@ def rewrite(
     st.booleans(),
     st.sampled_from([(",", ":"), (", ", ": "), (" ,\t", " :\r ")]),
 )
-def test_only_the_text_changes(
-    others: dict[str, Any], text: str, escapes: bool, separators: tuple[str, str]
-) -> None:
+def test_only_the_text_changes(others, text, escapes, separators):
     name = 'te"xt\\'
     z = [{"}": "]", 'te"xt\\': 1}]
     # which would keep their places
@@ -82,9 +75,7 @@ def test_only_the_text_changes(
 
 
 @pytest.mark.parametrize(("request_", "end"), [(ONE, ""), (TWO, "\n")], ids=["one", "two"])
-def test_chosen_rows_are_written_in_order_with_new_texts(
-    monkeypatch: Any, request_: TableRequest, end: str
-) -> None:
+def test_chosen_rows_are_written_in_order_with_new_texts(monkeypatch, request_, end):
     for name, value in (("ROWS_OF_A_CHUNK", 5), ("CHARACTERS_OF_A_CHUNK", 60)):
         monkeypatch.setattr(f"lexveil.io.formats.chunks.{name}", value)
     lines = [*GOOD, *GOOD[::-1], *GOOD]
@@ -100,7 +91,7 @@ def test_chosen_rows_are_written_in_order_with_new_texts(
 
 
 @pytest.mark.parametrize("key", ["t", "\\u0074"])
-def test_a_text_that_another_would_hide_is_named(key: str) -> None:
+def test_a_text_that_another_would_hide_is_named(key):
     """Most faults of JSON lines are among those of tests/privatization/bad_inputs.py."""
     bad = f'{{"t": "a", "u": "c", "s": "x", "{key}": "b"}}'
     with pytest.raises(RequestError, match=rf"a\.jsonl, line {len(GOOD) + 1}: duplicate key `t`"):
@@ -118,7 +109,7 @@ NESTED = [
 ]
 
 
-def test_paths_find_texts_and_nothing_else_changes() -> None:
+def test_paths_find_texts_and_nothing_else_changes():
     rows, written = rewrite("\n".join(NESTED).encode(), WITHIN, "!")
     texts = [[text for text in row if text is not None] for row in rows]
     assert texts == [["a", "bé", "one"], [], ["three", "x", "y"], ["z", "4"]]
@@ -134,7 +125,7 @@ def test_paths_find_texts_and_nothing_else_changes() -> None:
 
 
 @given(st.lists(st.lists(st.none() | st.text(alphabet='a"\\\\é\n]}', max_size=5)), max_size=9))
-def test_any_number_of_texts_in_a_row(rows: list[list[str | None]]) -> None:
+def test_any_number_of_texts_in_a_row(rows):
     """Whatever other rows have, also where chunks end."""
     objects = [{"t": [{"c": text, "x": {"c": [1]}} for text in row]} for row in rows] or [{"t": []}]
     content = "".join(json.dumps(each) + "\n" for each in objects).encode()
@@ -145,6 +136,6 @@ def test_any_number_of_texts_in_a_row(rows: list[list[str | None]]) -> None:
     assert [json.loads(line) for line in written.decode().splitlines()] == objects
 
 
-def test_a_name_with_dots_is_a_column_where_there_is_one() -> None:
+def test_a_name_with_dots_is_a_column_where_there_is_one():
     rows, _ = rewrite(b'{"a.b": "flat", "a": {"b": "within"}}\n', TableRequest(["a.b"]), "")
     assert rows == [["flat"]]

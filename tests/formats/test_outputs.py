@@ -8,8 +8,6 @@ import json
 import lzma
 import random
 import tracemalloc
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -22,10 +20,10 @@ from lexveil.io.formats.registry import as_source
 
 
 def rewritten(
-    file: Path,
-    text: Callable[[int], str] = lambda row: "word",
-    is_kept: Callable[[int], bool] = lambda row: True,
-) -> Path:
+    file,
+    text=lambda row: "word",
+    is_kept=lambda row: True,
+):
     """The file that comes of it; texts and what is kept follow from the number of the row, from
     1."""
     source = as_source(file)
@@ -49,13 +47,13 @@ def rewritten(
 CANARY = "Zanzibar"
 
 
-def written(table: pa.Table, folder: Path, withheld: int | None = None) -> Path:
+def written(table, folder, withheld=None):
     """The file that comes of a table whose texts are replaced, without one of its rows."""
     pq.write_table(table, folder / "in.parquet")
     return rewritten(folder / "in.parquet", is_kept=lambda row: row != withheld)
 
 
-def test_metadata_is_not_passed_on(tmp_path: Path) -> None:
+def test_metadata_is_not_passed_on(tmp_path):
     """Metadata of the file, of fields and of nested fields is dropped."""
     inner = pa.field("l", pa.list_(pa.field("element", pa.string(), metadata={"k": CANARY})))
     table = pa.table(
@@ -77,7 +75,7 @@ def test_metadata_is_not_passed_on(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("index", [pa.int8(), pa.int32()])
 @pytest.mark.parametrize("kind", ["plain", "list", "large_list", "fixed", "struct", "map", "deep"])
-def test_a_dictionary_holds_what_rows_hold(tmp_path: Path, kind: str, index: pa.DataType) -> None:
+def test_a_dictionary_holds_what_rows_hold(tmp_path, kind, index):
     """Arrow writes all entries of a dictionary, wherever in a column it stands."""
     values = (
         pa.array(["ana", f"{CANARY} 2", "ben"])
@@ -85,7 +83,7 @@ def test_a_dictionary_holds_what_rows_hold(tmp_path: Path, kind: str, index: pa.
         .cast(pa.dictionary(index, pa.string()))
     )
     offsets = pa.array([0, 1, 2, 3])
-    nested: pa.Array = {
+    nested = {
         "plain": lambda: values,
         "list": lambda: pa.ListArray.from_arrays(offsets.cast(pa.int32()), values),
         "large_list": lambda: pa.LargeListArray.from_arrays(offsets, values),
@@ -110,7 +108,7 @@ def test_a_dictionary_holds_what_rows_hold(tmp_path: Path, kind: str, index: pa.
     assert read.column("n").to_pylist() == [source.column("n")[row].as_py() for row in (0, 2)]
 
 
-def test_what_was_read_is_not_kept(tmp_path: Path) -> None:
+def test_what_was_read_is_not_kept(tmp_path):
     """Arrow would keep the bytes of all row groups until the last is read: the size of the file."""
     table = pa.table({"text": [random.Random(row).randbytes(500).hex() for row in range(16_000)]})
     pq.write_table(
@@ -141,7 +139,7 @@ PACKED = {
 }
 
 
-def source_of(texts: list[str], folder: Path, form: str) -> Path:
+def source_of(texts, folder, form):
     folder.mkdir()
     file = folder / f"in.{form}"
     table = pa.table({"text": texts, "blob": BLOBS, "few": [blob[0] for blob in BLOBS]})
@@ -163,7 +161,7 @@ def source_of(texts: list[str], folder: Path, form: str) -> Path:
     return file
 
 
-def lengthened(file: Path) -> bytes:
+def lengthened(file):
     """The output's bytes where some rows are withheld and the others get the same texts, of many
     lengths."""
     return rewritten(
@@ -174,9 +172,7 @@ def lengthened(file: Path) -> bytes:
 @pytest.mark.parametrize(
     "form", ["jsonl.gz", "csv", "csv.zst", "txt", "parquet", "csv.bz2", "txt.xz"]
 )
-def test_the_same_rows_are_the_same_bytes(
-    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_same_rows_are_the_same_bytes(form, tmp_path, monkeypatch):
     assert (
         parquet_tables.GROUP_CHARACTERS == chunks.CHARACTERS_OF_A_CHUNK
     )  # of what is written: they stay

@@ -4,8 +4,6 @@ refused by its name: over all types that Arrow, DuckDB and Polars write."""
 from __future__ import annotations
 
 import datetime
-from pathlib import Path
-from typing import Any
 
 import duckdb
 import polars as pl
@@ -17,7 +15,7 @@ from lexveil.base.errors import RequestError
 from tests.formats.arrow_values import columns, same, shapes
 from tests.formats.test_outputs import rewritten
 
-OPTIONS: dict[str, dict[str, Any]] = {
+OPTIONS = {
     "as now": {},
     "no schema of Arrow": {"store_schema": False},
     "old timestamps": {"use_deprecated_int96_timestamps": True},
@@ -27,7 +25,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def logical(file: Path) -> list[str]:
+def logical(file):
     """Return the logical types of a Parquet file's columns."""
     schema = pq.ParquetFile(file).schema
     return [schema.column(number).logical_type.to_json() for number in range(len(schema))]
@@ -35,7 +33,7 @@ def logical(file: Path) -> list[str]:
 
 @pytest.mark.parametrize("shape", ["whole", "all null"])
 @pytest.mark.parametrize("options", OPTIONS)
-def test_columns_that_arrow_writes(tmp_path: Path, shape: str, options: str) -> None:
+def test_columns_that_arrow_writes(tmp_path, shape, options):
     file = tmp_path / "in.parquet"
     changed = []
     refused = []
@@ -65,7 +63,7 @@ def test_columns_that_arrow_writes(tmp_path: Path, shape: str, options: str) -> 
     assert not changed and n > 450
 
 
-def test_dates_that_nanoseconds_cannot_hold_are_kept(tmp_path: Path) -> None:
+def test_dates_that_nanoseconds_cannot_hold_are_kept(tmp_path):
     """The file has the old timestamps that Spark writes. Arrow alone lets them wrap around."""
     days = [datetime.datetime(1, 1, 1), datetime.datetime(9999, 12, 31, 23, 59, 59, 999_999), None]
     table = pa.table({"text": ["x"] * 3, "other": pa.array(days, pa.timestamp("us"))})
@@ -75,7 +73,7 @@ def test_dates_that_nanoseconds_cannot_hold_are_kept(tmp_path: Path) -> None:
     assert out.read().column("other").to_pylist() == days
 
 
-def test_columns_that_duckdb_writes(tmp_path: Path) -> None:
+def test_columns_that_duckdb_writes(tmp_path):
     file = tmp_path / "in.parquet"
     changed = []
     refused = []
@@ -108,7 +106,7 @@ def test_columns_that_duckdb_writes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rows", [2, 0])
-def test_columns_that_polars_writes(tmp_path: Path, rows: int) -> None:
+def test_columns_that_polars_writes(tmp_path, rows):
     values = {
         "text": (pl.String, ["x", "y"]),
         "enum": (pl.Enum(["c", "b", "a"]), ["a", None]),
@@ -137,7 +135,7 @@ def test_columns_that_polars_writes(tmp_path: Path, rows: int) -> None:
     assert written.drop("text").equals(source.drop("text"))
 
 
-def test_what_cannot_come_out_as_it_was_is_refused_by_name(tmp_path: Path) -> None:
+def test_what_cannot_come_out_as_it_was_is_refused_by_name(tmp_path):
     file = tmp_path / "in.parquet"
     opaque = pa.opaque(pa.string(), "a secret", "a vendor")
     storage = pa.array(["y"])
@@ -162,9 +160,7 @@ def test_what_cannot_come_out_as_it_was_is_refused_by_name(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("order", [("time", "zoned"), ("zoned", "time")])
-def test_times_of_both_kinds_in_one_file_are_refused(
-    tmp_path: Path, order: tuple[str, str]
-) -> None:
+def test_times_of_both_kinds_in_one_file_are_refused(tmp_path, order):
     value = {"time": "time '10:00:00'", "zoned": "timetz '10:00:00+00'"}
     selected = ", ".join(f"{value[name]} as {name}" for name in order)
     duckdb.execute(f"copy (select 'x' as text, {selected}) to '{tmp_path / 'in.parquet'}'")
@@ -172,7 +168,7 @@ def test_times_of_both_kinds_in_one_file_are_refused(
         rewritten(tmp_path / "in.parquet")
 
 
-def test_integers_that_arrow_does_not_know_are_said_to_be_so(tmp_path: Path) -> None:
+def test_integers_that_arrow_does_not_know_are_said_to_be_so(tmp_path):
     frame = pl.DataFrame({"text": ["x"], "n": [1]}, schema={"text": pl.String, "n": pl.Int128})
     frame.write_parquet(tmp_path / "in.parquet")
     with pytest.raises(RequestError, match="a column of a type that Arrow does not know"):

@@ -1,8 +1,6 @@
 """Which column holds the texts follows from types and names of columns, never from a text."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,7 +20,7 @@ LONG = "I was told in hospital that I have diabetes and must not work"
     "review,note,body,title,ticket_text,customer_comment,messageBody,x,x7,Bemerkung,abstract,"
     "2020 remarks,name_of_it,Ärger,?".split(","),
 )
-def test_names_that_could_be_those_of_texts(column: str) -> None:
+def test_names_that_could_be_those_of_texts(column):
     assert could_hold_texts(column)
 
 
@@ -31,11 +29,11 @@ def test_names_that_could_be_those_of_texts(column: str) -> None:
     "id,ID,review_id,reviewId,id2,created_at,createdAt,date,visit-date,rating,score_1,is_text,"
     "hasNote,customer,e-mail,user,language,url,first_name,order-no,n,".split(","),
 )
-def test_names_that_are_not(column: str) -> None:
+def test_names_that_are_not(column):
     assert not could_hold_texts(column)
 
 
-def write(folder: Path, form: str, rows: list[dict[str, Any]]) -> Path:
+def write(folder, form, rows):
     folder.mkdir(exist_ok=True)
     file = folder / f"in.{form}"
     if form == "parquet":
@@ -49,7 +47,7 @@ def write(folder: Path, form: str, rows: list[dict[str, Any]]) -> Path:
     return file
 
 
-def chosen(source: Path, **how: Any) -> list[str]:
+def chosen(source, **how):
     with find_readers(source, FileRequest(**how), source.parent / "spool") as readers:
         return list(readers[0].text_columns)
 
@@ -58,9 +56,7 @@ def chosen(source: Path, **how: Any) -> list[str]:
 @pytest.mark.parametrize(
     "columns", [("review", "note"), ("title", "body"), ("x", "y"), ("foo", "comment")]
 )
-def test_several_are_refused_whichever_has_the_longer_texts(
-    tmp_path: Path, form: str, columns: tuple[str, str]
-) -> None:
+def test_several_are_refused_whichever_has_the_longer_texts(tmp_path, form, columns):
     """The two sources differ in what is private alone: the refusals are the same words."""
     said = []
     for number, texts in enumerate([(SHORT, LONG), (LONG, SHORT), ("", LONG), (LONG, "")]):
@@ -74,19 +70,19 @@ def test_several_are_refused_whichever_has_the_longer_texts(
 
 
 @pytest.mark.parametrize("form", ["csv", "tsv", "jsonl", "parquet"])
-def test_one_is_taken_whatever_stands_in_it_and_in_others(tmp_path: Path, form: str) -> None:
+def test_one_is_taken_whatever_stands_in_it_and_in_others(tmp_path, form):
     for number, (review, name) in enumerate([(SHORT, LONG), (LONG, SHORT), ("", LONG)]):
         row = {"id": 1, "review": review, "customer_name": name, "rating": 5}
         assert chosen(write(tmp_path / str(number), form, [row])) == ["review"]
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
-def test_text_is_taken_beside_others(tmp_path: Path, form: str) -> None:
+def test_text_is_taken_beside_others(tmp_path, form):
     assert chosen(write(tmp_path, form, [{"note": LONG, "text": SHORT}])) == ["text"]
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
-def test_a_column_with_another_role_is_none(tmp_path: Path, form: str) -> None:
+def test_a_column_with_another_role_is_none(tmp_path, form):
     file = write(tmp_path, form, [{"who": "ann", "review": LONG}])
     assert chosen(file, subject_column="who") == ["review"]
     with pytest.raises(RequestError, match="could hold texts"):
@@ -94,14 +90,14 @@ def test_a_column_with_another_role_is_none(tmp_path: Path, form: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
-def test_types_say_what_a_name_leaves_open(tmp_path: Path, form: str) -> None:
+def test_types_say_what_a_name_leaves_open(tmp_path, form):
     row = {"x": 5, "y": 2.5, "z": True, "list": [1], "review": LONG}
     assert chosen(write(tmp_path, form, [row])) == ["review"]
     with pytest.raises(RequestError, match="none holds texts by its type and name"):
         chosen(write(tmp_path / "none", form, [{"x": 5, "id": LONG}]))
 
 
-def test_a_column_of_nulls_and_one_of_later_rows_could_hold_texts(tmp_path: Path) -> None:
+def test_a_column_of_nulls_and_one_of_later_rows_could_hold_texts(tmp_path):
     for number, rows in enumerate(
         (
             [{"review": LONG, "note": None}],
@@ -113,7 +109,7 @@ def test_a_column_of_nulls_and_one_of_later_rows_could_hold_texts(tmp_path: Path
             chosen(write(tmp_path / str(number), "jsonl", rows))
 
 
-def test_files_of_a_folder_are_asked_together(tmp_path: Path) -> None:
+def test_files_of_a_folder_are_asked_together(tmp_path):
     (tmp_path / "a.csv").write_text(f"id,review\n1,{SHORT}\n")
     (tmp_path / "b.csv").write_text(f"id,review\n1,{LONG}\n")
     with find_readers(tmp_path, FileRequest(), tmp_path / "spool") as readers:

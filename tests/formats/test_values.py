@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import decimal
 import uuid
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,7 @@ from lexveil.io.formats.values import plain_value
 
 NOW = datetime.datetime(2026, 3, 1, 12, 30)
 ID = "12345678-1234-5678-1234-567812345678"
-SAME: dict[str, list[Any]] = {
+SAME = {
     "7": [7, 7.0, "7", decimal.Decimal(7), *(np.dtype(kind).type(7) for kind in "bBhHiIlLqQefd")],
     "0.1": [0.1, np.float64(0.1), np.float32(0.1), np.float16(0.1), decimal.Decimal("0.1")],
     "true": [True, np.True_],
@@ -28,12 +27,12 @@ SAME: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("name", SAME)
-def test_a_value_has_one_name(name: str) -> None:
+def test_a_value_has_one_name(name):
     assert {plain_value(value, "who", "here") for value in SAME[name]} == {name}
 
 
 @pytest.mark.parametrize(
     "value", [None, "", float("nan"), np.float32("nan"), np.datetime64("NaT"), pd.NaT]
 )
-def test_nothing_names_nobody(value: Any) -> None:
+def test_nothing_names_nobody(value):
     assert plain_value(value, "who", "here") is None

@@ -1,9 +1,7 @@
-from pathlib import Path
-
 import pytest
 from toy_inbox import Inbox
 
 
 @pytest.fixture
-def inbox(project: Path) -> Inbox:
+def inbox(project):
     return Inbox(project)

@@ -8,7 +8,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -26,13 +25,13 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def two(inbox: Inbox) -> Inbox:
+def two(inbox):
     """An inbox of two documents."""
     inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS))
     return inbox
 
 
-def test_new_documents_are_released_and_paid_for(two: Inbox) -> None:
+def test_new_documents_are_released_and_paid_for(two):
     report = two.run()
     assert (report.rows, report.new, report.released, report.current) == (2, 2, 2, 2)
     assert two.ids() == ["1", "2"]
@@ -40,7 +39,7 @@ def test_new_documents_are_released_and_paid_for(two: Inbox) -> None:
     assert 0 < report.epsilon <= 2 * 40.0 + 1e-6
 
 
-def test_all_that_is_not_published_is_for_the_operator_alone(two: Inbox) -> None:
+def test_all_that_is_not_published_is_for_the_operator_alone(two):
     two.run()
     (release,) = two.releases()
     published = {"documents.parquet", "checks.json", "checks.html"}
@@ -50,7 +49,7 @@ def test_all_that_is_not_published_is_for_the_operator_alone(two: Inbox) -> None
     assert not [path for path in private if path.stat().st_mode & 0o077]
 
 
-def test_documents_are_released_once(two: Inbox) -> None:
+def test_documents_are_released_once(two):
     two.run()
     before = two.tree(), two.spent()
     again = two.run()
@@ -58,7 +57,7 @@ def test_documents_are_released_once(two: Inbox) -> None:
     assert (two.tree(), two.spent()) == before
 
 
-def test_a_changed_document_is_a_new_version_and_pays_again(inbox: Inbox) -> None:
+def test_a_changed_document_is_a_new_version_and_pays_again(inbox):
     inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS))
     inbox.run()
     spent = inbox.spent()
@@ -84,7 +83,7 @@ def test_a_changed_document_is_a_new_version_and_pays_again(inbox: Inbox) -> Non
     assert inbox.run().changed == 1
 
 
-def test_ids_that_collide_are_an_error_that_names_both_rows(inbox: Inbox) -> None:
+def test_ids_that_collide_are_an_error_that_names_both_rows(inbox):
     inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS))
     inbox.put("b.jsonl", ("2", "something else"))
     with pytest.raises(
@@ -95,12 +94,12 @@ def test_ids_that_collide_are_an_error_that_names_both_rows(inbox: Inbox) -> Non
     assert inbox.releases() == [] and inbox.spent() == 0.0
 
 
-def by_file(inbox: Inbox) -> None:
+def by_file(inbox):
     """Withdraw document 2 by a list, which has an unknown document, too."""
     (inbox.folder / "withdrawn.txt").write_text("2\n\nunheard-of \n")
 
 
-def by_column(inbox: Inbox) -> None:
+def by_column(inbox):
     """Withdraw document 2 by a column."""
     gone = {"id": "2", "withdrawn": True, "text": None}
     inbox.put("a.jsonl", ("1", WORDS), gone, ("3", WORDS))
@@ -114,29 +113,29 @@ class Withdrawal:
     spent: float
 
     @property
-    def release(self) -> Path:
+    def release(self):
         (release,) = self.inbox.releases()
         return release
 
     @property
-    def tokens(self) -> Path:
+    def tokens(self):
         return self.inbox.memory / self.release.name / "documents.parquet.tokens.parquet"
 
 
 @pytest.fixture(params=[by_file, by_column], ids=["file", "column"])
-def withdrawn(inbox: Inbox, request: pytest.FixtureRequest) -> Withdrawal:
+def withdrawn(inbox, request):
     inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS), ("3", WORDS))
     inbox.run()
     request.param(inbox)
     return Withdrawal(inbox, inbox.spent())
 
 
-def test_a_dry_run_takes_nothing_out(withdrawn: Withdrawal) -> None:
+def test_a_dry_run_takes_nothing_out(withdrawn):
     assert withdrawn.inbox.run(dry_run=True).taken_out == 1
     assert withdrawn.inbox.ids() == ["1", "2", "3"]
 
 
-def test_withdrawn_documents_are_taken_out_and_stay_paid(withdrawn: Withdrawal) -> None:
+def test_withdrawn_documents_are_taken_out_and_stay_paid(withdrawn):
     report = withdrawn.inbox.run()
     assert (report.withdrawn, report.taken_out, report.current) == (1, 1, 2)
     assert withdrawn.inbox.ids() == ["1", "3"]
@@ -144,7 +143,7 @@ def test_withdrawn_documents_are_taken_out_and_stay_paid(withdrawn: Withdrawal) 
     assert withdrawn.inbox.spent() == withdrawn.spent  # it was seen
 
 
-def test_the_operator_forgets_the_tokens_of_withdrawn_documents(withdrawn: Withdrawal) -> None:
+def test_the_operator_forgets_the_tokens_of_withdrawn_documents(withdrawn):
     withdrawn.inbox.run()
     assert {*pq.read_table(withdrawn.tokens).column("row").to_pylist()} == {1, 3}
     private = [withdrawn.tokens, withdrawn.inbox.memory / "withdrawn.parquet"]
@@ -152,8 +151,8 @@ def test_the_operator_forgets_the_tokens_of_withdrawn_documents(withdrawn: Withd
 
 
 def test_the_record_is_of_what_is_left_and_the_ledger_of_what_was_released(
-    withdrawn: Withdrawal,
-) -> None:
+    withdrawn,
+):
     withdrawn.inbox.run()
     record = withdrawn.inbox.record()
     left = sha256(withdrawn.release / "documents.parquet")
@@ -161,7 +160,7 @@ def test_the_record_is_of_what_is_left_and_the_ledger_of_what_was_released(
     assert verify(".lexveil/ledger", [withdrawn.release / "record.as_released.json"]).holds
 
 
-def test_withdrawn_documents_never_come_back(withdrawn: Withdrawal) -> None:
+def test_withdrawn_documents_never_come_back(withdrawn):
     """Neither forgetting to name one nor changing it brings it back; one that was withdrawn before
     it came stays out.
     """
@@ -175,7 +174,7 @@ def test_withdrawn_documents_never_come_back(withdrawn: Withdrawal) -> None:
     assert inbox.ids() == (["1", "3"] if is_by_file else ["1", "3", "unheard-of"])
 
 
-def test_without_a_subject_column_texts_are_the_subjects(inbox: Inbox) -> None:
+def test_without_a_subject_column_texts_are_the_subjects(inbox):
     """Subjects have the keys that `lexveil privatize` gives to texts. A changed version, which
     would be another subject, is refused.
     """
@@ -198,7 +197,7 @@ def test_without_a_subject_column_texts_are_the_subjects(inbox: Inbox) -> None:
     assert (inbox.spent(), len(inbox.releases())) == (spent, 1)
 
 
-def test_ids_and_subjects_are_known_however_they_are_written(inbox: Inbox) -> None:
+def test_ids_and_subjects_are_known_however_they_are_written(inbox):
     inbox.configure(subject_column="who", cap=50.0)
     inbox.put("a.jsonl", {"id": "7", "who": "c7", "text": f"{WORDS} {SECRET}"})
     assert inbox.run().released == 1
@@ -208,7 +207,7 @@ def test_ids_and_subjects_are_known_however_they_are_written(inbox: Inbox) -> No
     assert (inbox.run().withheld, inbox.spent() <= 50.0) == (1, True)
 
 
-def test_the_documents_of_exhausted_subjects_are_withheld_and_tried_again(inbox: Inbox) -> None:
+def test_the_documents_of_exhausted_subjects_are_withheld_and_tried_again(inbox):
     inbox.configure(cap=50.0, subject_column="who")
     owners = {"0": "alice", "1": "alice", "9": "bob"}
     inbox.put("a.jsonl", *({"id": one, "who": who, "text": WORDS} for one, who in owners.items()))
@@ -223,9 +222,7 @@ def test_the_documents_of_exhausted_subjects_are_withheld_and_tried_again(inbox:
 
 
 @pytest.mark.parametrize("asked", [False, True])
-def test_without_a_guarantee_nothing_is_released_unless_its_name_says_so(
-    inbox: Inbox, asked: bool
-) -> None:
+def test_without_a_guarantee_nothing_is_released_unless_its_name_says_so(inbox, asked):
     inbox.configure(mechanism="vickrey", without_guarantee=asked)
     params = Path("params.yaml")
     params.write_text(params.read_text().replace("exclude_input: false", "exclude_input: true"))
@@ -265,8 +262,8 @@ def test_without_a_guarantee_nothing_is_released_unless_its_name_says_so(
     ],
 )
 def test_what_does_not_pass_the_gate_leaves_nothing_and_is_paid_for_once_noise_is_drawn(
-    inbox: Inbox, gate: dict[str, float], says: str, state: str
-) -> None:
+    inbox, gate, says, state
+):
     """Rules about counts of the source are checked before the noise is drawn."""
     inbox.configure(gate=gate)
     inbox.put("a.jsonl", ("1", f"{WORDS}, then"))
@@ -283,7 +280,7 @@ def test_what_does_not_pass_the_gate_leaves_nothing_and_is_paid_for_once_noise_i
     assert inbox.run().released == 1
 
 
-def test_files_of_a_pattern_by_duckdb(inbox: Inbox) -> None:
+def test_files_of_a_pattern_by_duckdb(inbox):
     for number, label in ((1, "x"), (2, "y")):
         table = pa.table({"key": [number], "body": [WORDS], "label": [label], "name": [SECRET]})
         pq.write_table(table, inbox.folder / f"{number}.parquet")
@@ -301,7 +298,7 @@ def test_files_of_a_pattern_by_duckdb(inbox: Inbox) -> None:
 
 
 @pytest.mark.parametrize("attach", ["crm.duckdb", "sqlite:///crm.db"])
-def test_a_query_of_a_database(inbox: Inbox, attach: str) -> None:
+def test_a_query_of_a_database(inbox, attach):
     connect = (
         duckdb.connect if attach == "crm.duckdb" else partial(sqlite3.connect, isolation_level=None)
     )
@@ -348,9 +345,7 @@ def test_a_query_of_a_database(inbox: Inbox, attach: str) -> None:
         ({"operator": "releases/mine"}, "inbox.operator lies in a folder that is published"),
     ],
 )
-def test_what_cannot_be_released_is_one_line(
-    inbox: Inbox, values: dict[str, object], says: str
-) -> None:
+def test_what_cannot_be_released_is_one_line(inbox, values, says):
     inbox.put("a.jsonl", ("1", WORDS))
     inbox.configure(**values)
     with pytest.raises(RequestError, match=says) as caught:
@@ -359,7 +354,7 @@ def test_what_cannot_be_released_is_one_line(
     assert inbox.releases() == []
 
 
-def test_published_names_are_random_and_of_one_release(inbox: Inbox) -> None:
+def test_published_names_are_random_and_of_one_release(inbox):
     inbox.configure(ids="pseudonym", subject_column="who")
     rows = [
         {"id": f"document-{i}", "who": f"person-{i % 2}", "text": f"{WORDS} {i}"} for i in range(4)
@@ -386,7 +381,7 @@ def test_published_names_are_random_and_of_one_release(inbox: Inbox) -> None:
 @pytest.mark.parametrize(
     "missing", ["*/ids.parquet", "*/documents.parquet.operator.json", "withdrawn.parquet"]
 )
-def test_without_the_operators_memory_nothing_is_released_again(inbox: Inbox, missing: str) -> None:
+def test_without_the_operators_memory_nothing_is_released_again(inbox, missing):
     inbox.put("a.jsonl", ("1", WORDS), ("2", f"{WORDS} today"))
     inbox.run()
     (inbox.folder / "withdrawn.txt").write_text("2\n")
@@ -403,7 +398,7 @@ SPANNED = f"{WORDS} {SECRET}"
 SPAN = {"start": len(WORDS) + 1, "end": len(SPANNED), "type": "person"}
 
 
-SPANNED_ROWS: list[dict[str, Any]] = [
+SPANNED_ROWS = [
     {"id": "1", "text": SPANNED, "found": [SPAN]},
     {"id": "2", "text": SPANNED, "found": json.dumps([SPAN])},
     {"id": "3", "text": SPANNED, "found": []},
@@ -412,7 +407,7 @@ SPANNED_ROWS: list[dict[str, Any]] = [
 
 
 @pytest.fixture
-def spanned(inbox: Inbox) -> Inbox:
+def spanned(inbox):
     """Documents with spans in every form: of 1, 2 and 5 a name is found."""
     inbox.configure(spans_column="found")
     inbox.put("a.jsonl", *SPANNED_ROWS)
@@ -422,7 +417,7 @@ def spanned(inbox: Inbox) -> Inbox:
     return inbox
 
 
-def test_what_is_found_costs_nothing_in_either_pass(spanned: Inbox) -> None:
+def test_what_is_found_costs_nothing_in_either_pass(spanned):
     """Otherwise the charge would not be what is spent."""
     estimate = spanned.run(dry_run=True)
     report = spanned.run()
@@ -431,8 +426,8 @@ def test_what_is_found_costs_nothing_in_either_pass(spanned: Inbox) -> None:
 
 
 def test_what_a_column_of_spans_says_is_replaced_and_the_column_comes_out_empty(
-    spanned: Inbox,
-) -> None:
+    spanned,
+):
     spanned.run()
     released = pq.read_table(spanned.releases()[0] / "documents.parquet")
     texts = {row["id"]: row["text"] or "" for row in released.to_pylist()}
@@ -442,14 +437,14 @@ def test_what_a_column_of_spans_says_is_replaced_and_the_column_comes_out_empty(
     assert released.column("found").null_count == 6
 
 
-def test_no_column_of_a_release_says_that_it_has_no_null(spanned: Inbox) -> None:
+def test_no_column_of_a_release_says_that_it_has_no_null(spanned):
     """It would show it of rows that are withheld or withdrawn."""
     spanned.run()
     schema = pq.read_schema(spanned.releases()[0] / "documents.parquet")
     assert all(field.nullable for field in schema)
 
 
-def test_record_and_log_count_what_the_spans_say(spanned: Inbox) -> None:
+def test_record_and_log_count_what_the_spans_say(spanned):
     spanned.run()
     assert spanned.record()["counts"]["found"] == {"PERSON": {"placeholder": 3}}
     log = spanned.memory / spanned.releases()[0].name / "documents.parquet.tokens.parquet"
@@ -457,7 +452,7 @@ def test_record_and_log_count_what_the_spans_say(spanned: Inbox) -> None:
     assert rows.to_pylist() == [1, 2, 5]
 
 
-def test_other_spans_are_no_other_version(spanned: Inbox) -> None:
+def test_other_spans_are_no_other_version(spanned):
     """Otherwise a text would cost epsilon again for values that stand beside it."""
     spanned.run()
     spanned.put("a.jsonl", SPANNED_ROWS[0] | {"found": []})
@@ -476,9 +471,7 @@ def test_other_spans_are_no_other_version(spanned: Inbox) -> None:
         ({}, "line 2: it has no `found`; every row must have its spans"),
     ],
 )
-def test_spans_that_are_refused_name_row_and_column_and_no_text(
-    inbox: Inbox, spans: dict[str, object], says: str
-) -> None:
+def test_spans_that_are_refused_name_row_and_column_and_no_text(inbox, spans, says):
     inbox.configure(spans_column="found")
     inbox.put(
         "a.jsonl",
@@ -492,8 +485,8 @@ def test_spans_that_are_refused_name_row_and_column_and_no_text(
 
 
 def test_a_level_of_recovery_that_is_out_of_reach_is_refused_before_anything_is_charged(
-    inbox: Inbox,
-) -> None:
+    inbox,
+):
     inbox.put("a.jsonl", ("1", WORDS))
     inbox.configure(document_budget=None, max_token_epsilon=None, recovery=1e-4)
     with pytest.raises(RequestError, match=r"recovery 0\.0001 of all words: a reader who sees no"):

@@ -7,17 +7,16 @@ import random
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import nullcontext
 
 import pyarrow.parquet as pq
 import pytest
-from toy_inbox import WORDS, Inbox, files
+from toy_inbox import WORDS, files
 
 from lexveil.release.inbox.archive import RECORD
 from lexveil.release.ledger.ledger import Ledger
 from lexveil.release.ledger.verification import verify
-from tests.forks import Forks, forks_of
+from tests.forks import forks_of
 
 pytestmark = pytest.mark.slow
 
@@ -57,7 +56,7 @@ release_inbox()
 
 
 @pytest.fixture(scope="module")
-def forks() -> Iterator[Forks]:
+def forks():
     with forks_of(
         "lexveil.release.inbox.run",
         "lexveil.release.checks.release_suite",
@@ -66,12 +65,12 @@ def forks() -> Iterator[Forks]:
         yield made
 
 
-def killed(forks: Forks, module: str, name: str, call: int, after: str = "") -> None:
+def killed(forks, module, name, call, after=""):
     done = forks.run(KILLED, module, name, call, after)
     assert done.returncode == DIES, done.stderr
 
 
-def sound(inbox: Inbox) -> None:
+def sound(inbox):
     """Check that nothing is half-written, and that the ledger verifies."""
     for folder in (inbox.archive, inbox.memory, inbox.root / ".lexveil/work"):
         assert not [file for file in files(folder) if "partial" in file.name]
@@ -107,15 +106,15 @@ def sound(inbox: Inbox) -> None:
     ],
 )
 def test_a_release_is_there_and_paid_or_neither(
-    inbox: Inbox,
-    forks: Forks,
-    module: str,
-    name: str,
-    call: int,
-    after: str,
-    was_out: bool,
-    n_paid: int,
-) -> None:
+    inbox,
+    forks,
+    module,
+    name,
+    call,
+    after,
+    was_out,
+    n_paid,
+):
     inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS))
     killed(forks, module, name, call, after)
     assert not (inbox.archive / "current.parquet").exists()
@@ -143,9 +142,7 @@ def test_a_release_is_there_and_paid_or_neither(
         ),  # current.parquet still has it
     ],
 )
-def test_a_withdrawal_that_was_begun_is_ended(
-    inbox: Inbox, forks: Forks, module: str, name: str, call: int
-) -> None:
+def test_a_withdrawal_that_was_begun_is_ended(inbox, forks, module, name, call):
     inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS))
     inbox.run()
     spent = inbox.spent()
@@ -170,11 +167,11 @@ reservation.write_sealed = lambda con: None
 """
 
 
-def inspected(inbox: Inbox) -> None:
+def inspected(inbox):
     """Check that each release pays for each of its documents, that balances are the sums of the
     payments, and that no subject is above the cap.
     """
-    paid: dict[str, Counter[bytes]] = {}
+    paid = {}
     with Ledger.open(".lexveil/ledger", anchor=".ledger-anchor.json") as ledger:
         assert ledger.refusal is None and not [one for one in ledger.recovered if one.notes]
         states = dict(ledger.database.rows("select id, state from releases"))
@@ -204,9 +201,7 @@ def inspected(inbox: Inbox) -> None:
     assert verify(".lexveil/ledger", records).holds
 
 
-def kill(
-    inbox: Inbox, forks: Forks, number: int, rng: random.Random, seconds: float, before: str = ""
-) -> float:
+def kill(inbox, forks, number, rng, seconds, before=""):
     """Begin a release of a few documents and kill it; every tenth one is spared, and says how long
     they take."""
     subjects = rng.choices([f"{number // 8}-{letter}" for letter in "abc"], k=3)
@@ -227,9 +222,7 @@ def kill(
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(("before", "n_runs"), [("", 500), (FORGETS, 1)])
-def test_releases_killed_at_any_moment(
-    inbox: Inbox, forks: Forks, before: str, n_runs: int
-) -> None:
+def test_releases_killed_at_any_moment(inbox, forks, before, n_runs):
     """A run that forgets the spending of subjects on purpose is detected."""
     inbox.configure(cap=CAP * 40.0, subject_column="who", columns=["also"])
     rng = random.Random(7)

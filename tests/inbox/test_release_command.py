@@ -5,12 +5,11 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from toy_inbox import SECRET, WORDS, Inbox, files
+from toy_inbox import SECRET, WORDS, files
 
 from lexveil.faces.cli import main
 from lexveil.io.artifacts.model import Model
@@ -25,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def tracked(inbox: Inbox) -> Inbox:
+def tracked(inbox):
     """The project as a DVC project in git."""
     (inbox.root / "dvc.yaml").write_text("stages: {}\n")
     shutil.copy(ROOT / ".gitignore", inbox.root)
@@ -36,37 +35,37 @@ def tracked(inbox: Inbox) -> Inbox:
     return inbox
 
 
-def dvc(inbox: Inbox, *arguments: str) -> str:
+def dvc(inbox, *arguments):
     argv = [sys.executable, "-m", "dvc", *arguments]
     return subprocess.run(argv, cwd=inbox.root, check=True, capture_output=True, text=True).stdout
 
 
-def is_clean(inbox: Inbox) -> bool:
+def is_clean(inbox):
     """Whether DVC has everything that it tracks."""
     return json.loads(dvc(inbox, "status", "--json")) == {}
 
 
 @pytest.fixture
-def published_once(tracked: Inbox) -> Inbox:
+def published_once(tracked):
     """A release of two documents."""
     tracked.put("a.jsonl", ("1", WORDS), ("2", WORDS))
     assert main.main(["release"]) == 0
     return tracked
 
 
-def test_a_dry_run_publishes_nothing(tracked: Inbox) -> None:
+def test_a_dry_run_publishes_nothing(tracked):
     tracked.put("a.jsonl", ("1", WORDS))
     assert main.main(["release", "--dry-run"]) == 0
     assert not tracked.archive.exists()
 
 
-def test_the_report_of_a_release_is_json_on_request(tracked: Inbox, capsys) -> None:
+def test_the_report_of_a_release_is_json_on_request(tracked, capsys):
     tracked.put("a.jsonl", ("1", WORDS), ("2", WORDS))
     assert main.main(["release", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["released"] == 2
 
 
-def test_what_is_published_is_tracked(published_once: Inbox) -> None:
+def test_what_is_published_is_tracked(published_once):
     (release,) = published_once.releases()
     pointers = {path.name for path in published_once.archive.glob("*.dvc")}
     assert pointers == {f"{release.name}.dvc", "current.parquet.dvc", "index.parquet.dvc"}
@@ -75,8 +74,8 @@ def test_what_is_published_is_tracked(published_once: Inbox) -> None:
 
 
 def test_a_withdrawal_changes_the_pointer_of_the_release_and_no_other(
-    published_once: Inbox,
-) -> None:
+    published_once,
+):
     """DVC is told by the next run if the one that took a document out was killed before."""
     (release,) = published_once.releases()
     pointer = published_once.archive / f"{release.name}.dvc"
@@ -91,9 +90,7 @@ def test_a_withdrawal_changes_the_pointer_of_the_release_and_no_other(
     assert not (published_once.archive / "withdrawn.parquet.dvc").exists()
 
 
-def test_a_release_that_is_lost_comes_back_and_is_not_paid_for_again(
-    published_once: Inbox, capsys
-) -> None:
+def test_a_release_that_is_lost_comes_back_and_is_not_paid_for_again(published_once, capsys):
     (release,) = published_once.releases()
     shutil.rmtree(release)
     assert main.main(["release"]) == 2
@@ -104,7 +101,7 @@ def test_a_release_that_is_lost_comes_back_and_is_not_paid_for_again(
     assert published_once.states() == ["committed"]
 
 
-def test_words_and_names_of_a_source_are_nowhere_else(tracked: Inbox, capsys, caplog) -> None:
+def test_words_and_names_of_a_source_are_nowhere_else(tracked, capsys, caplog):
     """Served, stopped by the gate, and refused: in no log, archive, cache, ledger, page or memory
     of the operator."""
     ident = "quetzalonia"
@@ -145,7 +142,7 @@ def test_words_and_names_of_a_source_are_nowhere_else(tracked: Inbox, capsys, ca
 pytestmark = pytest.mark.slow
 
 
-def archived(texts: Sequence[str], project: Path) -> dict[str, bytes]:
+def archived(texts, project):
     """Three releases: new documents, one of them changed, and a document withdrawn."""
     inbox = project / "inbox"
     inbox.mkdir()
@@ -160,7 +157,7 @@ def archived(texts: Sequence[str], project: Path) -> dict[str, bytes]:
     policy = {"stopwords": "perturb", "punctuation": "drop", "oov": "sample"}
     change_params(inbox=asked | {"subject_column": "who"}, policy=policy)
 
-    def put(*rows: int) -> None:
+    def put(*rows):
         documents = [
             {"id": number, "who": number % 2, "text": texts[row]} for number, row in enumerate(rows)
         ]
@@ -177,9 +174,7 @@ def archived(texts: Sequence[str], project: Path) -> dict[str, bytes]:
     return published(project / "releases")
 
 
-def test_an_archive_shows_of_its_sources_only_what_is_disclosed(
-    listed: Path, tmp_path: Path, monkeypatch
-) -> None:
+def test_an_archive_shows_of_its_sources_only_what_is_disclosed(listed, tmp_path, monkeypatch):
     same = SameAnswers(monkeypatch)
     for module in ("release.inbox.run", "release.checks.validation"):
         monkeypatch.setattr(f"lexveil.{module}.datetime", Clock)

@@ -1,9 +1,6 @@
 """A ledger in a folder of its own."""
 
 import os
-import sqlite3
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -12,10 +9,10 @@ from lexveil.release.ledger.ledger import Ledger
 
 
 @pytest.fixture(autouse=True)
-def _quick_disk(monkeypatch) -> None:
+def _quick_disk(monkeypatch):
     """No waiting for the disk: what a power cut leaves is what tests/crash_states is about."""
 
-    def quick(con: sqlite3.Connection) -> None:
+    def quick(con):
         con.execute("pragma synchronous = off")
 
     monkeypatch.setattr(database, "durable", quick)
@@ -23,11 +20,11 @@ def _quick_disk(monkeypatch) -> None:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     return tmp_path / "ledger"
 
 
 @pytest.fixture
-def ledger(folder: Path) -> Iterator[Ledger]:
+def ledger(folder):
     with Ledger.open(folder) as opened:
         yield opened

@@ -4,11 +4,8 @@ the chain has it."""
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,12 +18,12 @@ from tests.databases.conftest import database, port  # noqa: F401
 
 
 @pytest.fixture
-def anchor(tmp_path: Path) -> Path:
+def anchor(tmp_path):
     return tmp_path / "anchor.json"
 
 
 @pytest.fixture
-def used(folder: Path, anchor: Path) -> Path:
+def used(folder, anchor):
     """ana and ben have spent 2 and 1 in two releases."""
     with Ledger.open(folder, anchor=anchor) as ledger:
         spend(ledger, "ana", "ben")
@@ -34,14 +31,14 @@ def used(folder: Path, anchor: Path) -> Path:
     return folder
 
 
-def refused(folder: Path, anchor: Path, *subjects: str) -> str:
+def refused(folder, anchor, *subjects):
     with Ledger.open(folder, anchor=anchor) as ledger, pytest.raises(RequestError) as caught:
         spend(ledger, *(subjects or ("ana",)))
     assert "lexveil ledger accept --because" in str(caught.value)
     return str(caught.value)
 
 
-def accepted(folder: Path, anchor: Path) -> int:
+def accepted(folder, anchor):
     with Ledger.open(folder, anchor=anchor, accepts=True) as ledger:
         n_wrong = ledger.accept("a test")
         spend(ledger, "zoe")
@@ -49,7 +46,7 @@ def accepted(folder: Path, anchor: Path) -> int:
     return n_wrong
 
 
-def test_the_anchor_follows_the_chain(used: Path, anchor: Path) -> None:
+def test_the_anchor_follows_the_chain(used, anchor):
     said = json.loads(anchor.read_text())
     assert (said["entries"], said["head"]) == (verify(used).entries, verify(used).head)
     assert str(used) not in anchor.read_text()
@@ -60,9 +57,7 @@ def test_the_anchor_follows_the_chain(used: Path, anchor: Path) -> None:
         spend(ledger, "ana")
 
 
-def test_an_anchor_behind_a_link_is_written_where_the_link_leads(
-    folder: Path, anchor: Path, tmp_path: Path
-) -> None:
+def test_an_anchor_behind_a_link_is_written_where_the_link_leads(folder, anchor, tmp_path):
     """Otherwise the other disk would keep an old anchor, which an older copy of the ledger would
     match.
     """
@@ -84,7 +79,7 @@ def test_an_anchor_behind_a_link_is_written_where_the_link_leads(
         spend(ledger, "ana")
 
 
-def test_a_folder_that_was_removed_is_not_made_again(used: Path, anchor: Path) -> None:
+def test_a_folder_that_was_removed_is_not_made_again(used, anchor):
     shutil.rmtree(used)
     with pytest.raises(RequestError, match=r"the ledger is missing.*accept --because"):
         Ledger.open(used, anchor=anchor)
@@ -100,7 +95,7 @@ def test_a_folder_that_was_removed_is_not_made_again(used: Path, anchor: Path) -
     assert verify(used).holds
 
 
-def older_copy(used: Path, anchor: Path) -> None:
+def older_copy(used, anchor):
     shutil.copytree(used, used.with_name("copy"))
     with Ledger.open(used, anchor=anchor) as ledger:
         spend(ledger, "ana")
@@ -108,7 +103,7 @@ def older_copy(used: Path, anchor: Path) -> None:
     used.with_name("copy").rename(used)
 
 
-def another_ledger(used: Path, anchor: Path) -> None:
+def another_ledger(used, anchor):
     shutil.rmtree(used)
     with Ledger.open(used) as ledger:
         for _ in range(3):
@@ -130,8 +125,8 @@ def another_ledger(used: Path, anchor: Path) -> None:
     ],
 )
 def test_a_ledger_that_is_not_the_one_of_its_anchor_is_refused_until_it_is_accepted(
-    used: Path, anchor: Path, spoil: Callable[[Path, Path], None], says: str
-) -> None:
+    used, anchor, spoil, says
+):
     spoil(used, anchor)
     assert says in refused(used, anchor)
     accepted(used, anchor)
@@ -139,7 +134,7 @@ def test_a_ledger_that_is_not_the_one_of_its_anchor_is_refused_until_it_is_accep
         assert ledger.refusal is None
 
 
-def test_an_anchor_that_disappears_on_the_way_stops_the_release(used: Path, anchor: Path) -> None:
+def test_an_anchor_that_disappears_on_the_way_stops_the_release(used, anchor):
     """The reservation stays until the operator accepts the ledger."""
     with Ledger.open(used, anchor=anchor) as ledger:
         with pytest.raises(RequestError, match="is missing"), ledger.begin({}) as release:
@@ -151,7 +146,7 @@ def test_an_anchor_that_disappears_on_the_way_stops_the_release(used: Path, anch
         assert states(ledger)[-1] == "aborted" and balance(ledger, "ana") == 2 * NANO
 
 
-def test_an_anchor_that_cannot_be_written_stops_what_comes_next(used: Path, tmp_path: Path) -> None:
+def test_an_anchor_that_cannot_be_written_stops_what_comes_next(used, tmp_path):
     with Ledger.open(used, anchor=tmp_path / "anchor.json") as ledger:
         (tmp_path / "anchor.json.partial").mkdir()
         with pytest.raises(RequestError, match="cannot be written"):
@@ -172,15 +167,13 @@ def test_an_anchor_that_cannot_be_written_stops_what_comes_next(used: Path, tmp_
         ["update spends set release = 3 where release = 1"],
     ],
 )
-def test_an_edited_balance_is_refused_when_it_is_spent_from(
-    used: Path, anchor: Path, statements: list[str]
-) -> None:
+def test_an_edited_balance_is_refused_when_it_is_spent_from(used, anchor, statements):
     edit(used, *statements)
     assert "somebody edited the balances" in refused(used, anchor, "ana", *map(str, range(20)))
     accepted(used, anchor)
 
 
-def test_an_edited_charge_is_not_given_back(used: Path, anchor: Path) -> None:
+def test_an_edited_charge_is_not_given_back(used, anchor):
     with Ledger.open(used, anchor=anchor) as ledger:
         with pytest.raises(RequestError, match="somebody edited"), ledger.begin({}) as release:
             asked(release, "ana")
@@ -189,7 +182,7 @@ def test_an_edited_charge_is_not_given_back(used: Path, anchor: Path) -> None:
         assert balance(ledger, "ana") == 3 * NANO
 
 
-def test_the_first_release_fixes_a_cap(folder: Path, anchor: Path) -> None:
+def test_the_first_release_fixes_a_cap(folder, anchor):
     with Ledger.open(folder, anchor=anchor) as ledger:
         for is_new in (True, False):
             with ledger.begin({}) as release:
@@ -207,14 +200,14 @@ def test_the_first_release_fixes_a_cap(folder: Path, anchor: Path) -> None:
 
 
 @pytest.mark.parametrize("entries", [b"1e999", b"NaN", b"0", b"1" * 30, b"[" * 100_000, b"1, "])
-def test_what_is_no_anchor_is_refused(tmp_path: Path, entries: bytes) -> None:
+def test_what_is_no_anchor_is_refused(tmp_path, entries):
     (tmp_path / "anchor").write_bytes(b'{"entries": %s, "head": "a", "salt": "b"}' % entries)
     with pytest.raises(RequestError, match="is not the anchor of a ledger"):
         read(tmp_path / "anchor")
 
 
 @contextmanager
-def state_before(file: Path, meanwhile: Callable[[], object]) -> Iterator[Any]:
+def state_before(file, meanwhile):
     """One state of a ledger, after which others go on, as PostgreSQL lets them."""
     copy = file.with_suffix(".copy")
     shutil.copy(file, copy)
@@ -226,19 +219,19 @@ def state_before(file: Path, meanwhile: Callable[[], object]) -> Iterator[Any]:
 @pytest.mark.parametrize("n_before", [0, 1, 3])
 @pytest.mark.parametrize("n_meanwhile", [1, 2])
 def test_a_release_of_another_process_while_the_ledger_is_read_is_no_alarm(
-    folder: Path,
-    anchor: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    n_before: int,
-    n_meanwhile: int,
-) -> None:
+    folder,
+    anchor,
+    monkeypatch,
+    n_before,
+    n_meanwhile,
+):
     """Between the state that is read and what its anchor says; also of a ledger that is new."""
     with Ledger.open(folder, anchor=anchor) as ledger:
         for _ in range(n_before):
             spend(ledger, "ana")
         own = ledger.database.snapshot
 
-        def others() -> None:
+        def others():
             ledger.database.snapshot = own
             with Ledger.open(folder, anchor=anchor) as other:
                 for _ in range(n_meanwhile):
@@ -254,7 +247,7 @@ def test_a_release_of_another_process_while_the_ledger_is_read_is_no_alarm(
         assert read(anchor) is not None
 
 
-def test_an_anchor_that_is_ahead_and_stays_so_is_an_alarm(used: Path, anchor: Path) -> None:
+def test_an_anchor_that_is_ahead_and_stays_so_is_an_alarm(used, anchor):
     """Whether it was read before or after the ledger's state."""
     older = shutil.copy(used / "ledger.sqlite", used.parent / "older.sqlite")
     with Ledger.open(used, anchor=anchor) as ledger:
@@ -264,18 +257,18 @@ def test_an_anchor_that_is_ahead_and_stays_so_is_an_alarm(used: Path, anchor: Pa
 
 
 def test_a_server_lets_others_go_on_while_the_ledger_is_read(
-    folder: Path,
-    anchor: Path,
-    database: str,  # noqa: F811
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    folder,
+    anchor,
+    database,  # noqa: F811
+    monkeypatch,
+):
     """PostgreSQL itself: another connection releases after the state began that is read here."""
     with Ledger.open(folder, anchor=anchor, address=database) as ledger:
         spend(ledger, "ana")
         own = ledger.database.snapshot
 
         @contextmanager
-        def racing() -> Iterator[Any]:
+        def racing():
             with own() as con:
                 con.execute("select 1 from entries limit 1").fetchall()
                 ledger.database.snapshot = own

@@ -7,7 +7,6 @@ import shutil
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from test_crashes import together
 from lexveil import Ledger, RequestError
 from lexveil.release.ledger.verification import verify
 from tests.databases.conftest import database, port, sql  # noqa: F401
-from tests.forks import Forks, forks_of
+from tests.forks import forks_of
 
 pytestmark = pytest.mark.slow
 
@@ -57,13 +56,13 @@ with Ledger.open(folder, address=address) as ledger:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def address(request: pytest.FixtureRequest) -> str | None:
+def address(request):
     """Address of a new database on a server; None is a file in the folder."""
     return None if request.param == "sqlite" else request.getfixturevalue("database")
 
 
 @pytest.fixture(scope="module")
-def forks() -> Iterator[Forks]:
+def forks():
     with forks_of(
         "lexveil.release.ledger.postgresql",
         "adbc_driver_postgresql.dbapi",
@@ -72,7 +71,7 @@ def forks() -> Iterator[Forks]:
         yield made
 
 
-def inspected(folder: Path, address: str | None, n_drawn: int) -> tuple[int, Counter[str]]:
+def inspected(folder, address, n_drawn):
     """Return the spending of all subjects in documents, and the number of recovered releases by
     their state. Check that spending covers all drawn noise, and that no subject is above the cap.
     """
@@ -106,12 +105,12 @@ class Raced:
     said: list[list[str]]
 
     @property
-    def n_drawn(self) -> int:
+    def n_drawn(self):
         return sum(int(number) for lines in self.said for number in lines[:-1])
 
 
 @pytest.fixture
-def raced(forks: Forks, folder: Path, address: str | None) -> Raced:
+def raced(forks, folder, address):
     """Before them, a driver was killed that had reserved, and subject 0 spent 1 epsilon, as did
     another.
     """
@@ -129,7 +128,7 @@ def raced(forks: Forks, folder: Path, address: str | None) -> Raced:
     return Raced(folder, address, anchor, [text.splitlines() for text in out])
 
 
-def test_drivers_at_once_never_overspend(raced: Raced) -> None:
+def test_drivers_at_once_never_overspend(raced):
     """Subject 0 has room for two documents only. The reservation of the killed driver is given back
     once.
     """
@@ -138,13 +137,13 @@ def test_drivers_at_once_never_overspend(raced: Raced) -> None:
     assert inspected(raced.folder, raced.address, raced.n_drawn)[0] == raced.n_drawn + 2
 
 
-def test_a_ledger_of_drivers_at_once_is_verified_from_an_anchor(raced: Raced) -> None:
+def test_a_ledger_of_drivers_at_once_is_verified_from_an_anchor(raced):
     checked = verify(raced.folder, address=raced.address, since=raced.anchor)
     assert (checked.problems, checked.since, checked.subjects) == ([], 5, N)
     assert checked.releases == {"aborted": 1, "committed": 8}
 
 
-def test_a_changed_balance_is_found_from_an_anchor_if_the_subject_paid_since(raced: Raced) -> None:
+def test_a_changed_balance_is_found_from_an_anchor_if_the_subject_paid_since(raced):
     """Without the anchor every change is found."""
     with Ledger.open(raced.folder, address=raced.address) as ledger:
         for subject, is_found in (("elsewhere", False), ("0", True)):
@@ -157,7 +156,7 @@ def test_a_changed_balance_is_found_from_an_anchor_if_the_subject_paid_since(rac
             assert not verify(raced.folder, address=raced.address).holds
 
 
-def test_a_request_that_is_refused_leaves_nothing(folder: Path, address: str | None) -> None:
+def test_a_request_that_is_refused_leaves_nothing(folder, address):
     with Ledger.open(folder, address=address) as ledger, ledger.begin({}) as release:
         with pytest.raises(RequestError, match="document 2 has no subject"):
             release.request(["0", ""], np.ones(2))
@@ -165,7 +164,7 @@ def test_a_request_that_is_refused_leaves_nothing(folder: Path, address: str | N
 
 
 @pytest.mark.nightly
-def test_drivers_killed_at_any_moment(forks: Forks, folder: Path, address: str | None) -> None:
+def test_drivers_killed_at_any_moment(forks, folder, address):
     """20 seeds, 3 kills each; what was not spent is given back, and another driver finds what is
     left."""
     began = time.monotonic()

@@ -3,16 +3,14 @@ left."""
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from few_words import NANO, asked, balance, edit, spend, states, write
 
 from lexveil import Ledger, RequestError
 from lexveil.release.ledger.verification import verify
-from tests.forks import Forks, forks_of
+from tests.forks import forks_of
 
 pytestmark = pytest.mark.slow
 
@@ -61,7 +59,7 @@ with Ledger.open(folder) as ledger, ledger.begin({}, [out / ".p", out / ".q"]) a
 
 
 @pytest.fixture(scope="module")
-def forks() -> Iterator[Forks]:
+def forks():
     with forks_of("lexveil.release.ledger.ledger") as made:
         yield made
 
@@ -82,9 +80,7 @@ KILLED = [
 
 
 @pytest.mark.parametrize(("dies", "was", "becomes"), KILLED)
-def test_a_killed_release_is_put_right(
-    forks: Forks, folder: Path, tmp_path: Path, dies: str, was: str | None, becomes: str | None
-) -> None:
+def test_a_killed_release_is_put_right(forks, folder, tmp_path, dies, was, becomes):
     """The next process that opens the ledger finishes the release or takes it back, and leaves no
     trace of it.
     """
@@ -101,9 +97,7 @@ def test_a_killed_release_is_put_right(
 
 
 @pytest.mark.parametrize(("dies", "_", "becomes"), KILLED)
-def test_a_killed_release_is_paid_for_once_noise_may_be_drawn(
-    forks: Forks, folder: Path, dies: str, _: str | None, becomes: str | None
-) -> None:
+def test_a_killed_release_is_paid_for_once_noise_may_be_drawn(forks, folder, dies, _, becomes):
     assert forks.run(DIES, folder, dies).returncode == -9
     paid = becomes in ("committed", "failed")
     with Ledger.open(folder) as ledger:
@@ -116,9 +110,7 @@ def test_a_killed_release_is_paid_for_once_noise_may_be_drawn(
     ("name", "content", "note"),
     [(".q", "damaged", "q: damaged"), (".q", None, "q: missing"), ("p", None, "p: missing")],
 )
-def test_what_is_gone_stays_paid(
-    forks: Forks, folder: Path, tmp_path: Path, name: str, content: str | None, note: str
-) -> None:
+def test_what_is_gone_stays_paid(forks, folder, tmp_path, name, content, note):
     assert forks.run(DIES, folder, "renamed p").returncode == -9  # p is out, q is not
     (tmp_path / name).unlink()
     if content:
@@ -141,19 +133,19 @@ def test_what_is_gone_stays_paid(
     ],
 )
 def test_what_cannot_be_put_right_now_is_left_for_later(
-    forks: Forks,
-    folder: Path,
-    tmp_path: Path,
-    dies: str,
-    call: tuple[Any, str],
-    state: str,
-    later: str,
-) -> None:
+    forks,
+    folder,
+    tmp_path,
+    dies,
+    call,
+    state,
+    later,
+):
     """An output that cannot be renamed stays paid; of a partial that cannot be removed nothing is
     given back."""
     assert forks.run(DIES, folder, dies).returncode == -9
 
-    def denied(path: Path, *_: Any, **__: Any) -> None:
+    def denied(path, *_, **__):
         if path.name in (".p", ".q"):
             raise PermissionError(13, "Permission denied", str(path))
 
@@ -168,9 +160,7 @@ def test_what_cannot_be_put_right_now_is_left_for_later(
     assert (tmp_path / "q").exists() == (later == "committed") and not (tmp_path / ".p").exists()
 
 
-def test_who_begins_first_puts_right_what_died_since(
-    forks: Forks, folder: Path, tmp_path: Path
-) -> None:
+def test_who_begins_first_puts_right_what_died_since(forks, folder, tmp_path):
     """A ledger that stays open: the file that the dead one wrote can be written again."""
     with Ledger.open(folder) as ledger:
         assert forks.run(DIES, folder, "reserved").returncode == -9
@@ -179,7 +169,7 @@ def test_who_begins_first_puts_right_what_died_since(
             assert asked(release, "ana", cap=1.0).n_withheld == 0
 
 
-def together(forks: Forks, code: str, *arguments: list[object]) -> list[str]:
+def together(forks, code, *arguments):
     """Return the outputs of processes that all wait at a barrier before the first one begins."""
     barrier, start = os.pipe()
     started = [forks.start(code, *given, stdin=barrier) for given in arguments]
@@ -190,9 +180,7 @@ def together(forks: Forks, code: str, *arguments: list[object]) -> list[str]:
     return [one.stdout.strip() for one in done]
 
 
-def test_a_release_whose_ledger_was_replaced_publishes_nothing(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_a_release_whose_ledger_was_replaced_publishes_nothing(folder, tmp_path):
     """The test simulates locks that do not work, so that another process aborts the release of a
     living one.
     """

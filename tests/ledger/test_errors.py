@@ -2,9 +2,7 @@
 
 import os
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 from few_words import asked, balance, edit, spend, states, write
@@ -15,17 +13,17 @@ from lexveil.release.ledger.verification import verify
 
 
 @pytest.fixture
-def used(folder: Path) -> Path:
+def used(folder):
     with Ledger.open(folder) as ledger:
         spend(ledger, "ana")
     return folder
 
 
-def overwrite(used: Path, name: str, content: bytes) -> None:
+def overwrite(used, name, content):
     (used / name).write_bytes(content)
 
 
-def another(used: Path) -> None:
+def another(used):
     (used / "ledger.sqlite").unlink()
     edit(used, "create table entries (seq)")
 
@@ -59,9 +57,7 @@ def another(used: Path) -> None:
         ),
     ],
 )
-def test_what_is_damaged_or_missing_is_refused_and_never_made_anew(
-    used: Path, change: Callable[[Path], object], says: str
-) -> None:
+def test_what_is_damaged_or_missing_is_refused_and_never_made_anew(used, change, says):
     change(used)
     before = {path.name: path.read_bytes() for path in used.iterdir() if path.is_file()}
     with pytest.raises(RequestError, match=says), Ledger.open(used) as ledger:
@@ -69,14 +65,14 @@ def test_what_is_damaged_or_missing_is_refused_and_never_made_anew(
     assert {path.name: path.read_bytes() for path in used.iterdir() if path.is_file()} == before
 
 
-def test_a_file_in_place_of_the_folder(folder: Path) -> None:
+def test_a_file_in_place_of_the_folder(folder):
     folder.write_text("x")
     with pytest.raises(RequestError, match="cannot be made"):
         Ledger.open(folder)
 
 
 @pytest.mark.parametrize("limit", ["main", "temp"])
-def test_a_full_disk(used: Path, limit: str) -> None:
+def test_a_full_disk(used, limit):
     """The disk of the ledger fills up during the reservation, or the disk of temporary files before
     it.
     """
@@ -100,15 +96,13 @@ def test_a_full_disk(used: Path, limit: str) -> None:
 @pytest.mark.parametrize(
     ("then", "becomes"), [("publish", "committed"), ("abort", "aborted"), ("die", "committed")]
 )
-def test_the_files_of_a_release_are_waited_for(
-    used: Path, tmp_path: Path, monkeypatch, then: str, becomes: str
-) -> None:
+def test_the_files_of_a_release_are_waited_for(used, tmp_path, monkeypatch, then, becomes):
     """While another process holds the ledger, which lets go when it is first waited for."""
     monkeypatch.setattr(database, "TRY", 0.05)
     with closing(sqlite3.connect(used / "ledger.sqlite", isolation_level=None)) as other:
         reads = output_files.text  # of the second query on the files of a release
 
-        def held(name: str) -> str:
+        def held(name):
             if name == "ledger/written":
                 other.execute("begin exclusive")
             return reads(name)
@@ -128,7 +122,7 @@ def test_the_files_of_a_release_are_waited_for(
             assert states(ledger) == ["committed", becomes]
 
 
-def test_another_process_that_does_not_let_go(used: Path, monkeypatch) -> None:
+def test_another_process_that_does_not_let_go(used, monkeypatch):
     """One that writes; one that only reads makes writers wait."""
     monkeypatch.setattr(database, "TRY", 0.05)
     with closing(sqlite3.connect(used / "ledger.sqlite", isolation_level=None)) as other:

@@ -4,7 +4,6 @@ clear."""
 import hashlib
 import hmac
 import stat
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from lexveil import Ledger, RequestError
 from lexveil.release.ledger.verification import verify
 
 
-def test_refuse_reserves_nothing_and_names_nobody(ledger: Ledger) -> None:
+def test_refuse_reserves_nothing_and_names_nobody(ledger):
     spend(ledger, "ana", cap=1.0)
     with (
         pytest.raises(RequestError, match=r"2 of 3 documents, of 1 of 2 subjects") as caught,
@@ -28,7 +27,7 @@ def test_refuse_reserves_nothing_and_names_nobody(ledger: Ledger) -> None:
     assert verify(ledger.folder).holds
 
 
-def test_reserved_counts_while_its_release_is_on_its_way(ledger: Ledger) -> None:
+def test_reserved_counts_while_its_release_is_on_its_way(ledger):
     with ledger.begin({}) as first:
         asked(first, "ana", cap=1.0)
         with Ledger.open(ledger.folder) as other:
@@ -38,7 +37,7 @@ def test_reserved_counts_while_its_release_is_on_its_way(ledger: Ledger) -> None
     assert spend(ledger, "ana", cap=1.0).n_withheld == 0
 
 
-def test_an_error_aborts_and_leaves_no_file(ledger: Ledger, tmp_path: Path) -> None:
+def test_an_error_aborts_and_leaves_no_file(ledger, tmp_path):
     partial = tmp_path / ".out"
     with pytest.raises(KeyError), ledger.begin({}, [partial]) as release:
         asked(release, "ana")
@@ -49,7 +48,7 @@ def test_an_error_aborts_and_leaves_no_file(ledger: Ledger, tmp_path: Path) -> N
     assert payload == '{"balances":0,"because":"KeyError"}'
 
 
-def test_an_error_after_all_is_written_does_not_give_back(ledger: Ledger, tmp_path: Path) -> None:
+def test_an_error_after_all_is_written_does_not_give_back(ledger, tmp_path):
     with pytest.raises(KeyError), ledger.begin({}, [tmp_path / ".out"]) as release:
         asked(release, "ana")
         write(release, tmp_path, "out")
@@ -60,7 +59,7 @@ def test_an_error_after_all_is_written_does_not_give_back(ledger: Ledger, tmp_pa
     assert (tmp_path / "out").read_text() == "out" and not (tmp_path / ".out").exists()
 
 
-def test_a_commit_that_was_interrupted_before_we_knew_it_is_not_given_back(ledger: Ledger) -> None:
+def test_a_commit_that_was_interrupted_before_we_knew_it_is_not_given_back(ledger):
     with pytest.raises(KeyboardInterrupt), ledger.begin({}) as release:
         asked(release, "ana")
         release.spend()
@@ -74,16 +73,14 @@ def test_a_commit_that_was_interrupted_before_we_knew_it_is_not_given_back(ledge
     ("state", "call"),
     [("open", "spend"), ("open", "commit"), ("reserved", "publish"), ("reserved", "written")],
 )
-def test_nothing_leaves_before_it_is_reserved_and_spent(
-    ledger: Ledger, state: str, call: str
-) -> None:
+def test_nothing_leaves_before_it_is_reserved_and_spent(ledger, state, call):
     with pytest.raises(RequestError, match=f"is {state}"), ledger.begin({}) as release:
         release.request(["ana"], np.ones(1)) if state == "open" else asked(release, "ana")
         release.written([]) if call == "written" else getattr(release, call)()
     assert states(ledger) == ["aborted"] and balance(ledger, "ana") == 0
 
 
-def test_two_releases_never_write_one_file(ledger: Ledger, tmp_path: Path) -> None:
+def test_two_releases_never_write_one_file(ledger, tmp_path):
     """Otherwise recovery of one release would remove the file that the other one writes."""
     partial = tmp_path / "p"
     with ledger.begin({}, [partial]) as first:
@@ -107,9 +104,7 @@ def test_two_releases_never_write_one_file(ledger: Ledger, tmp_path: Path) -> No
         ("", "", "cannot be published"),
     ],
 )
-def test_what_cannot_be_renamed_is_refused_and_stays_paid(
-    ledger: Ledger, tmp_path: Path, names: str, final: str, says: str
-) -> None:
+def test_what_cannot_be_renamed_is_refused_and_stays_paid(ledger, tmp_path, names, final, says):
     (tmp_path / "folder").mkdir()
     with pytest.raises(RequestError, match=says), ledger.begin({}, [tmp_path / ".p"]) as release:
         asked(release, "ana")
@@ -138,27 +133,27 @@ def test_what_cannot_be_renamed_is_refused_and_stays_paid(
     ],
 )
 def test_wrong_requests(
-    ledger: Ledger,
-    subjects: list[str],
-    epsilon: list[float],
-    budget: float,
-    cap: float | None,
-    says: str,
-) -> None:
+    ledger,
+    subjects,
+    epsilon,
+    budget,
+    cap,
+    says,
+):
     with pytest.raises(RequestError, match=says), ledger.begin({}) as release:
         release.request(subjects, np.array(epsilon, dtype=float))
         release.reserve(budget, cap)
     assert states(ledger) == ["aborted"]
 
 
-def test_more_than_the_ledger_holds_is_refused_and_not_wrapped_around(ledger: Ledger) -> None:
+def test_more_than_the_ledger_holds_is_refused_and_not_wrapped_around(ledger):
     for n in (6, 20):
         with pytest.raises(RequestError, match="cannot hold"):
             spend(ledger, *["ana"] * n, budget=9e8)
     assert spend(ledger, *["ana"] * 4, budget=9e8, cap=9.5e8).n_withheld == 3
 
 
-def test_keys_are_hmac_sha256_and_nowhere_in_clear(ledger: Ledger) -> None:
+def test_keys_are_hmac_sha256_and_nowhere_in_clear(ledger):
     with ledger.begin({}) as release:
         asked(release, "a-secret-person", "Zoë \N{GRINNING FACE}", "\ud800")
         contents = b"".join(
@@ -176,7 +171,7 @@ def test_keys_are_hmac_sha256_and_nowhere_in_clear(ledger: Ledger) -> None:
     )
 
 
-def test_plain_keys_are_kept(folder: Path) -> None:
+def test_plain_keys_are_kept(folder):
     with Ledger.open(folder, "plain") as ledger:
         spend(ledger, "ana", "ben", "ana")
         with pytest.raises(ZeroDivisionError), ledger.begin({}) as release:
@@ -191,7 +186,7 @@ def test_plain_keys_are_kept(folder: Path) -> None:
         Ledger.open(folder, "hashed")
 
 
-def test_a_salt_of_its_own_that_only_the_owner_can_read(folder: Path, tmp_path: Path) -> None:
+def test_a_salt_of_its_own_that_only_the_owner_can_read(folder, tmp_path):
     with Ledger.open(folder) as one, Ledger.open(tmp_path / "other") as other:
         assert one.hasher.one("ana") != other.hasher.one("ana")
     assert (folder / ".gitignore").read_text() == "*\n"

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
@@ -19,7 +18,7 @@ SETTINGS = Path("lexveil.toml")
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch) -> Iterator[Path]:
+def here(tmp_path, monkeypatch):
     """A project with a cap of 2.5, in which ana has spent 2.5 and ben 1, and zoe's release was
     undone."""
     (tmp_path / "dvc.yaml").write_text("stages: {}\n")
@@ -35,11 +34,11 @@ def here(tmp_path: Path, monkeypatch) -> Iterator[Path]:
         yield tmp_path
 
 
-def opened() -> Ledger:
+def opened():
     return Ledger.open(".lexveil/ledger", anchor=".ledger-anchor.json")
 
 
-def test_show(here: Path, cli) -> None:
+def test_show(here, cli):
     assert "ana" not in cli("ledger", "show", "--top", "1").out
     said = json.loads(cli("ledger", "show", "--json", "--top", "5").out)
     assert (said["subjects"], said["exhausted"], said["spent"], said["cap"]) == (2, 1, 3.5, 2.5)
@@ -47,14 +46,14 @@ def test_show(here: Path, cli) -> None:
     assert [one["state"] for one in said["releases"]] == ["aborted", "committed", "committed"]
 
 
-def test_one_subject(here: Path, cli) -> None:
+def test_one_subject(here, cli):
     out = cli("ledger", "show", "--subject", " ben\u200b ").out  # however it is written
     assert "1 epsilon spent, 1.5 of 2.5 are left" in out and "ben" not in out
     said = cli("ledger", "show", "--subject", "nobody").out
     assert "0 epsilon spent, 2.5 of 2.5 are left (the ledger has nothing of this subject)" in said
 
 
-def test_verify(here: Path, cli) -> None:
+def test_verify(here, cli):
     with opened() as ledger:
         ((name,), *_) = ledger.database.rows("select release from entries where kind = 'reserved'")
     for file, release in (("good.json", name), ("bad.json", "another")):
@@ -80,7 +79,7 @@ def test_verify(here: Path, cli) -> None:
 
 
 @pytest.mark.parametrize("keys", ["hashed", "plain"])
-def test_export(here: Path, cli, keys: str) -> None:
+def test_export(here, cli, keys):
     configure(ledger={"folder": keys, "anchor": f"{keys}.json", "keys": keys})
     cli("ledger", "cap", "9", "--because", "before the first release")  # makes the ledger
     with Ledger.open(keys, keys, anchor=f"{keys}.json") as ledger:
@@ -106,7 +105,7 @@ def test_export(here: Path, cli, keys: str) -> None:
         (("export", "-"), "has no ledger yet; the first release or `lexveil ledger cap` makes it"),
     ],
 )
-def test_wrong_requests(here: Path, cli, arguments: tuple[str, ...], says: str) -> None:
+def test_wrong_requests(here, cli, arguments, says):
     """Wrong requests do not create a ledger."""
     (here / "params.csv").write_text("")
     (here / "other.json").write_text('{"entries": 1, "head": "0", "salt": "0"}')
@@ -122,7 +121,7 @@ def test_wrong_requests(here: Path, cli, arguments: tuple[str, ...], says: str) 
     "postgresql://localhost/?pass=tiger postgresql://localhost/?pass%77ord=tiger "
     "password=tiger [://me:tiger@]".split(),
 )
-def test_a_password_of_the_address_is_never_quoted(here: Path, cli, caplog, database: str) -> None:
+def test_a_password_of_the_address_is_never_quoted(here, cli, caplog, database):
     written = database if database.startswith("[") else json.dumps(database)
     SETTINGS.write_text(f"[ledger]\ndatabase = {written}\n")
     Path("in.txt").write_text("a text\n")
@@ -137,7 +136,7 @@ def test_a_password_of_the_address_is_never_quoted(here: Path, cli, caplog, data
         )
 
 
-def test_what_was_put_right_is_said(here: Path, cli) -> None:
+def test_what_was_put_right_is_said(here, cli):
     with opened() as ledger:
         release = ledger.begin({})
         asked(release, "zoe")

@@ -3,7 +3,6 @@
 import json
 import sqlite3
 from contextlib import closing
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from lexveil.release.ledger.verification import as_text, verify
 
 
 @pytest.fixture
-def used(folder: Path, tmp_path: Path) -> Path:
+def used(folder, tmp_path):
     """Entries: 1 created, 2 to 6 a release with files, 7 to 9 one aborted, 10 to 13 one with a
     cap."""
     with Ledger.open(folder, "plain") as ledger:
@@ -40,7 +39,7 @@ def used(folder: Path, tmp_path: Path) -> Path:
     return folder
 
 
-def rehash(folder: Path, first: int) -> None:
+def rehash(folder, first):
     """Recompute the hashes of the chain, as a forger does who knows its construction."""
     with closing(sqlite3.connect(folder / "ledger.sqlite")) as con, con:
         previous = START
@@ -53,13 +52,13 @@ def rehash(folder: Path, first: int) -> None:
             previous = entry.right_hash()
 
 
-def places(folder: Path, *records: Path) -> list[str]:
+def places(folder, *records):
     checked = verify(folder, records)
     assert checked.holds == (not checked.problems)
     return [problem.where for problem in checked.problems]
 
 
-def anchored(folder: Path, seq: int) -> Path:
+def anchored(folder, seq):
     """The anchor of the ledger when it had so many entries."""
     with closing(sqlite3.connect(folder / "ledger.sqlite")) as con:
         ((head, salt),) = con.execute(
@@ -70,7 +69,7 @@ def anchored(folder: Path, seq: int) -> Path:
     return anchor
 
 
-def test_what_nobody_changed_holds(used: Path, tmp_path: Path) -> None:
+def test_what_nobody_changed_holds(used, tmp_path):
     """Verification needs no salt and writes nothing."""
     (used / "salt").unlink()
     before = {path: path.stat().st_mtime_ns for path in used.rglob("*")}
@@ -129,9 +128,7 @@ A = "(select subject from names where key = 'ana')"
         ("drop table spends", "ledger.sqlite", "ledger.sqlite"),
     ],
 )
-def test_a_change_is_found_where_it_was_made(
-    used: Path, tmp_path: Path, statement: str, where: str, since: str | None
-) -> None:
+def test_a_change_is_found_where_it_was_made(used, tmp_path, statement, where, since):
     # before the last release, and in the middle of it
     anchors = [anchored(used, 9), anchored(used, 11)]
     for anchor in anchors:
@@ -175,9 +172,7 @@ def test_a_change_is_found_where_it_was_made(
         (["update entries set kind = 'reserved' where seq = 13"], "entry 13"),
     ],
 )
-def test_a_chain_made_again_still_has_to_fit_the_rest(
-    used: Path, statements: list[str], where: str | None
-) -> None:
+def test_a_chain_made_again_still_has_to_fit_the_rest(used, statements, where):
     edit(used, *statements)
     rehash(used, 2)
     found = places(used)
@@ -199,9 +194,7 @@ NOT_ENDED = [
 @pytest.mark.parametrize(
     ("cut", "says"), [(NOTHING, "truncated"), (NOT_ENDED, "is reserved, not committed")]
 )
-def test_records_find_what_was_cut_short(
-    used: Path, tmp_path: Path, cut: list[str], says: str
-) -> None:
+def test_records_find_what_was_cut_short(used, tmp_path, cut, says):
     """The end of a chain can be cut off unseen; the record that a release left outside cannot."""
     edit(used, *cut)
     (used / "salt").unlink()  # with it the keyed hashes of balances would tell
@@ -210,7 +203,7 @@ def test_records_find_what_was_cut_short(
     assert says in problem.what
 
 
-def test_a_record_that_was_changed(used: Path, tmp_path: Path) -> None:
+def test_a_record_that_was_changed(used, tmp_path):
     record = tmp_path / "out.record.json"
     record.write_text(record.read_text() + " ")
     assert "was changed since" in verify(used, [record]).problems[0].what
@@ -220,7 +213,7 @@ def test_a_record_that_was_changed(used: Path, tmp_path: Path) -> None:
         verify(used, [record])
 
 
-def test_a_cap_that_was_broken_is_found(folder: Path) -> None:
+def test_a_cap_that_was_broken_is_found(folder):
     """The test simulates a wrong rule of withholding: everything is consistent except the cap."""
     with Ledger.open(folder) as ledger:
         spend(ledger, "ana", "ana", cap=2.0)
@@ -240,7 +233,7 @@ def test_a_cap_that_was_broken_is_found(folder: Path) -> None:
         )
 
 
-def test_damaged_pages(used: Path) -> None:
+def test_damaged_pages(used):
     """Bytes that were overwritten anywhere are a problem, or an error in words; never a traceback
     or "holds"."""
     file = used / "ledger.sqlite"
@@ -251,7 +244,7 @@ def test_damaged_pages(used: Path) -> None:
         assert not verify(used).holds
 
 
-def test_a_release_on_its_way_is_left_alone(folder: Path, tmp_path: Path) -> None:
+def test_a_release_on_its_way_is_left_alone(folder, tmp_path):
     with Ledger.open(folder) as ledger, ledger.begin({}, [tmp_path / ".f"]) as release:
         asked(release, "ana")
         assert verify(folder).releases == {"reserved": 1}

@@ -15,7 +15,6 @@ from lexveil.release.ledger.verification import verify
 
 NAMES = ["ana", "ben", "zoe", "x" * 200]
 # documents and their shares, cap, whether it commits
-Release = tuple[list[tuple[str, float]], float | None, bool]
 SHARES = st.one_of(st.sampled_from([0.0, 0.25, 1.0, 1.5]), st.floats(0, 1.5))
 
 
@@ -32,7 +31,7 @@ SHARES = st.one_of(st.sampled_from([0.0, 0.25, 1.0, 1.5]), st.floats(0, 1.5))
     ),
     batch=st.integers(1, 12),
 )
-def test_releases_one_after_another(releases: list[Release], batch: int) -> None:
+def test_releases_one_after_another(releases, batch):
     """Whole releases, requested in batches of any size, some aborted; caps come and go.
 
     One document at a time, numbers of any size: taken as long as all so far, withheld ones too,
@@ -71,7 +70,7 @@ def test_releases_one_after_another(releases: list[Release], batch: int) -> None
 
 @given(st.lists(st.floats(0, 1), max_size=10), st.floats(1e-9, 1e8))
 @example([1.0, 0.1, 1 / 3], 0.1)
-def test_no_amount_is_less_than_what_is_spent(shares: list[float], budget: float) -> None:
+def test_no_amount_is_less_than_what_is_spent(shares, budget):
     """Exactly the next whole number, and never more than the budget's."""
     epsilon = np.minimum(np.array(shares, dtype=np.float64) * budget, budget)
     most = math.ceil(Fraction(repr(budget)) * 10**9)
@@ -79,6 +78,6 @@ def test_no_amount_is_less_than_what_is_spent(shares: list[float], budget: float
         assert nano == min(math.ceil(Fraction(spent) * 10**9), most)
 
 
-def test_a_cap_is_what_its_decimal_says() -> None:
+def test_a_cap_is_what_its_decimal_says():
     assert cap_nano(0.29) == 290_000_000 and cap_nano(1e-9) == 1
     assert cap_nano(math.nextafter(0.29, 0)) == 289_999_999

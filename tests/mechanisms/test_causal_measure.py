@@ -4,7 +4,6 @@ read; batches."""
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +15,6 @@ from scipy.stats import chisquare
 
 from lexveil import Model, RequestError
 from lexveil.auditing.toy_project import make
-from lexveil.base.types import Flags, Floats, Ids
 from lexveil.core.accounting.budgets import Policy
 from lexveil.core.mechanisms import causal_measure
 from lexveil.core.mechanisms.causal_measure import CausalMeasure, CausalWords
@@ -48,25 +46,25 @@ class Reader:
     name = "toy"
     last = np.zeros(0)
 
-    def pieces(self, several: Sequence[Sequence[str]]) -> list[list[int]]:
+    def pieces(self, several):
         return [[ord(word) - ord("a") for word in words] for words in several]
 
-    def begin(self, n_texts: int, n_beams: int) -> Reader:
+    def begin(self, n_texts, n_beams):
         begun = Reader()
         begun.sums = np.zeros((n_texts, n_beams), dtype=np.int64)
         return begun
 
-    def read(self, pieces: Ids, is_read: Flags) -> None:
+    def read(self, pieces, is_read):
         self.sums = np.where(is_read, (2 * self.sums + pieces + 1) % 5, self.sums)
 
-    def only(self, texts: Ids) -> None:
+    def only(self, texts):
         self.sums = self.sums[texts]
 
-    def next_pieces(self, texts: Ids, among: Ids) -> Floats:
+    def next_pieces(self, texts, among):
         return AFTER[self.sums[texts]][..., among]
 
 
-def toy(kappa: float = 1.0) -> TemContext:
+def toy(kappa=1.0):
     causal = CausalWords(Reader, TOKENS, ROWS)
     return TemContext(
         vectors(6),
@@ -80,7 +78,7 @@ def toy(kappa: float = 1.0) -> TemContext:
     )
 
 
-def says(letters: str, kappa: float = 1.0) -> Floats:
+def says(letters, kappa=1.0):
     """The base measure after some letters, up to a factor."""
     state = 0
     for letter in letters:
@@ -91,7 +89,7 @@ def says(letters: str, kappa: float = 1.0) -> Floats:
     return np.asarray(mu**kappa * 0.5 ** (PENALTY * (N_WORDS - 1)))
 
 
-def test_the_base_measure_is_that_of_the_model() -> None:
+def test_the_base_measure_is_that_of_the_model():
     for kappa, before in itertools.product((0.0, 0.5, 1.0, 2.0), (-1, 0, 3)):
         mass = toy(kappa).mass.of(before)
         wanted = says("" if before < 0 else TOKENS[before].replace("_", ""), kappa)
@@ -116,7 +114,7 @@ EPSILON = 1.5
 COPIES = 6000
 
 
-def texts(n: int) -> tuple[TextTokens, Ids, Floats, Any]:
+def texts(n):
     kind = np.tile(KIND, n)
     about = np.tile(ABOUT, (n, 1))
     about[:, [0, 2, 6]] += 3 * np.arange(n)[:, None]
@@ -131,7 +129,7 @@ def texts(n: int) -> tuple[TextTokens, Ids, Floats, Any]:
     )
 
 
-def law() -> Floats:
+def law():
     """Pr[y₁, y₂, y₃] of such a text, an unknown word last."""
     mechanism = toy(0.0)  # whose base measure is the length penalty alone
     budget = np.full(1, EPSILON)
@@ -153,16 +151,14 @@ def law() -> Floats:
 
 
 @pytest.mark.parametrize("fault", [None, 0, 2])
-def test_whole_texts_are_distributed_as_claimed(
-    fault: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_whole_texts_are_distributed_as_claimed(fault, monkeypatch):
     """A model that is told a source word, before (0) or ahead (2), is seen."""
     honest = CausalMeasure.walk
 
-    def walk(measure: CausalMeasure, course: Any) -> None:
+    def walk(measure, course):
         told = [measure.pieces[ROWS[SOURCES[ABOUT[fault or 0]]]], [7]]
 
-        def pieces(place: int) -> list[int] | None:
+        def pieces(place):
             known = course.pieces(place)
             at = place % len(KIND)
             return told[0] if known and at == (0 if fault == 0 else 1) else known
@@ -180,8 +176,8 @@ def test_whole_texts_are_distributed_as_claimed(
 
 
 def test_texts_side_by_side_change_nothing_and_long_ones_begin_anew(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     mechanism = toy()
     every = texts(40)
     together = mechanism.replace_in_order(*every, ROWS, ["h"])
@@ -201,9 +197,7 @@ def test_texts_side_by_side_change_nothing_and_long_ones_begin_anew(
 
 
 @pytest.mark.parametrize(("most", "rel"), [(2048, 2e-3), (2, 0.1)])
-def test_the_adversary_reads_what_was_written(
-    most: int, rel: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_adversary_reads_what_was_written(most, rel, monkeypatch):
     """The normalizers are sums over all words, or over two words and some words drawn by their
     weight.
     """
@@ -242,19 +236,19 @@ def test_the_adversary_reads_what_was_written(
 AS_KEPT = Policy.of("S1", "keep", "keep", "sample")
 
 
-def toy_project(folder: Path) -> Model:
+def toy_project(folder):
     params = parse_params({"seed": 1, "mechanisms": {"tem_context": {"model": "smollm2"}}})
     project = Project(Path(), params, Configuration(), is_project=True)
     return make(folder, "tem_context", "S1", AS_KEPT, project, 5.0).model
 
 
 def test_of_a_release_the_model_reads_kept_words_and_nothing_that_a_detector_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, monkeypatch
+):
     read = list[Any]()
     honest = TemContext.replace_in_order
 
-    def replace_in_order(self: TemContext, texts: TextTokens, *drawn: Any) -> Ids:
+    def replace_in_order(self, texts, *drawn):
         read.append((texts.kind.tolist(), texts.about.tolist(), drawn[-1]))
         return honest(self, texts, *drawn)
 
@@ -278,7 +272,7 @@ def test_of_a_release_the_model_reads_kept_words_and_nothing_that_a_detector_fou
     )
 
 
-def test_what_is_refused_before_any_noise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_refused_before_any_noise(tmp_path, monkeypatch):
     """A level or a share of words, for which no epsilon is known; words of another language;
     without the extra."""
     model = toy_project(tmp_path)

@@ -8,10 +8,8 @@ the end, what strings are too short for.
 
 import contextlib
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal, localcontext
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -27,15 +25,13 @@ from lexveil.core.mechanisms.noise import keystream
 from lexveil.core.mechanisms.rejection import PENDING, UNDECIDED, Draws
 from lexveil.core.mechanisms.tem import Tem
 from lexveil.core.mechanisms.truncated_exponential import FIRST_NONCE, truncation
-from lexveil.core.mechanisms.word_lists import OnLists
 from tests.mechanisms.toys import draw, vectors
 
 BITS = 14  # of the strings; in the nightly form 20
 DIGITS = 60
-Interval = tuple[Decimal, Decimal]
 
 
-def within(law: dict[int, Decimal], found: dict[int, Interval]) -> bool:
+def within(law, found):
     """Whether each probability lies in the interval that the strings leave."""
     return set(law) == set(found) and all(low <= law[x] <= high for x, (low, high) in found.items())
 
@@ -44,9 +40,7 @@ def within(law: dict[int, Decimal], found: dict[int, Interval]) -> bool:
 # string's numbers decide.
 
 
-def index_intervals(
-    mechanism: OnLists, index: int, epsilon: float, bits: int
-) -> dict[int, Interval]:
+def index_intervals(mechanism, index, epsilon, bits):
     """Return for each index the share of strings that certainly give it, and the share that may."""
     shift = np.uint64(64 - bits)
     has_sign = isinstance(mechanism, DiffractorGeometric)
@@ -71,7 +65,7 @@ def index_intervals(
     return {x: (n * one, (n + open_cells) * one) for x, n in enumerate(decided.tolist())}
 
 
-def geometric_law(size: int, index: int, epsilon: float) -> dict[int, Decimal]:
+def geometric_law(size, index, epsilon):
     """Two-sided geometric noise, clipped (Meisenbacher et al. 2024)."""
     q = (-Decimal(epsilon)).exp()
     centre = (1 - q) / (1 + q)
@@ -83,9 +77,7 @@ def geometric_law(size: int, index: int, epsilon: float) -> dict[int, Decimal]:
     return law
 
 
-def truncated_law(
-    size: int, index: int, epsilon: float, beta: float, gamma: float
-) -> dict[int, Decimal]:
+def truncated_law(size, index, epsilon, beta, gamma):
     """TEM over positions: near ones by their distance, all others alike, with beta / (1 - beta)
     together."""
     half = Decimal(epsilon) / 2
@@ -98,7 +90,7 @@ def truncated_law(
     return {x: weight / total for x, weight in weights.items()}
 
 
-def law_of(mechanism: OnLists, index: int, epsilon: float) -> dict[int, Decimal]:
+def law_of(mechanism, index, epsilon):
     if isinstance(mechanism, DiffractorGeometric):
         return geometric_law(mechanism.size, index, epsilon)
     assert isinstance(mechanism, DiffractorTem)
@@ -115,9 +107,7 @@ def law_of(mechanism: OnLists, index: int, epsilon: float) -> dict[int, Decimal]
 @pytest.mark.parametrize("epsilon", [0.05, 0.7, 4.0])
 @pytest.mark.parametrize("index", [0, 2, 5])
 @pytest.mark.parametrize("bits", [BITS, pytest.param(20, marks=pytest.mark.nightly)])
-def test_positions_of_every_string(
-    kind: type[OnLists], index: int, epsilon: float, bits: int
-) -> None:
+def test_positions_of_every_string(kind, index, epsilon, bits):
     """The test detects noise that is 3 % off (3 ‰ with longer strings)."""
     mechanism = kind(np.arange(6)[None])
     off = 1.03 if bits == BITS else 1.003
@@ -129,13 +119,13 @@ def test_positions_of_every_string(
 
 
 @pytest.mark.parametrize("n_lists", [2, 3, 5])
-def test_every_string_chooses_a_list_with_the_same_chance(n_lists: int) -> None:
+def test_every_string_chooses_a_list_with_the_same_chance(n_lists):
     """Each list has the word at another index; epsilon is so large that it stays there."""
     orders = np.stack([np.roll(np.arange(n_lists), place) for place in range(n_lists)])
     mechanism = DiffractorGeometric(orders)
     n = 2**BITS
     chosen = list[int]()
-    mechanism.perturb = lambda index, *_: chosen.extend(index.tolist()) or index  # type: ignore[method-assign]
+    mechanism.perturb = lambda index, *_: chosen.extend(index.tolist()) or index
     second = np.arange(n, dtype=np.uint64) << np.uint64(64 - BITS)
     mechanism.replace(
         np.zeros(n, dtype=np.int64), np.ones(n), np.stack([np.zeros_like(second), second], axis=1)
@@ -153,12 +143,12 @@ class RefusedError(Exception):
 
 
 def accepted(
-    tem: Tem,
-    token: Any,
-    tried: Iterable[tuple[int, Sequence[int]]],
-    parts: int,
-    patch: pytest.MonkeyPatch,
-) -> dict[int, Interval]:
+    tem,
+    token,
+    tried,
+    parts,
+    patch,
+):
     """Return for each proposed word the number of its real positions that are certainly accepted,
     and the number that may be.
 
@@ -185,9 +175,7 @@ def accepted(
     return {x: (low[x], low[x] + open_parts[x]) for x in range(tem.size)}
 
 
-def tem_intervals(
-    tem: Tem, word: int, epsilon: float, way: str, patch: pytest.MonkeyPatch
-) -> dict[int, Interval]:
+def tem_intervals(tem, word, epsilon, way, patch):
     """Return for each proposed word the number of its real positions below 2^bits that are
     certainly accepted, and the number that may be.
     """
@@ -205,13 +193,13 @@ def tem_intervals(
         np.zeros((1, 3), np.int64),
     )
 
-    def next_point(_state: Any, _stream: Any, at: int, n: int, _mask: Any) -> tuple[int, int]:
+    def next_point(_state, _stream, at, n, _mask):
         total[0] = int(n)
         if not points:
             raise RefusedError
         return points.pop(), at
 
-    def tried() -> Iterator[tuple[int, Sequence[int]]]:
+    def tried():
         point = 0
         while point < total[0]:
             # the plain way decides once it has the next one
@@ -234,7 +222,7 @@ def tem_intervals(
     return found
 
 
-def tem_law(tem: Tem, word: int, epsilon: float) -> dict[int, Decimal]:
+def tem_law(tem, word, epsilon):
     """2^bits times the weight of each word."""
     everyone = np.arange(tem.size)
     gamma = float(tem.gamma(np.array([epsilon]))[0])
@@ -245,7 +233,7 @@ def tem_law(tem: Tem, word: int, epsilon: float) -> dict[int, Decimal]:
     }
 
 
-def _short_envelope(patch: pytest.MonkeyPatch) -> None:
+def _short_envelope(patch):
     """Shorten the envelope by a thousandth, so that words beside the nearest word of a shell are
     never accepted where it is too short.
     """
@@ -274,13 +262,13 @@ TEM_CASES = [
 
 @pytest.mark.parametrize(("way", "epsilon", "bits", "words", "fault"), TEM_CASES)
 def test_tem_of_every_string(
-    way: str,
-    epsilon: float,
-    bits: int,
-    words: list[int],
-    fault: Callable[[Any], None] | None,
-    monkeypatch: Any,
-) -> None:
+    way,
+    epsilon,
+    bits,
+    words,
+    fault,
+    monkeypatch,
+):
     """Lists have four words, so that others are proposed among all words."""
     monkeypatch.setattr("lexveil.core.embeddings.neighborhoods.LISTED", 4)
     tem = Tem(vectors(6))
@@ -297,7 +285,7 @@ def test_tem_of_every_string(
 KINDS = [DiffractorGeometric, DiffractorTem]
 
 
-def test_float64_says_where_it_cannot_tell() -> None:
+def test_float64_says_where_it_cannot_tell():
     """The fast path alone leaves the boundary open, and the slow one agrees with it away from
     boundaries."""
     words = np.random.default_rng(3).integers(0, 2**64 - 1, size=(300, 2), dtype=np.uint64)
@@ -318,7 +306,7 @@ def test_float64_says_where_it_cannot_tell() -> None:
         assert slow == fast[token]
 
 
-def test_deep_tails_are_drawn() -> None:
+def test_deep_tails_are_drawn():
     """A first word of zero goes on with more bits: at ε = 60 a step of one has probability
     2·10⁻²⁶."""
     words = np.array([[0, 12345]], dtype=np.uint64)
@@ -330,7 +318,7 @@ def test_deep_tails_are_drawn() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_word_and_bad_lists(kind) -> None:
+def test_one_word_and_bad_lists(kind):
     assert draw(kind(np.zeros(1, dtype=np.int32)), 0, 1.0, samples=20).tolist() == [0] * 20
     with pytest.raises(ParameterError, match="exactly once"):
         kind(np.array([0, 1, 1]))
@@ -338,7 +326,7 @@ def test_one_word_and_bad_lists(kind) -> None:
         kind(np.zeros((1, 0), dtype=np.int32))
 
 
-def test_rounding_of_the_radius_never_makes_a_longer_step() -> None:
+def test_rounding_of_the_radius_never_makes_a_longer_step():
     """The score is the index up to R = ⌊reach⌋, and γ beyond: from R to R + 1 it may change by 1 at
     most.
 

@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parent / "installed_package"
 HOW = ("--strategy", "S1", "--epsilon", "5", "--max-token-epsilon", "5", "--model", "toy")
 
 
-def lexveil(*arguments: str) -> subprocess.CompletedProcess[str]:
+def lexveil(*arguments):
     """The command in a process of its own, where the package is installed."""
     path = os.pathsep.join([str(ROOT), str(PACKAGE)])
     return subprocess.run(
@@ -26,11 +26,11 @@ def lexveil(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(autouse=True)
-def texts(outside: Path) -> None:
+def texts(outside):
     (outside / "in.csv").write_text("id,text\n1,The government said no.\n", encoding="utf-8")
 
 
-def test_it_runs_and_its_record_says_that_nothing_is_proven(outside: Path) -> None:
+def test_it_runs_and_its_record_says_that_nothing_is_proven(outside):
     """Whatever its class claims: it draws, but is released without a guarantee only."""
     refused = lexveil("privatize", "in.csv", "-o", "out.csv", "--mechanism", "mine", *HOW)
     assert refused.returncode == 2
@@ -56,12 +56,12 @@ def test_it_runs_and_its_record_says_that_nothing_is_proven(outside: Path) -> No
         ("none_such", "mine"),  # the list of what there is has it
     ],
 )
-def test_what_is_no_mechanism_is_refused_when_it_is_asked_for(name: str, said: str) -> None:
+def test_what_is_no_mechanism_is_refused_when_it_is_asked_for(name, said):
     refused = lexveil("privatize", "in.csv", "-o", "out.csv", "--mechanism", name, *HOW)
     assert refused.returncode == 2 and said in refused.stderr and "Traceback" not in refused.stderr
 
 
-def test_no_package_takes_the_name_of_a_mechanism_of_ours(outside: Path) -> None:
+def test_no_package_takes_the_name_of_a_mechanism_of_ours(outside):
     done = lexveil("privatize", "in.csv", "-o", "out.csv", "--mechanism", "tem", *HOW)
     assert done.returncode == 0, done.stderr
     record = json.loads((outside / "out.csv.record.json").read_text(encoding="utf-8"))

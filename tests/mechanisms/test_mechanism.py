@@ -5,8 +5,6 @@ import pytest
 
 from lexveil.auditing.toy_spaces import public_counts
 from lexveil.base.errors import ParameterError
-from lexveil.base.types import Floats, Ids
-from lexveil.core.mechanisms.base import Mechanism
 from lexveil.core.mechanisms.noise.streams import release_generator, stream
 from lexveil.core.mechanisms.registry import MECHANISMS, Space, build_mechanism
 from tests.mechanisms.toys import draw, fits, largest_loss, vectors
@@ -19,7 +17,7 @@ assert {"tem", "diffractor_geometric", "diffractor_tem"} <= set(CLOSED)
 
 @pytest.mark.parametrize("name", CLOSED)
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 25.0])
-def test_the_guarantee_holds_exactly(name: str, epsilon: float) -> None:
+def test_the_guarantee_holds_exactly(name, epsilon):
     """For all w, w', y: |ln P(y|w) - ln P(y|w')| <= ε·d(w, w'), whatever words weigh. Nothing is
     sampled."""
     for seed in range(3):
@@ -31,7 +29,7 @@ def test_the_guarantee_holds_exactly(name: str, epsilon: float) -> None:
 
 @pytest.mark.parametrize("name", CLOSED)
 @pytest.mark.parametrize(("budget_error", "follows"), [(1.0, True), (0.8, False), (1.25, False)])
-def test_draws_follow_the_closed_form(name: str, budget_error: float, follows: bool) -> None:
+def test_draws_follow_the_closed_form(name, budget_error, follows):
     """Chi-squared against the distribution. The two wrong budgets show that this test can say
     no."""
     mechanism = build_mechanism(name, Space(vectors(), ORDERS))
@@ -47,34 +45,34 @@ BUDGETS = np.geomspace(0.1, 90, 36)
 
 
 @pytest.fixture(params=MECHANISMS)
-def mechanism(request: pytest.FixtureRequest) -> Mechanism:
+def mechanism(request):
     """Each registered mechanism, of 12 words."""
     paper = {"truncated_gumbel": {"calibration": "paper"}}
     return build_mechanism(request.param, Space(vectors(), ORDERS), paper)
 
 
-def test_a_mechanism_says_what_it_is(mechanism: Mechanism) -> None:
+def test_a_mechanism_says_what_it_is(mechanism):
     assert mechanism.size == 12
     assert "exp(" in mechanism.guarantee
 
 
-def test_a_closed_form_is_declared_by_its_method() -> None:
+def test_a_closed_form_is_declared_by_its_method():
     class WithForm(MECHANISMS["madlib"]):
-        def log_pmf(self, ids: Ids, epsilon: Floats, before: int = -1) -> Floats:
+        def log_pmf(self, ids, epsilon, before=-1):
             return np.zeros((len(ids), self.size))
 
     assert WithForm.has_closed_form()
     assert not MECHANISMS["madlib"].has_closed_form()
 
 
-def test_noise_is_a_row_of_a_fixed_width_for_each_token(mechanism: Mechanism) -> None:
+def test_noise_is_a_row_of_a_fixed_width_for_each_token(mechanism):
     noise = mechanism.noise(BUDGETS, stream(5, mechanism.name))
     _, width = mechanism.noise(BUDGETS[:1], stream(5, mechanism.name)).shape
     assert noise.shape == (36, width)
 
 
 @pytest.mark.parametrize("size", [0, 1, 5, 36])
-def test_batches_change_nothing(mechanism: Mechanism, size: int) -> None:
+def test_batches_change_nothing(mechanism, size):
     """Also a batch without a token. Replacements are ids of words."""
     noise = mechanism.noise(BUDGETS, stream(5, mechanism.name))
     cuts = np.arange(0, 36, size) if size else [0, 0]
@@ -85,13 +83,13 @@ def test_batches_change_nothing(mechanism: Mechanism, size: int) -> None:
     assert np.array_equal(out, mechanism.replace(IDS, BUDGETS, noise))
 
 
-def test_the_distance_is_symmetric_and_zero_of_a_word_to_itself(mechanism: Mechanism) -> None:
+def test_the_distance_is_symmetric_and_zero_of_a_word_to_itself(mechanism):
     assert not mechanism.distance(IDS, IDS).any()
     there = mechanism.distance(IDS, IDS[::-1])
     assert np.array_equal(there, mechanism.distance(IDS[::-1], IDS))
 
 
-def test_a_release_draws_other_noise_each_time(mechanism: Mechanism) -> None:
+def test_a_release_draws_other_noise_each_time(mechanism):
     low = np.full(400, 0.5)
     ids = np.arange(400) % 12
     first, second = (
@@ -138,14 +136,14 @@ TWICE = vectors()[[0, 1, 0]]
         ("vickrey", {"vickrey": {"k": 3, "t": [1.0, 2.0, -1.0]}}, vectors(2), "not negative"),
     ],
 )
-def test_what_cannot_be_built(name: str, given: dict, some: np.ndarray, message: str) -> None:
+def test_what_cannot_be_built(name, given, some, message):
     with pytest.raises(ParameterError, match=message):
         build_mechanism(name, Space(some), given)
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, np.inf, np.nan])
-def test_bad_epsilons(name: str, epsilon: float) -> None:
+def test_bad_epsilons(name, epsilon):
     mechanism = build_mechanism(name, Space(vectors(), ORDERS))
     with pytest.raises(ParameterError, match="finite and greater than 0"):
         mechanism.noise(np.array([1e9, epsilon]), stream(1))

@@ -1,7 +1,6 @@
 """The noise of MADLIB and Mahalanobis in 300 dimensions: radius, direction, covariance, each with
 what must fail."""
 
-from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -21,11 +20,9 @@ EPSILON = 2.5
 BLOCKS = 3
 BLOCK = 8_000
 
-Noise = Callable[[np.random.Generator], np.ndarray]  # (BLOCK, P)
-
 
 @cache
-def embedding() -> np.ndarray:
+def embedding():
     """Return an embedding that spreads 30 times as far along its first axis as along its last, with
     rotated axes.
     """
@@ -36,7 +33,7 @@ def embedding() -> np.ndarray:
     )
 
 
-def misfits(noise: Noise, name: str, blocks: int = BLOCKS) -> set[str]:
+def misfits(noise, name, blocks=BLOCKS):
     """Return the statistics of the draws that do not fit the density ∝ exp(-ε|z|): radius Gamma(p,
     1/ε), direction uniform on the sphere.
 
@@ -72,17 +69,17 @@ def misfits(noise: Noise, name: str, blocks: int = BLOCKS) -> set[str]:
     return {what for what, p_value in found.items() if p_value < FALSE_ALARM}
 
 
-def uniform(rng: np.random.Generator) -> np.ndarray:
+def uniform(rng):
     direction = rng.standard_normal((BLOCK, P))
     return direction / np.linalg.norm(direction, axis=1, keepdims=True)
 
 
-def test_madlib() -> None:
+def test_madlib():
     mechanism = Madlib(embedding())
     assert misfits(lambda rng: mechanism.noise(np.full(BLOCK, EPSILON), rng), "madlib") == set()
 
 
-def one_sided(rng: np.random.Generator) -> np.ndarray:
+def one_sided(rng):
     """Every direction, but the first coordinate is never negative."""
     noise = rng.gamma(P, 1 / EPSILON, (BLOCK, 1)) * uniform(rng)
     noise[:, 0] = np.abs(noise[:, 0])
@@ -99,12 +96,12 @@ def one_sided(rng: np.random.Generator) -> np.ndarray:
     ],
     ids=["one dimension too few", "half a per cent too long", "laplace by coordinate", "one-sided"],
 )
-def test_wrong_noise_is_told(noise: Noise, what: set[str]) -> None:
+def test_wrong_noise_is_told(noise, what):
     assert misfits(noise, "controls") >= what
 
 
 @cache
-def spread(strength: float, trace: float = P) -> np.ndarray:
+def spread(strength, trace=P):
     """λΣ + (1-λ)I, Σ the covariance of the embedding scaled to this trace; by NumPy's own
     covariance."""
     covariance = np.cov(embedding().astype(np.float64).T)
@@ -112,18 +109,18 @@ def spread(strength: float, trace: float = P) -> np.ndarray:
 
 
 @cache
-def mahalanobis() -> Mahalanobis:
+def mahalanobis():
     return Mahalanobis(embedding(), lambda_=0.6)
 
 
-def whitened(matrix: np.ndarray, power: int = 1) -> Noise:
+def whitened(matrix, power=1):
     """The mechanism's noise, seen in coordinates in which ``matrix`` is the identity."""
     mechanism = mahalanobis()
     back = np.linalg.inv(np.linalg.cholesky(np.linalg.matrix_power(matrix, power))).T
     return lambda rng: mechanism.noise(np.full(BLOCK, EPSILON), rng) @ back
 
 
-def test_mahalanobis() -> None:
+def test_mahalanobis():
     """zᵀM⁻¹z is the square of a radius Gamma(p, 1/ε), and L⁻¹z has no preferred direction: M = LLᵀ
     is its shape."""
     assert misfits(whitened(spread(0.6)), "mahalanobis") == set()
@@ -140,5 +137,5 @@ def test_mahalanobis() -> None:
     [(spread(0.55), 1), (spread(0.0), 1), (spread(0.6, trace=1.05 * P), 1), (spread(0.6), 2)],
     ids=["another λ", "the identity", "another trace", "A for its root"],
 )
-def test_wrong_shapes_are_told(matrix: np.ndarray, power: int) -> None:
+def test_wrong_shapes_are_told(matrix, power):
     assert misfits(whitened(matrix, power), "mahalanobis", blocks=2) != set()

@@ -18,11 +18,11 @@ from lexveil.core.mechanisms.vickrey import Vickrey
 from tests.mechanisms.toys import SAMPLES, draw, fits, vectors
 
 
-def stretched() -> np.ndarray:
+def stretched():
     return vectors(60) * np.array([4, 2, 1, 0.5, 0.1], dtype=np.float32)
 
 
-def test_lambda_0_is_madlib_bit_for_bit() -> None:
+def test_lambda_0_is_madlib_bit_for_bit():
     some = stretched()
     budgets = np.geomspace(0.1, 50, 60)
     ids = np.arange(60)
@@ -34,7 +34,7 @@ def test_lambda_0_is_madlib_bit_for_bit() -> None:
     assert other.distance(ids, ids[::-1]) == pytest.approx(plain.distance(ids, ids[::-1]))
 
 
-def test_noise_is_the_same_alone_and_among_others() -> None:
+def test_noise_is_the_same_alone_and_among_others():
     """Bit for bit, whatever the number of rows and of threads: a matrix product of a library is
     not."""
     rng = np.random.default_rng(1)
@@ -54,7 +54,7 @@ IDS = np.arange(60) % 12
 BUDGETS = np.geomspace(0.1, 50, 60)
 
 
-def test_t_0_is_madlib_and_t_1_the_second() -> None:
+def test_t_0_is_madlib_and_t_1_the_second():
     madlib = Madlib(vectors())
     noise = Vickrey(vectors(), t=0.5).noise(BUDGETS, stream(1, "x"))
     assert (noise[:, :-1] == madlib.noise(BUDGETS, stream(1, "x"))).all()
@@ -66,7 +66,7 @@ def test_t_0_is_madlib_and_t_1_the_second() -> None:
 
 
 @pytest.mark.parametrize(("wrong", "follows"), [(1.0, True), (1.1, False)])
-def test_choice_of_many(wrong: float, follows: bool) -> None:
+def test_choice_of_many(wrong, follows):
     t = np.array([0.5, 1.0, 1.5, 2.0])
     gaps = np.array([0.3, 0.5, 0.6, 0.9])
     uniform = stream(1, "many").random(SAMPLES)
@@ -77,7 +77,7 @@ def test_choice_of_many(wrong: float, follows: bool) -> None:
     assert fits(chosen, np.exp(-wrong * t * gaps * (1 if follows else 1.5))) == follows
 
 
-def test_excluding_the_input_never_returns_it() -> None:
+def test_excluding_the_input_never_returns_it():
     """The exclusion voids the guarantee; without it, the word does come out."""
     for exclude in (True, False):
         vickrey = Vickrey(vectors(), t=0.5, exclude_input=exclude)
@@ -88,7 +88,7 @@ def test_excluding_the_input_never_returns_it() -> None:
 LINE = np.array([[0.0], [1.0], [2.5], [6.0]], dtype=np.float32)
 
 
-def test_the_smallest_epsilon_is_named_and_sharp() -> None:
+def test_the_smallest_epsilon_is_named_and_sharp():
     """aΔmin > 1 means ε > (3 + 2(1 + ln V))/Δmin."""
     mechanism = TruncatedGumbel(LINE)
     assert (mechanism.smallest, mechanism.largest) == (1.0, 6.0)
@@ -113,7 +113,7 @@ ON = {"rank_remap": {"enabled": True, "c": 0.5, "ranks": 6}}
 
 
 @pytest.mark.parametrize("name", ["madlib", "mahalanobis", "vickrey"])
-def test_it_wraps_what_comes_from_a_noisy_vector(name: str) -> None:
+def test_it_wraps_what_comes_from_a_noisy_vector(name):
     mechanism = build_mechanism(name, Space(vectors()), ON)
     assert isinstance(mechanism, RankRemap)
     plain = build_mechanism(
@@ -140,7 +140,7 @@ def test_it_wraps_what_comes_from_a_noisy_vector(name: str) -> None:
 
 
 @pytest.mark.parametrize("ranks", [6, 64])
-def test_lists_that_were_made_before_change_nothing(ranks: int) -> None:
+def test_lists_that_were_made_before_change_nothing(ranks):
     """With and without lists, the result is that of a scan of all words."""
     some = np.random.default_rng(5).standard_normal((80, 5)).astype(np.float32)
     given = {"rank_remap": {"enabled": True, "c": 0.01, "ranks": ranks}}

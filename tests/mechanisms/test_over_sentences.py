@@ -14,30 +14,30 @@ RADIUS = 1.0
 
 
 @pytest.fixture(scope="module")
-def vectors() -> np.ndarray:
+def vectors():
     drawn = np.random.default_rng(1).standard_normal((N_SENTENCES, DIMENSIONS))
     return (drawn / np.linalg.norm(drawn, axis=1, keepdims=True)).astype(np.float32)
 
 
 @pytest.fixture(scope="module")
-def queries() -> np.ndarray:
+def queries():
     """Vectors that are not a sentence of the bank, and the zero vector."""
     drawn = np.random.default_rng(2).standard_normal((5, DIMENSIONS)) * 0.3
     return np.vstack([drawn, np.zeros(DIMENSIONS)]).astype(np.float32)
 
 
-def made(name: str, vectors: np.ndarray) -> Madlib:
+def made(name, vectors):
     mechanism = sentence_mechanism(name, vectors, RADIUS, {})
     assert isinstance(mechanism, Madlib)
     return mechanism
 
 
-def test_requests_name_the_mechanisms_that_there_are() -> None:
+def test_requests_name_the_mechanisms_that_there_are():
     assert OVER_SENTENCES == tuple(OF_VECTORS) == ("tem", *NOISY)
 
 
 @pytest.mark.parametrize("name", NOISY)
-def test_rows_of_the_bank_are_queries_of_their_own(name: str, vectors: np.ndarray) -> None:
+def test_rows_of_the_bank_are_queries_of_their_own(name, vectors):
     mechanism = made(name, vectors)
     ids = np.arange(N_SENTENCES)
     epsilon = np.full(N_SENTENCES, 8.0)
@@ -47,9 +47,7 @@ def test_rows_of_the_bank_are_queries_of_their_own(name: str, vectors: np.ndarra
 
 
 @pytest.mark.parametrize("name", ["madlib", "mahalanobis"])
-def test_the_sentence_nearest_to_the_noisy_query_comes_out(
-    name: str, vectors: np.ndarray, queries: np.ndarray
-) -> None:
+def test_the_sentence_nearest_to_the_noisy_query_comes_out(name, vectors, queries):
     mechanism = made(name, vectors)
     of = np.repeat(np.arange(len(queries)), 100)
     epsilon = np.full(len(of), 10.0)
@@ -60,7 +58,7 @@ def test_the_sentence_nearest_to_the_noisy_query_comes_out(
     assert (drawn == apart.argmin(axis=1)).all()
 
 
-def test_vickrey_takes_the_nearest_or_the_second(vectors: np.ndarray, queries: np.ndarray) -> None:
+def test_vickrey_takes_the_nearest_or_the_second(vectors, queries):
     mechanism = made("vickrey", vectors)
     of = np.zeros(2, dtype=np.int64)
     noise = np.zeros((2, DIMENSIONS + 1))
@@ -71,7 +69,7 @@ def test_vickrey_takes_the_nearest_or_the_second(vectors: np.ndarray, queries: n
 
 
 @pytest.mark.parametrize("name", NOISY)
-def test_no_two_vectors_are_farther_apart_than_is_said(name: str, vectors: np.ndarray) -> None:
+def test_no_two_vectors_are_farther_apart_than_is_said(name, vectors):
     mechanism = made(name, vectors)
     ends = np.vstack([vectors, -vectors])
     of_both = made(name, vectors)
@@ -82,13 +80,13 @@ def test_no_two_vectors_are_farther_apart_than_is_said(name: str, vectors: np.nd
 
 
 @pytest.mark.parametrize("name", NOISY)
-def test_each_says_the_distance_of_its_claim(name: str, vectors: np.ndarray) -> None:
+def test_each_says_the_distance_of_its_claim(name, vectors):
     mechanism = made(name, vectors)
     assert "sentence vectors" in mechanism.metric == OF_VECTORS[name]
     assert "embedding" not in mechanism.metric + mechanism.unit
     assert type(mechanism).metric != mechanism.metric or name not in NOISY
 
 
-def test_a_text_cannot_be_left_out_of_a_bank(vectors: np.ndarray) -> None:
+def test_a_text_cannot_be_left_out_of_a_bank(vectors):
     with pytest.raises(ParameterError, match="not a sentence of the bank"):
         sentence_mechanism("vickrey", vectors, RADIUS, {"exclude_input": True})

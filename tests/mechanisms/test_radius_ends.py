@@ -3,7 +3,6 @@ extreme inputs."""
 
 import math
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,20 +19,20 @@ INVERSE = 0.27366123732975827203338247596
 MOST = 2**53 - 1
 
 
-def generator(words: Sequence[int]) -> np.random.Generator:
+def generator(words):
     """A generator whose 64-bit words are those given."""
     left = list(words)
     return np.random.Generator(UserBitGenerator(lambda _: left.pop(0), 64))
 
 
-def tail(k: int) -> float:
+def tail(k):
     """Return the distance of a normal number beyond the ziggurat's last layer, from a uniform
     number k / 2^53.
     """
     return -INVERSE * math.log1p(-k * 2.0**-53)
 
 
-def farthest() -> int:
+def farthest():
     """The largest k that the tail's second uniform number can accept."""
     low = 0
     high = MOST
@@ -47,7 +46,7 @@ def farthest() -> int:
     return low
 
 
-def words(k: int, positive: bool) -> list[int]:
+def words(k, positive):
     """Return random words that lead the ziggurat to its tail with k there: first its layer beyond
     the edge, then two uniforms.
     """
@@ -55,7 +54,7 @@ def words(k: int, positive: bool) -> list[int]:
     return [magnitude << 9, k << 11, MOST << 11]
 
 
-def test_the_farthest_normal_number() -> None:
+def test_the_farthest_normal_number():
     k = farthest()
     most = TAIL + tail(k)
     assert f"{most:.14f}" in PAGE
@@ -68,7 +67,7 @@ def test_the_farthest_normal_number() -> None:
 
 
 @pytest.mark.parametrize("row", ROW.findall(PAGE), ids=lambda row: row[0])
-def test_the_ends_of_the_radius(row: tuple[str, ...]) -> None:
+def test_the_ends_of_the_radius(row):
     p, smallest, largest, below, above = (float(value) for value in row)
     accepted = [0]  # ln 0 is below everything
     ends = [
@@ -80,7 +79,7 @@ def test_the_ends_of_the_radius(row: tuple[str, ...]) -> None:
     assert (below, above) == pytest.approx((gammainc(p, ends[0]), gammaincc(p, ends[1])), rel=0.02)
 
 
-def test_the_dimensions_in_use_and_where_steps_of_the_uniform_numbers_show() -> None:
+def test_the_dimensions_in_use_and_where_steps_of_the_uniform_numbers_show():
     assert [int(row[0]) for row in ROW.findall(PAGE)] == [50, 100, 200, 300]
     beyond = 9.9 - TAIL
     assert 2.0**-53 * (math.exp(beyond**2 / 2) + math.exp(TAIL * beyond)) < 1e-6

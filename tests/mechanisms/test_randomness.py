@@ -3,7 +3,6 @@
 import secrets
 
 import numpy as np
-import pytest
 from randomgen import ChaCha
 
 from lexveil.core.mechanisms.kernels.keystream import (
@@ -17,7 +16,7 @@ from lexveil.core.mechanisms.noise.keystream import expand
 from lexveil.core.mechanisms.noise.streams import release_generator, stream
 
 
-def test_stream_of_a_zero_key() -> None:
+def test_stream_of_a_zero_key():
     """RFC 8439, appendix A.1, test vectors 1 and 2: key 0, nonce 0, blocks 0 and 1."""
     stream_bytes = expand(np.zeros(4, dtype=np.uint64), 128).hex()
     assert stream_bytes.startswith("76b8e0ada0f13d90405d6ae55386bd28")
@@ -33,7 +32,7 @@ def test_stream_of_a_zero_key() -> None:
     assert drawn.tolist() == np.frombuffer(expand(words, 512), dtype="<u8").tolist()
 
 
-def test_blocks_made_together_are_those_made_one_by_one() -> None:
+def test_blocks_made_together_are_those_made_one_by_one():
     """Each block has its own counter, even where the upper half of the counter begins."""
     rng = np.random.default_rng(0)
     state = rng.integers(2**32, size=16, dtype=np.uint32)
@@ -46,7 +45,7 @@ def test_blocks_made_together_are_those_made_one_by_one() -> None:
         assert (together[:, block] == alone[:, 0]).all()
 
 
-def test_words_are_those_of_the_stream() -> None:
+def test_words_are_those_of_the_stream():
     key = np.array([1, 2, 3, 4], dtype=np.uint64)
     state = np.empty(16, dtype=np.uint32)
     some = np.empty(WORDS, dtype=np.uint64)
@@ -59,7 +58,7 @@ def test_words_are_those_of_the_stream() -> None:
     assert expand(key, 64) != expand(key, 64, nonce=1) != expand(key, 64, nonce=2)
 
 
-def test_names_seeds_and_boundaries_of_streams_matter() -> None:
+def test_names_seeds_and_boundaries_of_streams_matter():
     """("ab", "c") and ("a", "bc") are different names."""
     keys = [(1, "ab", "c"), (1, "a", "bc"), (2, "ab", "c"), (1, "abc"), (1, "ab", "c", "")]
     draws, again = (
@@ -69,8 +68,8 @@ def test_names_seeds_and_boundaries_of_streams_matter() -> None:
 
 
 def test_every_bit_of_256_from_the_system_reaches_the_noise_of_a_release(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     """A shorter key, or one of which a part is dropped, would give two of these keys one stream."""
     assert isinstance(release_generator().bit_generator, ChaCha)
     assert release_generator().integers(2**62) != release_generator().integers(2**62)

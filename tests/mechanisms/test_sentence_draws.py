@@ -3,9 +3,7 @@ changes.
 """
 
 import contextlib
-from collections.abc import Iterator
 from decimal import Decimal, localcontext
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,10 +20,9 @@ from lexveil.core.mechanisms.truncated_exponential import FIRST_NONCE, is_accept
 from tests.mechanisms.toys import SAMPLES, fits
 
 P = 5
-Interval = tuple[Decimal, Decimal]
 
 
-def points(n: int, seed: int = 1, zero: bool = False) -> np.ndarray:
+def points(n, seed=1, zero=False):
     """Vectors of length 1, float32; the last one zeros where asked for."""
     made = np.random.default_rng(seed).standard_normal((n, P))
     made /= np.linalg.norm(made, axis=1, keepdims=True)
@@ -34,7 +31,7 @@ def points(n: int, seed: int = 1, zero: bool = False) -> np.ndarray:
     return made.astype(np.float32)
 
 
-def bank(n: int = 12) -> np.ndarray:
+def bank(n=12):
     """A bank in which two sentences have the same vector."""
     made = points(n)
     made[3] = made[1]
@@ -45,7 +42,7 @@ class RefusedError(Exception):
     """The proposal was refused: another one is asked for."""
 
 
-def law_of(draws: SentenceDraws, query: np.ndarray, epsilon: float) -> dict[int, Decimal]:
+def law_of(draws, query, epsilon):
     """2^bits times the weight of each sentence, by definition."""
     gamma = float(draws.gamma(np.array([epsilon]))[0])
     distances = distances_to(draws.vectors, query).tolist()
@@ -56,9 +53,7 @@ def law_of(draws: SentenceDraws, query: np.ndarray, epsilon: float) -> dict[int,
     }
 
 
-def intervals(
-    draws: SentenceDraws, query: np.ndarray, epsilon: float, patch: pytest.MonkeyPatch
-) -> dict[int, Interval]:
+def intervals(draws, query, epsilon, patch):
     """Return, for each proposed sentence, how many of its real positions are accepted, and how many
     may be.
 
@@ -67,7 +62,7 @@ def intervals(
     tried = list[int]()
     total = [1]
 
-    def next_point(_state: Any, _stream: Any, at: int, n: int, _mask: Any) -> tuple[int, int]:
+    def next_point(_state, _stream, at, n, _mask):
         total[0] = int(n)
         if not tried:
             raise RefusedError
@@ -75,10 +70,10 @@ def intervals(
 
     patch.setattr(kernels, "next_point", next_point)
     patch.setattr(kernels, "draw", kernels.draw.py_func)
-    found: dict[str, Any] = {}
+    found = {}
     plain_draw = kernels.draw
 
-    def one_draw(*arguments: Any) -> np.ndarray:
+    def one_draw(*arguments):
         found["arguments"] = arguments
         return np.zeros(1, dtype=np.int64)
 
@@ -88,7 +83,7 @@ def intervals(
     draws.replace_queries(query[None], np.zeros(1, dtype=np.int64), budgets, none)
     asked = found["arguments"][7]
 
-    def outcomes() -> Iterator[tuple[int, list[int]]]:
+    def outcomes():
         point = 0
         while point < total[0]:
             tried[:] = [point]
@@ -120,15 +115,13 @@ def intervals(
     return {row: (low[row], low[row] + unsure[row]) for row in range(draws.size)}
 
 
-def within(law: dict[int, Decimal], found: dict[int, Interval]) -> bool:
+def within(law, found):
     return all(low <= law[row] <= high for row, (low, high) in found.items())
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 2.0, 9.0])
 @pytest.mark.parametrize("zero", [False, True])
-def test_every_point_of_a_proposal_gives_the_law(
-    epsilon: float, zero: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_point_of_a_proposal_gives_the_law(epsilon, zero, monkeypatch):
     """The real positions at which each sentence is accepted have its weight: a law that is a
     hundredth off is not within.
     """
@@ -142,20 +135,20 @@ def test_every_point_of_a_proposal_gives_the_law(
         assert not within(law_of(draws, query, epsilon * 1.01), found)
 
 
-def _short_envelopes(patch: pytest.MonkeyPatch) -> None:
+def _short_envelopes(patch):
     made = SentenceDraws._envelopes
 
-    def short(self: SentenceDraws, epsilon: Any) -> Any:
+    def short(self, epsilon):
         return np.maximum((made(self, epsilon) * 0.9).astype(np.int64), 1)
 
     patch.setattr(SentenceDraws, "_envelopes", short)
 
 
-def _coarse_buckets(patch: pytest.MonkeyPatch) -> None:
+def _coarse_buckets(patch):
     """Take the farthest distance of a bucket for its envelope, in place of the nearest distance."""
     made = SentenceDraws._envelopes
 
-    def of_far_ends(self: SentenceDraws, epsilon: Any) -> Any:
+    def of_far_ends(self, epsilon):
         return np.roll(made(self, epsilon), -1, axis=1)
 
     patch.setattr(SentenceDraws, "_envelopes", of_far_ends)
@@ -163,7 +156,7 @@ def _coarse_buckets(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("fault", [_short_envelopes, _coarse_buckets])
-def test_envelopes_that_are_too_low_are_seen(fault: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_envelopes_that_are_too_low_are_seen(fault, monkeypatch):
     fault(monkeypatch)
     draws = SentenceDraws(bank(6), 1.0)
     draws.bits = 8
@@ -175,7 +168,7 @@ def test_envelopes_that_are_too_low_are_seen(fault: Any, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("epsilon", [4.0, 12.0])
 @pytest.mark.parametrize("said", [1.0, 0.85])
-def test_compiled_draws_follow_the_law(epsilon: float, said: float) -> None:
+def test_compiled_draws_follow_the_law(epsilon, said):
     """40,000 draws for each of three queries follow the law; a wrong epsilon shows that the test
     can fail.
     """
@@ -193,9 +186,7 @@ def test_compiled_draws_follow_the_law(epsilon: float, said: float) -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 25.0])
-def test_no_draw_tells_more_than_epsilon_times_distance_or_the_diameter(
-    seed: int, epsilon: float
-) -> None:
+def test_no_draw_tells_more_than_epsilon_times_distance_or_the_diameter(seed, epsilon):
     """Exact, for all pairs of queries, zeros among them."""
     draws = SentenceDraws(bank(), 1.0)
     queries = points(9, seed=seed, zero=True)
@@ -206,7 +197,7 @@ def test_no_draw_tells_more_than_epsilon_times_distance_or_the_diameter(
     assert np.all(loss <= epsilon * 2.0 + 1e-9)
 
 
-def test_draws_depend_on_no_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_draws_depend_on_no_batch(monkeypatch):
     """One after the other, all at once, and by other blocks, with the same keys."""
     draws = SentenceDraws(bank(40), 1.0)
     queries = points(30, seed=2)
@@ -229,7 +220,7 @@ def test_draws_depend_on_no_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     assert again.tolist() == at_once[shuffled].tolist()
 
 
-def test_the_last_bits_are_decided_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_last_bits_are_decided_exactly(monkeypatch):
     """A sampler that leaves every decision open draws by the law all the same."""
     monkeypatch.setattr(kernels, "decide", lambda *_: tem_kernels.UNSURE)
     monkeypatch.setattr(kernels, "draw", kernels.draw.py_func)
@@ -241,7 +232,7 @@ def test_the_last_bits_are_decided_exactly(monkeypatch: pytest.MonkeyPatch) -> N
     assert fits(drawn, np.exp(draws.log_pmf_of(query, budgets[:1])[0]))
 
 
-def test_what_cannot_be_drawn_for_is_refused() -> None:
+def test_what_cannot_be_drawn_for_is_refused():
     draws = SentenceDraws(bank(), 1.0)
     one = np.zeros(1, dtype=np.int64)
     keys = draws.noise(np.ones(1), stream(7, "refused"))

@@ -1,7 +1,6 @@
 """N_w and S_w: counted, computed, and the two against each other."""
 
 import json
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ LOADED = Known([[0.5, 0.3, 0.2], [0.0, 1.0, 0.0], [0.1, 0.1, 0.8]])
 
 
 @pytest.mark.parametrize(("wrong", "fits"), [(0.0, True), (0.1, False)])
-def test_counts_agree_with_expectations(wrong: float, fits: bool) -> None:
+def test_counts_agree_with_expectations(wrong, fits):
     """10,000 rows of 5 draws of each word, means within 6 standard errors; off by 0.1 they are
     not."""
     n = 10_000
@@ -31,10 +30,10 @@ def test_counts_agree_with_expectations(wrong: float, fits: bool) -> None:
     assert off_many < 6 * many.std(axis=1).max() / np.sqrt(n)
 
 
-def test_a_row_of_the_table() -> None:
+def test_a_row_of_the_table():
     ids = deniability.choose_words(200, 100, stream(1, "words"))
     assert len(set(ids.tolist())) == 100 and (np.diff(ids) > 0).all()
-    row: Any = json.loads(
+    row = json.loads(
         json.dumps(deniability.statistics(LOADED, np.arange(3), 2.0, stream(1, "row"), n_draws=50))
     )
     assert (row["mechanism"], row["epsilon"], row["n_words"], row["n_draws"]) == (

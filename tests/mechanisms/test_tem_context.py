@@ -4,11 +4,9 @@ whatever the batch."""
 import contextlib
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal, localcontext
 from itertools import accumulate
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -37,14 +35,14 @@ from tests.mechanisms.toys import vectors
 N = 40
 
 
-def toy(n: int = N, **parameters: float) -> TemContext:
+def toy(n=N, **parameters):
     rng = np.random.default_rng(3)
     first, second = rng.integers(n, size=(2, 4 * n))
     bigrams = Bigrams.of(first, second, rng.integers(1, 50, 4 * n), n)
     return TemContext(vectors(n), counts=rng.integers(1, 900, n), bigrams=bigrams, **parameters)
 
 
-def test_the_base_measure_is_that_of_the_bigrams() -> None:
+def test_the_base_measure_is_that_of_the_bigrams():
     """Witten and Bell's mixture to the power κ, up to a factor of each word before; of rarer words
     a millionth."""
     for kappa, common in ((0.0, N), (0.5, 9), (1.0, N), (2.0, N)):
@@ -70,7 +68,7 @@ def test_the_base_measure_is_that_of_the_bigrams() -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.4, 3.0, 9.0])
-def test_draws_are_distributed_as_claimed_after_each_word(epsilon: float) -> None:
+def test_draws_are_distributed_as_claimed_after_each_word(epsilon):
     """The draws are for a word without context, for a word after a kept word, and for an unknown
     word; all z statistics must be small.
     """
@@ -100,16 +98,14 @@ def test_draws_are_distributed_as_claimed_after_each_word(epsilon: float) -> Non
         assert np.abs(z[n * p > 5]).max() < 5
 
 
-def walk(
-    mechanism: TemContext, kind: list[int], about: list[int], ids: list[int], keys: Any
-) -> list[int]:
+def walk(mechanism, kind, about, ids, keys):
     first = np.zeros(len(kind), dtype=np.bool_)
     first[[0, 4]] = True
     texts = TextTokens(first, np.array(kind), np.array(about))
     return mechanism.replace_in_order(texts, np.array(ids), np.full(len(ids), 2.0), keys).tolist()
 
 
-def test_what_a_draw_depends_on() -> None:
+def test_what_a_draw_depends_on():
     """A draw depends on its own word and key, and on the word written just before in the same text;
     nothing else before or after matters.
     """
@@ -120,7 +116,7 @@ def test_what_a_draw_depends_on() -> None:
     drawn = walk(mechanism, kind, about, [3, 4, 5, 6, 7], keys)
     one = np.full(1, 2.0)
 
-    def alone(number: int, word: int, before: int) -> int:
+    def alone(number, word, before):
         return int(
             mechanism.replace_after(
                 np.array([word]), one, keys[number : number + 1], np.array([before])
@@ -140,9 +136,7 @@ def test_what_a_draw_depends_on() -> None:
     assert later[:7] == drawn[:7]
 
 
-def intervals(
-    mechanism: TemContext, word: int, before: int, epsilon: float, patch: Any
-) -> dict[int, Any]:
+def intervals(mechanism, word, before, epsilon, patch):
     """Return for each proposed word the number of its positions that are certainly accepted, and
     the number that may be; every proposal is tried.
     """
@@ -150,13 +144,13 @@ def intervals(
     points = list[int]()
     asked = [1, 0]
 
-    def next_point(_state: Any, _stream: Any, at: int, total: Any, _mask: Any) -> tuple[Any, int]:
+    def next_point(_state, _stream, at, total, _mask):
         asked[0] = int(total)
         if not points:
             raise RefusedError
         return np.int64(points.pop()), at
 
-    def next_words(_state: Any, stream: Any) -> None:
+    def next_words(_state, stream):
         stream[:] = asked[1]
 
     for name, fake in (("next_point", next_point), ("next_words", next_words)):
@@ -178,7 +172,7 @@ def intervals(
     near = (lists.ids, lists.distances, np.arange(mechanism.size))
     doubt = np.zeros(3, dtype=np.int64)
 
-    def tried() -> Iterator[tuple[int, Sequence[int]]]:
+    def tried():
         point = 0
         while point < asked[0]:
             for fine in range(2**kernels.FINE_BITS):
@@ -196,13 +190,13 @@ def intervals(
     return accepted(mechanism, token, tried(), 16, patch)
 
 
-def _short_envelope(patch: pytest.MonkeyPatch) -> None:
+def _short_envelope(patch):
     short = SimpleNamespace(**{name: getattr(math, name) for name in ("sqrt", "log", "inf")})
     short.exp = lambda x: math.exp(x) * (1 - 1e-3)
     patch.setattr(kernels, "math", short)
 
 
-def _context_of_none(patch: pytest.MonkeyPatch) -> None:
+def _context_of_none(patch):
     patch.setattr(kernels, "_after", lambda *_: np.int64(0))
 
 
@@ -217,12 +211,12 @@ def _context_of_none(patch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_every_point_gives_the_exact_distribution(
-    epsilon: float,
-    before: int,
-    bits: int,
-    fault: Callable[[Any], None] | None,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    epsilon,
+    before,
+    bits,
+    fault,
+    monkeypatch,
+):
     """The share of each word is its weight, in an interval of what is still undecided, for small
     masses and few bits of envelopes.
 
@@ -255,9 +249,7 @@ def test_every_point_gives_the_exact_distribution(
         assert within(law, intervals(mechanism, 2, before, epsilon, monkeypatch)) == (fault is None)
 
 
-def plain_draw(
-    mechanism: TemContext, word: int, before: int, epsilon: float, keys: Any, short: float
-) -> int:
+def plain_draw(mechanism, word, before, epsilon, keys, short):
     """One draw by the definition of the sampler, exactly decided, from the stream of a key.
 
     Args:
@@ -268,7 +260,7 @@ def plain_draw(
     lists = mechanism.near.lists(np.array([word]))
     single, mass = (mechanism.mass.of(token).astype(int) for token in (-1, before))
 
-    def envelope(distance: float) -> int:
+    def envelope(distance):
         weight = math.exp(-half * min(distance * (1 - ROUNDING), gamma))
         return min(2**30, int(weight * (1 + MARGIN) * (1 - short) * 2**30) + 1)
 
@@ -288,7 +280,7 @@ def plain_draw(
     block = np.empty(kernels.WORDS, dtype=np.uint64)
     kernels.open_stream(state, keys, 0, 0)
 
-    def stream() -> Iterator[int]:
+    def stream():
         while True:
             kernels.next_words(state, block)
             yield from block.tolist()
@@ -312,9 +304,7 @@ def plain_draw(
 
 
 @pytest.mark.parametrize("short", [0, 1e-3])
-def test_compiled_draws_are_those_of_a_plain_sampler(
-    short: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_compiled_draws_are_those_of_a_plain_sampler(short, monkeypatch):
     """Draw by draw from the same keys, by lists and among all words, after a token and after none.
 
     Envelopes that are a thousandth short are others' draws.
@@ -339,6 +329,6 @@ def test_compiled_draws_are_those_of_a_plain_sampler(
 
 
 @pytest.mark.parametrize(("name", "value"), [("kappa", 2.5), ("common_words", 1)])
-def test_parameters_out_of_range(name: str, value: float) -> None:
+def test_parameters_out_of_range(name, value):
     with pytest.raises(ParameterError, match=rf"tem_context\.{name}"):
         toy(**{name: value})

@@ -19,10 +19,8 @@ from lexveil.core.mechanisms.tem import Tem
 from lexveil.readers.tem import SMALL_VOCABULARY, log_normalizers
 from tests.mechanisms.toys import draw, fits, vectors
 
-Proposal = tuple[int, int]  # a word, and its position in its envelope
 
-
-def clustered(n: int, p: int, seed: int = 0) -> np.ndarray:
+def clustered(n, p, seed=0):
     """Vectors in groups, near and far from each other, some of them equal."""
     rng = np.random.default_rng(seed)
     centres = rng.normal(size=(max(1, n // 20), p))
@@ -35,7 +33,7 @@ def clustered(n: int, p: int, seed: int = 0) -> np.ndarray:
 
 @pytest.mark.parametrize("bits", [None, 3], ids=["all bits", "undecided"])
 @pytest.mark.parametrize("epsilon", [0.5, pytest.param(8.0, marks=pytest.mark.nightly)])
-def test_draws_of_many_words_follow_the_closed_form(epsilon: float, bits: int | None) -> None:
+def test_draws_of_many_words_follow_the_closed_form(epsilon, bits):
     """Whole lists of near words and all others; also where most proposals are left to exact
     arithmetic."""
     tem = Tem(clustered(900, 40))
@@ -44,7 +42,7 @@ def test_draws_of_many_words_follow_the_closed_form(epsilon: float, bits: int | 
     assert fits(draw(tem, 7, epsilon, samples=4_000), law)
 
 
-def squares_in_order(vectors: np.ndarray, word: int) -> np.ndarray:
+def squares_in_order(vectors, word):
     """Squared distances of one word to all, float64, added in the order of the dimensions."""
     total = np.zeros(len(vectors))
     for column in vectors.T.astype(np.float64):
@@ -54,7 +52,7 @@ def squares_in_order(vectors: np.ndarray, word: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("n", "p"), [(1, 5), (2, 5), (64, 3), (300, 20), (900, 60)])
-def test_lists_are_those_of_a_float64_scan(n: int, p: int) -> None:
+def test_lists_are_those_of_a_float64_scan(n, p):
     """Bit by bit, because they decide what is proposed; so also in any batches."""
     vectors = clustered(n, p)
     lists = nearest_words(vectors, np.arange(n))
@@ -70,7 +68,7 @@ def test_lists_are_those_of_a_float64_scan(n: int, p: int) -> None:
         )
 
 
-def test_bounds_of_the_distance_decide_as_the_distance_does() -> None:
+def test_bounds_of_the_distance_decide_as_the_distance_does():
     """The positions include some just beside the limit; the bounds include the distance itself and
     those of the sketch.
     """
@@ -113,7 +111,7 @@ def test_bounds_of_the_distance_decide_as_the_distance_does() -> None:
     assert n_unsure > 30
 
 
-def test_rounding_is_bounded_by_what_is_stated() -> None:
+def test_rounding_is_bounded_by_what_is_stated():
     """Scores against exact ones of the same vectors; the sentence of the record is true of the
     largest spaces."""
     some = vectors(60)
@@ -136,7 +134,7 @@ def test_rounding_is_bounded_by_what_is_stated() -> None:
 
 
 @pytest.mark.parametrize("bits", [None, 2], ids=["all bits", "undecided"])
-def test_batches_lists_and_neighbours_change_nothing(bits: int | None) -> None:
+def test_batches_lists_and_neighbours_change_nothing(bits):
     """Tokens give the same words alone or all at once with other epsilons, and with lists made
     before or now.
     """
@@ -160,13 +158,13 @@ def test_batches_lists_and_neighbours_change_nothing(bits: int | None) -> None:
 N_WORDS = np.array([1, 2, 1, 3, 1, 1, 2, 1])
 
 
-def toy(penalty: int = 2, n: int = len(N_WORDS), n_words: np.ndarray | None = N_WORDS) -> Tem:
+def toy(penalty=2, n=8, n_words=N_WORDS):
     vectors = np.random.default_rng(5).normal(size=(n, 3)).astype(np.float32)
     return Tem(vectors, n_words=n_words, beta=0.5, length_penalty=penalty)
 
 
 @pytest.mark.parametrize("halvings", range(8))
-def test_of_every_string_one_is_not_thinned(halvings: int) -> None:
+def test_of_every_string_one_is_not_thinned(halvings):
     """A word of measure 2^-h passes for exactly that share of all bytes; h of 0 takes nothing of
     the stream."""
     state = np.zeros(16, dtype=np.uint32)
@@ -182,7 +180,7 @@ def test_of_every_string_one_is_not_thinned(halvings: int) -> None:
 @pytest.mark.parametrize(
     ("n", "error"), [(50, 1e-9), (SMALL_VOCABULARY + 60, 0.2)], ids=["exactly", "by some words"]
 )
-def test_the_adversary_knows_the_sums_of_the_weights(n: int, error: float) -> None:
+def test_the_adversary_knows_the_sums_of_the_weights(n, error):
     epsilon = np.array([1.0, 6.0])
     n_words = np.resize(N_WORDS, n)
     tem = toy(2, n, n_words)

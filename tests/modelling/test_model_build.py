@@ -34,21 +34,21 @@ COMMANDS = re.findall(r"^    lexveil (.+)$", PAGE.read_text("utf-8"), re.MULTILI
 OF_THE_MODEL = [shlex.split(line) for line in COMMANDS if "deutsch" in line]
 
 
-def in_this_process(*_: Any, **__: Any) -> int:
+def in_this_process(*_, **__):
     """Run the stages that package_model needs; how Prefect runs them has tests of its own."""
     for stage in STAGES:
         run_stage(*stage.split())
     return 0
 
 
-def write(file: Path, texts: list[str]) -> None:
+def write(file, texts):
     file.write_text(
         "".join(json.dumps({"text": text}, ensure_ascii=False) + "\n" for text in texts),
         encoding="utf-8",
     )
 
 
-def test_a_base_must_be_of_the_same_language(packaged: PackagedModel) -> None:
+def test_a_base_must_be_of_the_same_language(packaged):
     require_language(packaged, "en-GB")
     require_language(None, "de")
     for language in ("de", "sv"):
@@ -68,7 +68,7 @@ class Built:
 
 
 @pytest.fixture(scope="module")
-def built_by_the_page(tmp_path_factory: pytest.TempPathFactory) -> Built:
+def built_by_the_page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("here")
     home = tmp_path_factory.mktemp("home")
     write(folder / "texte.jsonl", german_texts(300))
@@ -89,12 +89,12 @@ def built_by_the_page(tmp_path_factory: pytest.TempPathFactory) -> Built:
     return Built(said, folder, PackagedModel(home / "models/deutsch"))
 
 
-def test_the_page_builds_shows_and_uses_a_model() -> None:
+def test_the_page_builds_shows_and_uses_a_model():
     assert [asked[:2] for asked in OF_THE_MODEL[:2]] == [["model", "build"], ["model", "show"]]
     assert len(OF_THE_MODEL) == 4
 
 
-def test_the_model_of_the_page_has_its_language(built_by_the_page: Built) -> None:
+def test_the_model_of_the_page_has_its_language(built_by_the_page):
     assert built_by_the_page.model.card.language == "de"
     assert built_by_the_page.model.lexicon("gst").language == "de"
     assert "language: de" in built_by_the_page.said[1]
@@ -102,8 +102,8 @@ def test_the_model_of_the_page_has_its_language(built_by_the_page: Built) -> Non
 
 
 def test_the_model_of_the_page_cuts_texts_by_the_rules_of_its_language(
-    built_by_the_page: Built,
-) -> None:
+    built_by_the_page,
+):
     """Fixed expressions are collocations, words of closed classes are in none, and ordinals end no
     sentence.
     """
@@ -113,7 +113,7 @@ def test_the_model_of_the_page_cuts_texts_by_the_rules_of_its_language(
     assert not in_collocations & {"in", "der", "bei", "und", "mit"}
 
 
-def test_the_page_rewrites_texts_with_a_guarantee(built_by_the_page: Built) -> None:
+def test_the_page_rewrites_texts_with_a_guarantee(built_by_the_page):
     lines = (built_by_the_page.folder / "out.jsonl").read_text("utf-8").splitlines()
     texts = [json.loads(line)["text"] for line in lines]
     assert len(texts) == 5
@@ -144,13 +144,13 @@ TEMPLATE = yaml.safe_load((paths.TEMPLATE / paths.PARAMS).read_text(encoding="ut
         ),
     ],
 )
-def test_a_wrong_parameter_file_is_refused(tmp_path: Path, content: str, says: str) -> None:
+def test_a_wrong_parameter_file_is_refused(tmp_path, content, says):
     (tmp_path / "recipe.yaml").write_text(content, encoding="utf-8")
     with pytest.raises(ParameterError, match=says):
         params_of(load_recipe(tmp_path / "recipe.yaml", "legal", {}), TEMPLATE, "legal")
 
 
-def test_sources_are_chosen_by_the_field_of_the_lines(tmp_path: Path) -> None:
+def test_sources_are_chosen_by_the_field_of_the_lines(tmp_path):
     lines = [
         json.dumps({"text": text, "source": source}) for text, source in ("ax", "by", "cx", "dz")
     ]

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,11 +15,11 @@ BUILD = ("purpose", "build")
 
 
 @pytest.fixture
-def words(outside: Path) -> list[str]:
+def words(outside):
     return [token for token in Model.load(name="toy").embedding("S1").tokens if token.isalpha()]
 
 
-def test_a_scale_of_words(outside: Path, words: list[str], cli: Any) -> None:
+def test_a_scale_of_words(outside, words, cli):
     rows = [f"{word}\t{(1, -1, 0)[number % 3]}\n" for number, word in enumerate(words[:30])]
     (outside / "seeds.tsv").write_text("word\tscore\n" + "".join(rows), encoding="utf-8")
     assert (
@@ -38,7 +37,7 @@ def test_a_scale_of_words(outside: Path, words: list[str], cli: Any) -> None:
     assert not spread.is_public and given.scores.items() <= spread.scores.items()
 
 
-def test_a_scale_learnt_from_labels(outside: Path, words: list[str]) -> None:
+def test_a_scale_learnt_from_labels(outside, words):
     """The two words that tell the labels apart are its ends; what all texts have says nothing."""
     function_words = language_of("en").function_words
     first, second, other = [word for word in words if word not in function_words][:3]
@@ -69,14 +68,14 @@ def test_a_scale_learnt_from_labels(outside: Path, words: list[str]) -> None:
     ],
 )
 @pytest.mark.usefixtures("words")
-def test_what_is_refused(outside: Path, content: str, said: str, cli: Any) -> None:
+def test_what_is_refused(outside, content, said, cli):
     (outside / "in.csv").write_text(content, encoding="utf-8")
     refused = cli(*BUILD, "in.csv", "-o", "own.tsv", "--model", "toy", code=2).err
     assert said in refused and not (outside / "own.tsv").exists()
 
 
 @pytest.mark.nightly
-def test_the_scale_that_ships_is_that_of_its_seeds(tmp_path: Path) -> None:
+def test_the_scale_that_ships_is_that_of_its_seeds(tmp_path):
     seeds = ROOT / "examples/purposes/sentiment_seeds.tsv"
     file = "sentiment.tsv"
     assert main([*BUILD, str(seeds), "-o", str(tmp_path / file), "--model", "en", "--public"]) == 0

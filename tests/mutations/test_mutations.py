@@ -5,14 +5,13 @@ A fault that nothing catches is a hole in the tests.
 """
 
 import json
-from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.mutations.catchers import audited, caught_by_audit, complaints, fails, why
 from tests.mutations.faults import FAULTS, MADLIB, TEM
-from tests.mutations.planting import Fault, wrap
+from tests.mutations.planting import wrap
 
 pytestmark = pytest.mark.slow
 
@@ -32,9 +31,7 @@ BY_DAY = {
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
-def test_a_planted_fault_is_caught(
-    fault: Fault, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_planted_fault_is_caught(fault, request, monkeypatch):
     # made without the fault
     fixtures = {name: request.getfixturevalue(name) for name in fault.fixtures()}
     # by the fixture that the named tests patch with, so that their patches are undone before it
@@ -48,7 +45,7 @@ def test_a_planted_fault_is_caught(
 @pytest.mark.parametrize(
     "fault", [fault for fault in FAULTS if fault.audit], ids=lambda fault: fault.name
 )
-def test_the_audit_at_its_defaults_catches_a_planted_fault(fault: Fault) -> None:
+def test_the_audit_at_its_defaults_catches_a_planted_fault(fault):
     """The audit has the strategy, parameters and mode that the fault needs; some faults have a
     named test as well.
     """
@@ -65,14 +62,14 @@ def test_the_audit_at_its_defaults_catches_a_planted_fault(fault: Fault) -> None
     [(TEM, 2), pytest.param(MADLIB, 0, marks=pytest.mark.nightly)],
     ids=["tem", "madlib"],
 )
-def test_what_depends_on_the_word_is_sound_in_the_metric(how: dict[str, Any], hidden: int) -> None:
+def test_what_depends_on_the_word_is_sound_in_the_metric(how, hidden):
     """Rare words closer together, the last ``hidden`` of them in one point, and every word's ε the
     same: no finding.
 
     The same wish as that of the faults of kind "ε of the word", which are caught.
     """
 
-    def scaled(original: Any, shape: str) -> Any:
+    def scaled(original, shape):
         places = original(shape)
         factors = np.arange(len(places), 0, -1) / len(places)
         factors[len(places) - hidden :] = 0
@@ -90,7 +87,7 @@ def test_what_depends_on_the_word_is_sound_in_the_metric(how: dict[str, Any], hi
         for way in WAYS
     ],
 )
-def test_without_a_fault_the_audit_finds_nothing(way: str) -> None:
+def test_without_a_fault_the_audit_finds_nothing(way):
     how = WAYS[way]
     # exclude_input, of which the audit shows what it costs
     if not how.get("own", {}).get("vickrey"):

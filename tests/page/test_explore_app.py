@@ -6,7 +6,6 @@ import json
 import re
 import shlex
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -32,14 +31,14 @@ ROW_0 = "/api/sample?sample=row:0"
 
 
 @pytest.fixture
-def client(outside: Path) -> TestClient:
+def client(outside):
     """The page's client, who knows the token."""
     shown = Shown([Row(ROW, column="body")], "my file.csv", "body", options.command_of)
     app = create_page(ExploreSession("toy"), TOKEN, shown)
     return TestClient(app, base_url="http://127.0.0.1", headers={TOKEN_HEADER: TOKEN})
 
 
-def test_nobody_is_let_in_without_the_token_or_by_another_name(client: TestClient) -> None:
+def test_nobody_is_let_in_without_the_token_or_by_another_name(client):
     for method, path in (
         ("GET", "/"),
         ("GET", f"/?token={TOKEN[:-1]}"),
@@ -54,7 +53,7 @@ def test_nobody_is_let_in_without_the_token_or_by_another_name(client: TestClien
     assert client.get(f"/?token={TOKEN}", headers={"host": "evil.example"}).status_code == 400
 
 
-def test_browsers_are_told_to_load_nothing_else_and_to_keep_nothing(client: TestClient) -> None:
+def test_browsers_are_told_to_load_nothing_else_and_to_keep_nothing(client):
     page = client.get(f"/?token={TOKEN}")
     policy = page.headers["content-security-policy"]
     assert "default-src 'none'" in policy and "unsafe" not in policy and "http" not in policy
@@ -69,13 +68,13 @@ def test_browsers_are_told_to_load_nothing_else_and_to_keep_nothing(client: Test
             assert client.get(f"/{address}").status_code == 200
 
 
-def test_rows_are_listed_without_their_text(client: TestClient) -> None:
+def test_rows_are_listed_without_their_text(client):
     listed = client.get(f"/?token={TOKEN}").text
     assert f">row 1 ({len(ROW)} characters)</option>" in listed and "zanzibar" not in listed
     assert ROW in client.get(ROW_0).text
 
 
-def test_a_text_is_cut_and_drawn(client: TestClient) -> None:
+def test_a_text_is_cut_and_drawn(client):
     shown = client.post(
         "/api/draws", data={"text": ROW, "mechanism": "tem", "strategy": "S1", "draws": "2"}
     )
@@ -95,7 +94,7 @@ def test_a_text_is_cut_and_drawn(client: TestClient) -> None:
     assert "not one of the public samples" in own.text
 
 
-def test_the_page_says_of_its_draws_what_inspect_says_of_texts(client: TestClient) -> None:
+def test_the_page_says_of_its_draws_what_inspect_says_of_texts(client):
     """The page omits the budget of short texts if a level gives each token its epsilon."""
     text = "The minister said the government was there."
     fields = HOUSE | {"text": text, "budget": "epsilon", "epsilon": "200", "draws": "4"}
@@ -112,7 +111,7 @@ def test_the_page_says_of_its_draws_what_inspect_says_of_texts(client: TestClien
     )
 
 
-def test_no_text_becomes_part_of_the_page_as_markup(client: TestClient) -> None:
+def test_no_text_becomes_part_of_the_page_as_markup(client):
     shown = client.post(
         "/api/draws",
         data={"text": "<script>alert('x')</script> & <b>", "oov": "keep", "punctuation": "keep"},
@@ -134,20 +133,18 @@ def test_no_text_becomes_part_of_the_page_as_markup(client: TestClient) -> None:
         (HOUSE | {"budget": "recovery", "recovery": "0.0001"}, "ask for a higher level"),
     ],
 )
-def test_errors_say_what_to_do(
-    client: TestClient, fields: dict[str, str], said: str, capfd: Any
-) -> None:
+def test_errors_say_what_to_do(client, fields, said, capfd):
     refused = client.post("/api/draws", data={"text": ROW} | fields)
     assert refused.status_code == 422 and said in refused.text
     assert "zanzibarsecret" not in refused.text + "".join(capfd.readouterr())
 
 
 def test_a_token_says_what_it_becomes_and_what_a_reader_guesses_and_nothing_is_left_behind(
-    client: TestClient,
-    outside: Path,
-    capfd: pytest.CaptureFixture[str],
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+    client,
+    outside,
+    capfd,
+    caplog,
+):
     fields = HOUSE | {"text": "The house of zanzibarsecret.", "epsilon": "20", "token": "1"}
     detail = client.post("/api/token", data=fields)
     assert (
@@ -178,26 +175,26 @@ SEED = 7
 
 
 @pytest.fixture(autouse=True)
-def _forget() -> None:
+def _forget():
     """Clear the caches of the readers, so that each test knows no other test's project."""
     for function in vars(readers).values():
         if hasattr(function, "cache_clear"):
             function.cache_clear()
 
 
-def page(model: str | None = None, shown: Shown | None = None) -> TestClient:
+def page(model=None, shown=None):
     app = create_page(ExploreSession(model), TOKEN, shown or Shown(command=options.command_of))
     return TestClient(app, base_url="http://127.0.0.1", headers={TOKEN_HEADER: TOKEN})
 
 
-def draw(client: TestClient, fields: dict[str, str], text: str = TEXT) -> str:
+def draw(client, fields, text=TEXT):
     """The page's answer as a browser shows it: markup, but characters for their names."""
     return html.unescape(
         client.post("/api/draws", data={"text": text, "seed": str(SEED)} | fields).text
     )
 
 
-def parts_of(shown: str) -> list[str]:
+def parts_of(shown):
     """Return the words of the shown command, after `lexveil`."""
     (command,) = re.findall(r'<pre id="command"[^>]*>(.*?)</pre>', shown, re.DOTALL)
     program, *parts = shlex.split(command)
@@ -205,14 +202,14 @@ def parts_of(shown: str) -> list[str]:
     return parts
 
 
-def run(shown: str, *more: str, text: str = TEXT) -> int:
+def run(shown, *more, text=TEXT):
     """Run the command that is shown on a file of one text; what it writes is out.jsonl."""
     Path("one.jsonl").write_text(json.dumps({"text": text}) + "\n", encoding="utf-8")
     files = {"FILE": "one.jsonl", "OUT": "out.jsonl"}
     return int(main([*(files.get(part, part) for part in parts_of(shown)), *more]))
 
 
-def seen_and_written(shown: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def seen_and_written(shown):
     """Run the command that is shown, as an experiment: its token log and record; the page's figures
     are theirs."""
     assert run(shown, "--seed", str(SEED)) == 0
@@ -247,7 +244,7 @@ ONE = {"strategy": "S1", "mechanism": "madlib", "epsilon": "4", "draws": "2"}
         },
     ],
 )
-def test_the_page_shows_what_the_command_gives(outside: Path, fields: dict[str, str]) -> None:
+def test_the_page_shows_what_the_command_gives(outside, fields):
     shown = draw(page("toy"), fields)
     # also where it was named when the page was opened
     assert parts_of(shown)[-2:] == ["--model", "toy"]
@@ -273,7 +270,7 @@ def test_the_page_shows_what_the_command_gives(outside: Path, fields: dict[str, 
     assert f'<p class="output">{output}</p>' in re.sub(r"</?span[^>]*>", "", shown)
 
 
-def test_defaults_are_those_of_the_project(project: Path) -> None:
+def test_defaults_are_those_of_the_project(project):
     change_params(release={"average_words": 30.0, "max_token_epsilon": 1.5})
     shown = draw(page(), {"strategy": "S1", "budget": "recovery", "recovery": "0.5"})
     seen_and_written(shown)
@@ -303,13 +300,13 @@ PAPER = {"mechanisms": {"truncated_gumbel": {"calibration": "paper"}}}
     ],
 )
 def test_what_a_release_refuses_the_page_says_in_its_words(
-    project: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    sections: dict[str, Any],
-    fields: dict[str, str],
-    said: str,
-) -> None:
+    project,
+    capsys,
+    monkeypatch,
+    sections,
+    fields,
+    said,
+):
     monkeypatch.setattr("lexveil.readers.public_words.WORDS_OF_A_BAND", 300)
     change_params(**sections)
     client = page()
@@ -331,14 +328,14 @@ def test_what_a_release_refuses_the_page_says_in_its_words(
     assert run(shown, "--seed", "1") == 0  # so the draws are there
 
 
-def test_a_text_that_its_cap_withholds_is_said_to_be_withheld(project: Path) -> None:
+def test_a_text_that_its_cap_withholds_is_said_to_be_withheld(project):
     change_params(ledger={"cap": 0.5})
     shown = draw(page(), ONE)
     assert "As a release this would be refused:" in shown and "it would be withheld" in shown
     assert run(shown) == 1 and Path("out.jsonl").read_text() == ""
 
 
-def test_an_output_that_is_stamped_is_said_to_be(project: Path) -> None:
+def test_an_output_that_is_stamped_is_said_to_be(project):
     change_params(release={"without_guarantee": True}, **PAPER)
     shown = draw(page(), ONE | {"mechanism": "truncated_gumbel"})
     assert "As a release this would have no guarantee:" in shown and "would be refused" not in shown
@@ -346,7 +343,7 @@ def test_an_output_that_is_stamped_is_said_to_be(project: Path) -> None:
     assert "no guarantee:" not in draw(page(), ONE)
 
 
-def test_its_figures_speak_of_the_words_that_levels_speak_of(client: TestClient) -> None:
+def test_its_figures_speak_of_the_words_that_levels_speak_of(client):
     """Content words, in both; and a menu has the width of its longest entry."""
     page = client.get(f"/?token={TOKEN}").text
     assert re.search(r"balanced: 20 of 100 content words", page)

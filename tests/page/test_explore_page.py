@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -25,13 +24,13 @@ CONTROLS = (
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def home(tmp_path_factory):
     """Home folder of a user without a project."""
     return tmp_path_factory.mktemp("explorer")
 
 
 @pytest.fixture(scope="module")
-def address(home: Path) -> Iterator[str]:
+def address(home):
     rows = home / "rows.csv"
     rows.write_text(f'text\n"{PRIVATE}"\n')
     command = [sys.executable, "-m", "lexveil.faces.cli", "explore", rows.name]
@@ -62,13 +61,13 @@ def address(home: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Chromium]:
+def browser():
     with Chromium() as browser:
         yield browser
 
 
 @pytest.fixture
-def page(browser: Chromium, address: str) -> Chromium:
+def page(browser, address):
     """The page, just opened, with the public text that it begins with."""
     browser.open("about:blank")
     browser.events.clear()
@@ -77,7 +76,7 @@ def page(browser: Chromium, address: str) -> Chromium:
     return browser
 
 
-def write(page: Chromium, text: str, seen: str) -> None:
+def write(page, text, seen):
     """Type a text, and wait until a word of it is among the tokens."""
     focus(page, "#text")
     page.ask("document.activeElement.select()")
@@ -85,7 +84,7 @@ def write(page: Chromium, text: str, seen: str) -> None:
     until(lambda: seen in page.text("#tokens") and "Daniela" not in page.text("#tokens"))
 
 
-def focus(page: Chromium, selector: str) -> None:
+def focus(page, selector):
     """Press Tab until an element has the focus."""
     for _ in range(60):
         if page.ask(f"document.activeElement.matches({selector!r})"):
@@ -94,7 +93,7 @@ def focus(page: Chromium, selector: str) -> None:
     raise AssertionError(f"Tab does not reach {selector}")
 
 
-def test_keys_alone_move_the_slider_of_epsilon(page: Chromium) -> None:
+def test_keys_alone_move_the_slider_of_epsilon(page):
     page.fill("#strategy", "S3")
     focus(page, ".slider[data-for=epsilon]")
     page.press("ArrowRight")
@@ -105,7 +104,7 @@ def test_keys_alone_move_the_slider_of_epsilon(page: Chromium) -> None:
 
 
 @pytest.fixture
-def token(page: Chromium) -> Chromium:
+def token(page):
     """The page of a private text, with what one of its tokens becomes, opened by keys alone."""
     write(page, PRIVATE, "zanzibarsecret")
     focus(page, "#tokens button")
@@ -118,31 +117,31 @@ def token(page: Chromium) -> Chromium:
     return page
 
 
-def test_keys_alone_lead_to_what_a_token_becomes(token: Chromium) -> None:
+def test_keys_alone_lead_to_what_a_token_becomes(token):
     assert "burned" in token.text("#token h3")
     assert token.ask("document.activeElement.textContent").startswith("burned")
     assert token.ask("document.activeElement.getAttribute('aria-pressed')") == "true"
 
 
-def test_nothing_leaves_the_loopback(token: Chromium, address: str) -> None:
+def test_nothing_leaves_the_loopback(token, address):
     here = urlsplit(address).netloc
     assert here.startswith("127.0.0.1:")
     assert {urlsplit(url).netloc for url in token.requested()} == {here}
 
 
-def test_the_page_has_no_fault(token: Chromium) -> None:
+def test_the_page_has_no_fault(token):
     faults = {"Log.entryAdded", "Runtime.exceptionThrown"}
     assert not [event for event in token.events if event["method"] in faults]
 
 
 @pytest.mark.usefixtures("token")
-def test_no_text_and_no_ledger_is_kept(home: Path) -> None:
+def test_no_text_and_no_ledger_is_kept(home):
     files = [file for file in home.rglob("*") if file.is_file() and file.name != "rows.csv"]
     assert not [file for file in files if b"zanzibarsecret" in file.read_bytes()]
     assert not list(home.rglob("*ledger*"))
 
 
-def test_the_browser_stores_no_text(token: Chromium) -> None:
+def test_the_browser_stores_no_text(token):
     """htmx keeps the address of the page, for the tab."""
     stored = token.ask(
         "document.cookie + JSON.stringify(localStorage) + JSON.stringify(sessionStorage)"
@@ -151,7 +150,7 @@ def test_the_browser_stores_no_text(token: Chromium) -> None:
     assert "zanzibar" not in stored
 
 
-def test_the_accessibility_tree_names_controls_tokens_status_and_headings(page: Chromium) -> None:
+def test_the_accessibility_tree_names_controls_tokens_status_and_headings(page):
     """The test reads the tree that a browser gives to a screen reader, with all details open."""
     write(page, PRIVATE, "zanzibarsecret")
     page.fill("#strategy", "S3")
@@ -161,7 +160,7 @@ def test_the_accessibility_tree_names_controls_tokens_status_and_headings(page: 
     nodes = [
         node for node in page.call("Accessibility.getFullAXTree")["nodes"] if not node["ignored"]
     ]
-    names: dict[str, list[str]] = {}
+    names = {}
     for node in nodes:
         names.setdefault(node["role"]["value"], []).append(
             node.get("name", {}).get("value", "").strip()

@@ -5,8 +5,6 @@ may take its place.
 import html
 import re
 import shlex
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,7 +19,7 @@ from lexveil.faces.service.page.drawing import ExploreSession
 from lexveil.faces.service.page.form import Form
 from lexveil.faces.service.page.pages import Shown, create_page
 from lexveil.io.artifacts.model import Model
-from lexveil.io.artifacts.sentence_banks import SentenceBank, open_bank, units_of_texts
+from lexveil.io.artifacts.sentence_banks import open_bank, units_of_texts
 from tests.privatization.sentence_banks import build_bank
 
 TOKEN = "a-token-of-this-test"
@@ -29,50 +27,48 @@ TEXT = "The food was cold. Nobody came! We left early."
 
 
 @pytest.fixture(scope="module")
-def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bank(tmp_path_factory):
     return build_bank(tmp_path_factory.mktemp("bank"))
 
 
 @pytest.fixture(scope="module")
-def opened(bank: Path) -> SentenceBank:
+def opened(bank):
     return open_bank(bank, Model.load(name="en"))
 
 
 @pytest.fixture
-def client(outside: Path) -> TestClient:
+def client(outside):
     app = create_page(ExploreSession("en"), TOKEN, Shown(command=options.command_of))
     return TestClient(app, base_url="http://127.0.0.1", headers={TOKEN_HEADER: TOKEN})
 
 
-def form(bank: Path, **more: str) -> dict[str, str]:
+def form(bank, **more):
     """The fields of a form, with all that the page sends empty."""
     empty = dict.fromkeys(("mechanism", "unit", "sentences", "stopwords", "average_words"), "")
     asked = {"text": TEXT, "strategy": "S5", "bank": str(bank), "budget": "epsilon"}
     return empty | asked | {"epsilon": "5", "draws": "2"} | more
 
 
-def asked(client: TestClient, path: str, fields: dict[str, str]) -> str:
+def asked(client, path, fields):
     answer = client.post(f"/api/{path}", data=fields)
     assert answer.status_code == 200, answer.text
     return html.unescape(answer.text)
 
 
-def test_a_text_is_one_unit_for_several_sentences(client: TestClient, bank: Path) -> None:
+def test_a_text_is_one_unit_for_several_sentences(client, bank):
     shown = asked(client, "draws", form(bank, sentences="3"))
     assert shown.count('id="t') - shown.count('id="tokens"') == 2  # one, and where it is shown
     assert "2 draws of 1 tokens" in shown
     assert shown.count('class="out replaced"') == 1 + 2 * 3  # one of the legend
 
 
-def test_each_sentence_is_a_unit(client: TestClient, bank: Path) -> None:
+def test_each_sentence_is_a_unit(client, bank):
     shown = asked(client, "draws", form(bank, unit="sentence"))
     assert "2 draws of 3 tokens" in shown
     assert "ε of a sentence that is written" in shown
 
 
-def test_a_unit_has_its_ten_likeliest_sentences_and_their_chances(
-    client: TestClient, bank: Path, opened: SentenceBank
-) -> None:
+def test_a_unit_has_its_ten_likeliest_sentences_and_their_chances(client, bank, opened):
     detail = asked(client, "token", form(bank, token="0"))
     draws = SentenceDraws(opened.vectors, opened.space.radius)
     query = opened.space.embed(units_of_texts([TEXT], Model.load(name="en")))
@@ -83,31 +79,27 @@ def test_a_unit_has_its_ten_likeliest_sentences_and_their_chances(
     assert [float(share) for _, share in found] == pytest.approx(100 * chances[likeliest], rel=0.05)
 
 
-def test_the_likeliest_of_a_sentence_are_those_of_that_sentence(
-    client: TestClient, bank: Path, opened: SentenceBank
-) -> None:
+def test_the_likeliest_of_a_sentence_are_those_of_that_sentence(client, bank, opened):
     text = f"Nobody came. {opened.texts[7]}"
     fields = form(bank, unit="sentence", epsilon="200", text=text, token="1")
     assert f'<th scope="row">{opened.texts[7]}</th>' in asked(client, "token", fields)
 
 
-def test_no_reader_guesses_words_of_a_sentence(client: TestClient, bank: Path) -> None:
+def test_no_reader_guesses_words_of_a_sentence(client, bank):
     assert "api/guesses" not in asked(client, "token", form(bank, token="0"))
 
 
-def test_the_page_says_how_often_a_text_is_found_again(client: TestClient, bank: Path) -> None:
+def test_the_page_says_how_often_a_text_is_found_again(client, bank):
     assert "who finds the text again" in asked(client, "expected", form(bank))
 
 
-def test_the_default_level_is_the_epsilon_of_the_bank_that_ships(outside: Path) -> None:
+def test_the_default_level_is_the_epsilon_of_the_bank_that_ships(outside):
     asked_for = Form.of(text=TEXT, strategy="S5").request
     assert asked_for.protection is None
     assert "--protection" not in options.command_of(asked_for, "FILE", (), None)
 
 
-def test_its_first_draw_is_that_of_the_command(
-    client: TestClient, bank: Path, outside: Path
-) -> None:
+def test_its_first_draw_is_that_of_the_command(client, bank, outside):
     shown = asked(client, "draws", form(bank))
     (command,) = re.findall(r"<pre id=\"command\".*?>(.*?)</pre>", shown)
     words = shlex.split(command)[1:]
@@ -126,9 +118,7 @@ def test_its_first_draw_is_that_of_the_command(
         pytest.param({"budget": "protection", "protection": "strong"}, "too few texts", id="level"),
     ],
 )
-def test_what_sentences_do_not_have_is_refused(
-    client: TestClient, bank: Path, more: dict[str, Any], said: str
-) -> None:
+def test_what_sentences_do_not_have_is_refused(client, bank, more, said):
     answer = client.post("/api/draws", data=form(bank) | more)
     assert answer.status_code == 422
     assert said in html.unescape(answer.text)

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture
-def ready(_built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def ready(_built, tmp_path, monkeypatch):
     """The project's folder, as current folder."""
     root = stand_beside(_built, tmp_path / "project", monkeypatch)
     with (
@@ -29,7 +29,7 @@ def ready(_built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 
 
 @pytest.fixture
-def own_figures(monkeypatch: pytest.MonkeyPatch, project: Path) -> None:
+def own_figures(monkeypatch, project):
     """Keep the figures about the meaning of an epsilon in the test's own project, because they
     differ from those of all other tests.
     """

@@ -6,10 +6,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from bad_inputs import BAD, lines, packed, parquet, texts
@@ -49,7 +47,7 @@ CONTENT = st.binary(max_size=200) | st.text(max_size=100).map(str.encode) | OBJE
 
 
 @given(st.sampled_from([ending for ending in ENDINGS if ending != "parquet"]), CONTENT, st.data())
-def test_any_bytes_are_read_or_refused(ending: str, content: bytes, data: st.DataObject) -> None:
+def test_any_bytes_are_read_or_refused(ending, content, data):
     """Packed rightly, or not at all, or cut somewhere."""
     packing = ending.rpartition(".")[2]
     if packing in ("gz", "zst") and data.draw(st.booleans()):
@@ -70,9 +68,7 @@ WHOLE += [BAD[case].content for case in ("not UTF-8, Parquet", "bytes, Parquet")
     st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 255)), max_size=4),
     st.data(),
 )
-def test_any_parquet_is_read_or_refused(
-    whole: bytes, changes: list[tuple[int, int]], data: st.DataObject
-) -> None:
+def test_any_parquet_is_read_or_refused(whole, changes, data):
     """A whole file of which some bytes are others, or which is cut."""
     content = bytearray(whole)
     for at, byte in changes:
@@ -83,7 +79,7 @@ def test_any_parquet_is_read_or_refused(
 
 
 @pytest.mark.parametrize("target", ["readers", "tokenizer"])
-def test_what_was_found_once(target: str) -> None:
+def test_what_was_found_once(target):
     """The inputs that the fuzzer starts from, those among them that broke something."""
     files = sorted((FUZZ / "corpus" / target).iterdir())
     assert len(files) > 20 and sum(file.stat().st_size for file in files) < 200_000
@@ -98,7 +94,7 @@ def test_what_was_found_once(target: str) -> None:
     assert target == "tokenizer" or 10 < n_read < len(files)
 
 
-def test_the_properties_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_properties_can_fail(monkeypatch):
     """A reader that dies of a fault, a message that quotes, a writer that loses a text, a tokenizer
     that differs."""
     check_message("f.csv, line 2: 3 fields where the header has 2", b"Zanzibar")
@@ -121,7 +117,7 @@ def test_the_properties_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     importlib.util.find_spec("atheris") is None, reason="atheris is installed for a search only"
 )
 @pytest.mark.parametrize("target", ["readers", "tokenizer"])
-def test_a_search_guided_by_coverage_finds_nothing(tmp_path: Path, target: str) -> None:
+def test_a_search_guided_by_coverage_finds_nothing(tmp_path, target):
     """Twenty minutes from the inputs above; one that breaks something is left in the file of the
     message."""
     (tmp_path / "new").mkdir()
@@ -143,13 +139,13 @@ def test_a_search_guided_by_coverage_finds_nothing(tmp_path: Path, target: str) 
 
 
 REQUESTS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-RIGHT: dict[str, Any] = {
+RIGHT = {
     "mechanism": "tem",
     "strategy": "S1",
     "epsilon": 10.0,
     "mode": "experiment",
 }
-CHOICES: dict[str, list[Any]] = {
+CHOICES = {
     "mechanism": [*MECHANISMS, "none", "nothing"],
     "strategy": ["S2", "S3", "S4", "none", "S9"],
     "epsilon": [None, 1e-9, 1e9, 0, -1.0, float("nan"), float("inf")],
@@ -176,7 +172,7 @@ HOW = st.lists(
 TEXTS = st.lists(st.text(max_size=24) | VALUES | st.binary(max_size=8), max_size=4)
 
 
-def served(call: Callable[[], object]) -> bool:
+def served(call):
     """Whether a request is served; one that is not is refused, and briefly."""
     try:
         call()
@@ -186,7 +182,7 @@ def served(call: Callable[[], object]) -> bool:
     return True
 
 
-def changed(values: Any, data: st.DataObject) -> Any:
+def changed(values, data):
     """Return a copy of JSON values with some of them changed."""
     made = json.loads(json.dumps(values))
     for _ in range(data.draw(st.integers(0, 3))):
@@ -201,7 +197,7 @@ def changed(values: Any, data: st.DataObject) -> Any:
 
 @REQUESTS
 @given(st.data())
-def test_any_parameters(built: Path, data: st.DataObject) -> None:
+def test_any_parameters(built, data):
     served(
         lambda: parse_params(changed(load_params().model_dump(mode="json", by_alias=True), data))
     )
@@ -209,7 +205,7 @@ def test_any_parameters(built: Path, data: st.DataObject) -> None:
 
 @REQUESTS
 @given(TEXTS | VALUES, st.none() | TEXTS, HOW)
-def test_any_arguments(built: Path, values: Any, subjects: Any, how: dict[str, Any]) -> None:
+def test_any_arguments(built, values, subjects, how):
     model = Model.load(built)
     served(
         lambda: json.dumps(
@@ -225,7 +221,7 @@ def test_any_arguments(built: Path, values: Any, subjects: Any, how: dict[str, A
 )
 @REQUESTS
 @given(st.data())
-def test_any_record(ready: Path, name: str, data: st.DataObject) -> None:
+def test_any_record(ready, name, data):
     """Readers survive any content of records, audits and anchors beside outputs and ledgers."""
     model = Model.load(ready)
     record = {
@@ -235,7 +231,7 @@ def test_any_record(ready: Path, name: str, data: st.DataObject) -> None:
         "publication": {"id_column": "id"},
         "withdrawn": 0,
     }
-    engine: Any = SimpleNamespace(
+    engine = SimpleNamespace(
         settings=settings_of(Request(**RIGHT | {"mode": "release"}), model.project),
         model=SimpleNamespace(
             configuration=model.configuration, project=SimpleNamespace(audits=ready / "read")
@@ -244,7 +240,7 @@ def test_any_record(ready: Path, name: str, data: st.DataObject) -> None:
     )
     budget = DocumentBudget(1.0, 1.0)
     reference = model.reference("S1")
-    readers: dict[str, tuple[dict[str, Any], Callable[[Path], object]]] = {
+    readers = {
         RECORD: (record, lambda file: read_record(file.parent)),
         "out.record.json": (record, lineage_record),
         "ledger.record.json": (

@@ -3,9 +3,7 @@ stops releases."""
 
 import json
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -14,7 +12,7 @@ from lexveil.auditing.audit import AuditRequest, audit
 from lexveil.base import paths
 from lexveil.base.runtime.hashes import code_hash, sha256, version
 from lexveil.core.accounting.budgets import DocumentBudget
-from lexveil.core.accounting.record import AuditReference, ModelReference
+from lexveil.core.accounting.record import ModelReference
 from lexveil.io.artifacts.project import Project
 from lexveil.io.request import Request
 from lexveil.release.preconditions import find_valid_audit
@@ -24,7 +22,7 @@ SPACE = {"embeddings/gst/vectors.npy": "0" * 64}
 MODEL = ModelReference(name="own", version=None, sha256="0" * 64)
 
 
-def write(name: str, **changed: Any) -> Path:
+def write(name, **changed):
     paths.AUDITS.mkdir(parents=True, exist_ok=True)
     file = paths.AUDITS / f"{name}.json"
     result = {
@@ -47,12 +45,12 @@ def write(name: str, **changed: Any) -> Path:
     return file
 
 
-def relied_on(epsilon: float = 10.0, mode: str = "release") -> tuple[AuditReference | None, str]:
+def relied_on(epsilon=10.0, mode="release"):
     options = Request(mechanism="vickrey", strategy="S3", epsilon=epsilon, mode=mode)
     project = Project.find()
     model = SimpleNamespace(project=project, configuration=project.configuration)
     prepared = {"t": 0.75}
-    engine: Any = SimpleNamespace(
+    engine = SimpleNamespace(
         settings=settings_of(options, project),
         model=model,
         prepared=SimpleNamespace(parameters=prepared),
@@ -60,7 +58,7 @@ def relied_on(epsilon: float = 10.0, mode: str = "release") -> tuple[AuditRefere
     return find_valid_audit(engine, DocumentBudget(1.0, 1.0), MODEL, SPACE)
 
 
-def test_the_nearest_epsilon_counts(built: Path) -> None:
+def test_the_nearest_epsilon_counts(built):
     assert relied_on()[0] is None
     write("vickrey-S3-1.0", epsilon=1.0, epsilons=[1.0, 12.0])
     file = write("vickrey-S3-10.0")
@@ -91,20 +89,20 @@ def test_the_nearest_epsilon_counts(built: Path) -> None:
         ({"time": "yesterday"}, "of an older version"),
     ],
 )
-def test_an_audit_of_anything_else_is_none(built: Path, changed: dict[str, Any], why: str) -> None:
+def test_an_audit_of_anything_else_is_none(built, changed, why):
     write("vickrey-S3-10.0", **changed)
     found, said = relied_on()
     assert found is None and "vickrey-S3-10.0.json" in said and why in said
 
 
-def test_half_a_file_is_none(built: Path) -> None:
+def test_half_a_file_is_none(built):
     paths.AUDITS.mkdir(parents=True)
     (paths.AUDITS / "vickrey-S3-20.0.json").write_text('{"epsilon": 20.0, "vio')
     (paths.AUDITS / "vickrey-S3-30.0.json").write_text("[]")
     assert relied_on() == (None, "vickrey-S3-30.0.json: it is truncated, or of an older version")
 
 
-def test_nothing_is_released_on_a_violation_however_old(built: Path) -> None:
+def test_nothing_is_released_on_a_violation_however_old(built):
     write(
         "vickrey-S3-10.0",
         violation=True,
@@ -119,9 +117,7 @@ def test_nothing_is_released_on_a_violation_however_old(built: Path) -> None:
     assert relied_on(mode="experiment")[0] is None
 
 
-def test_a_release_relies_on_an_audit_of_what_it_runs(
-    built: Path, monkeypatch: Any, capsys: Any
-) -> None:
+def test_a_release_relies_on_an_audit_of_what_it_runs(built, monkeypatch, capsys):
     """A release with a document budget relies on an audit too: its base epsilon is the budget over
     the public average.
     """
@@ -135,7 +131,7 @@ def test_a_release_relies_on_an_audit_of_what_it_runs(
     evidence = json.loads((paths.AUDITS / "tem-S1-2.0.json").read_text())
     evidence |= {"verdict": "no violation found", "factor": 1.5}  # a part of an audit shows nothing
     (paths.AUDITS / "tem-S1-2.0.json").write_text(json.dumps(evidence))
-    how: dict[str, Any] = {"mechanism": "tem", "strategy": "S1", "average_words": 10.0}
+    how = {"mechanism": "tem", "strategy": "S1", "average_words": 10.0}
     done = privatize(["the government said"], document_budget=20.0, **how)
     assert (
         done.record.audit is not None

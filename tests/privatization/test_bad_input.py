@@ -5,14 +5,12 @@ spending unless noise was drawn.
 import os
 import re
 import subprocess
-from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 from asking import command
-from bad_inputs import BAD, GOOD, MANY, SECRET, Bad, lines
+from bad_inputs import BAD, GOOD, MANY, SECRET, lines
 
 from lexveil.base.errors import RequestError
 from lexveil.io.formats import compression
@@ -28,7 +26,7 @@ HOW = ("--mechanism", "madlib", "--strategy", "S1")
 
 
 @cache
-def documented() -> dict[str, tuple[int, str]]:
+def documented():
     """Exit code and message of every case, as docs/reference/bad-input.md has them."""
     rows = re.findall(
         r"^\| ([^|]+?) \| ([12]) \| ``? ?(.+?) ?``? \|$",
@@ -39,7 +37,7 @@ def documented() -> dict[str, tuple[int, str]]:
     return {case: (int(code), message) for case, code, message in rows}
 
 
-def spends() -> list[object]:
+def spends():
     """Return the contents of the ledger, without the names of releases that published nothing."""
     with Ledger.open(".lexveil/ledger") as ledger:
         assert ledger.recovered == []
@@ -54,7 +52,7 @@ def spends() -> list[object]:
         ]
 
 
-def files(folder: Path) -> dict[str, bytes | None]:
+def files(folder):
     """All that is in a folder, links as what they point at."""
     return {
         str(path.relative_to(folder)): os.fsencode(path.readlink())
@@ -66,7 +64,7 @@ def files(folder: Path) -> dict[str, bytes | None]:
     }
 
 
-def said(err: str, folder: Path) -> str:
+def said(err, folder):
     """The message without what stands before all, and without the folder; long names cut."""
     err = re.sub(r"(?m)^(count|privatize): [\d,]+ .*\n", "", err)  # progress, on a slow machine
     # Said before what is refused later.
@@ -85,20 +83,20 @@ def said(err: str, folder: Path) -> str:
 
 
 @pytest.fixture
-def inputs(ready: Path, tmp_path: Path) -> Path:
+def inputs(ready, tmp_path):
     folder = tmp_path / "inputs"
     folder.mkdir()
     return folder
 
 
 def refused(
-    case: str,
-    inputs: Path,
-    capsys: pytest.CaptureFixture[str],
-    source: str,
-    out: str,
-    *options: str,
-) -> None:
+    case,
+    inputs,
+    capsys,
+    source,
+    out,
+    *options,
+):
     """Rewrite ``source`` to ``out``, which must fail as docs/reference/bad-input.md says of
     ``case``."""
     before = files(inputs)
@@ -117,10 +115,8 @@ def refused(
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_what_is_refused(
-    inputs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], case: str
-) -> None:
-    bad: Bad = BAD[case]
+def test_what_is_refused(inputs, monkeypatch, capsys, case):
+    bad = BAD[case]
     monkeypatch.setattr(compression, "RATIO_FROM", 2**20)
     bad.write(inputs)
     source, _, file = bad.name.partition("/")
@@ -137,12 +133,12 @@ def test_what_is_refused(
 
 
 @pytest.fixture
-def mount(inputs: Path) -> Iterator[Callable[[str], Path]]:
+def mount(inputs):
     """Mount a small file system in a folder of the inputs; skip where that is not allowed."""
     folder = inputs / "disk"
     folder.mkdir()
 
-    def mounted(options: str) -> Path:
+    def mounted(options):
         made = subprocess.run(
             ["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder],
             capture_output=True,
@@ -163,12 +159,12 @@ def mount(inputs: Path) -> Iterator[Callable[[str], Path]]:
     ("case", "options"), [("a full disk", "size=16k"), ("a read-only disk", "size=16k,ro")]
 )
 def test_disks(
-    inputs: Path,
-    mount: Callable[[str], Path],
-    capsys: pytest.CaptureFixture[str],
-    case: str,
-    options: str,
-) -> None:
+    inputs,
+    mount,
+    capsys,
+    case,
+    options,
+):
     mount(options)
     (inputs / "f.jsonl").write_bytes(MANY)
     refused(case, inputs, capsys, "f.jsonl", "disk/o.jsonl")
@@ -177,12 +173,12 @@ def test_disks(
 @pytest.mark.skipif(
     not Path("/proc/self/mem").exists(), reason="only Linux has a file that is never read"
 )
-def test_a_disk_that_fails(inputs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_disk_that_fails(inputs, capsys):
     (inputs / "f.jsonl").symlink_to("/proc/self/mem")
     refused("a disk that fails", inputs, capsys, "f.jsonl", "o.jsonl")
 
 
-CHANGES: dict[str, bytes | None] = {
+CHANGES = {
     "a text that changes": lines(GOOD, GOOD | {"text": "another"}),
     "a row that is added": lines(GOOD, GOOD, GOOD),
     "a row that is removed": lines(GOOD),
@@ -196,14 +192,12 @@ CHANGES: dict[str, bytes | None] = {
 
 
 @pytest.mark.parametrize("case", CHANGES)
-def test_an_input_that_changes_between_the_two_passes(
-    inputs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], case: str
-) -> None:
+def test_an_input_that_changes_between_the_two_passes(inputs, monkeypatch, capsys, case):
     (inputs / "f.jsonl").write_bytes(lines(GOOD, GOOD))
     count = Run.count
     spent = spends()
 
-    def counted_then_changed(self: Run, *arguments: Any) -> None:
+    def counted_then_changed(self, *arguments):
         count(self, *arguments)
         (inputs / "f.jsonl").unlink()
         if (content := CHANGES[case]) is not None:
@@ -220,7 +214,7 @@ def test_an_input_that_changes_between_the_two_passes(
     assert spends() != spent and verify(Path(".lexveil/ledger")).holds
 
 
-def test_a_link_where_the_hidden_output_will_be_is_not_written_through(inputs: Path) -> None:
+def test_a_link_where_the_hidden_output_will_be_is_not_written_through(inputs):
     """Whoever may write into the folder could else have the input, or any other file, emptied."""
     (inputs / "f.jsonl").write_bytes(lines(GOOD))
     (inputs / ".partial-o.jsonl").symlink_to("f.jsonl")
@@ -240,7 +234,7 @@ def test_a_link_where_the_hidden_output_will_be_is_not_written_through(inputs: P
     assert not (inputs / "o.jsonl").is_symlink() and not (inputs / ".partial-o.jsonl").is_symlink()
 
 
-def test_two_outputs_that_a_disk_takes_for_one_are_refused(tmp_path: Path) -> None:
+def test_two_outputs_that_a_disk_takes_for_one_are_refused(tmp_path):
     """Two names of one file are refused; a disk that tells no capitals apart makes such names."""
     finals = [tmp_path / "out/a.csv", tmp_path / "out/b.csv"]
     with writing(tmp_path / "out") as outputs:
@@ -251,9 +245,7 @@ def test_two_outputs_that_a_disk_takes_for_one_are_refused(tmp_path: Path) -> No
     assert not [*tmp_path.iterdir()]
 
 
-def test_strange_names_that_a_disk_takes_are_written(
-    inputs: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_strange_names_that_a_disk_takes_are_written(inputs, capsys):
     for name in ("a\nb.jsonl", " .jsonl", "é" * 100 + ".jsonl", "-o.jsonl"):
         (inputs / "d").mkdir(exist_ok=True)
         (inputs / "d" / name).write_bytes(lines(GOOD))
@@ -265,6 +257,6 @@ def test_strange_names_that_a_disk_takes_are_written(
     assert not [path for path in files(inputs) if ".probing-" in path or ".partial-" in path]
 
 
-def test_every_case_is_in_the_docs_and_none_besides() -> None:
+def test_every_case_is_in_the_docs_and_none_besides():
     tested = {*BAD, *CHANGES, "a full disk", "a read-only disk", "a disk that fails"}
     assert set(documented()) == tested

@@ -12,10 +12,8 @@ import json
 import logging
 import os
 import tempfile
-from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -34,21 +32,19 @@ NOTE = "brobdingnagor"
 FILE = "lilliputian"
 SENTENCE = f"the government said fire services were there {TEXT}"
 HOW = ("--mechanism", "madlib", "--strategy", "S1", "--document-budget", "5")
-API: dict[str, Any] = {"mechanism": "madlib", "strategy": "S1", "document_budget": 5.0}
+API = {"mechanism": "madlib", "strategy": "S1", "document_budget": 5.0}
 
 
 class Watch:
     """Runs commands and calls, and keeps all that they say."""
 
-    def __init__(
-        self, capture: pytest.CaptureFixture[str], log: pytest.LogCaptureFixture, root: Path
-    ) -> None:
+    def __init__(self, capture, log, root):
         self.capture = capture
         self.log = log
         self.root = root
         self.said = ""
 
-    def command(self, *arguments: object, code: int = 0) -> None:
+    def command(self, *arguments, code=0):
         try:
             ended = command(*arguments)
         except Exception as error:
@@ -57,12 +53,12 @@ class Watch:
         self.said += "".join(self.capture.readouterr())
         assert ended == code, self.said[-2000:]
 
-    def refused(self, call: Callable[[], object]) -> None:
+    def refused(self, call):
         with pytest.raises(lexveil.LexveilError) as refused:
             call()
         self.said += repr(refused.value) + "".join(self.capture.readouterr())
 
-    def places(self, but: set[Path]) -> Iterator[tuple[str, bytes]]:
+    def places(self, but):
         """All that was said or written, but for some files."""
         yield "what was said", self.said.encode()
         yield "logs", self.log.text.encode()
@@ -71,7 +67,7 @@ class Watch:
                 if file not in but and not file.is_symlink():
                     yield str(file), file.read_bytes()
 
-    def check(self, *canaries: str, but: set[Path]) -> None:
+    def check(self, *canaries, but):
         for place, content in self.places(but):
             is_table = content.startswith(b"PAR1")
             rows = (
@@ -82,14 +78,14 @@ class Watch:
 
 
 @pytest.fixture
-def watch(ready: Path, tmp_path: Path, monkeypatch: Any, capsys: Any, caplog: Any) -> Watch:
+def watch(ready, tmp_path, monkeypatch, capsys, caplog):
     caplog.set_level(logging.DEBUG)
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     return Watch(capsys, caplog, tmp_path)
 
 
-def inputs(folder: Path) -> list[Path]:
+def inputs(folder):
     """One table in every form: canaries in texts, subjects, other columns, metadata and headers of
     compression."""
     rows = [{"id": f"{SUBJECT} {n}", "text": SENTENCE, "more": OTHER} for n in (1, 2, 1)]
@@ -118,7 +114,7 @@ def inputs(folder: Path) -> list[Path]:
     return files
 
 
-def test_files_that_are_rewritten(watch: Watch, tmp_path: Path) -> None:
+def test_files_that_are_rewritten(watch, tmp_path):
     """Other columns come out in the output by contract, subjects too, and neither anywhere else."""
     sources = inputs(tmp_path)
     outs = []
@@ -135,7 +131,7 @@ def test_files_that_are_rewritten(watch: Watch, tmp_path: Path) -> None:
     watch.check(SUBJECT, OTHER, but={*sources, *outs})
 
 
-def test_rows_that_are_withheld(watch: Watch, tmp_path: Path) -> None:
+def test_rows_that_are_withheld(watch, tmp_path):
     """Only the operator's list names withheld rows."""
     change_params(ledger={"cap": 0.5})
     rows = [{"id": f"{SUBJECT}", "text": SENTENCE, "more": OTHER}] * 2 + [
@@ -151,7 +147,7 @@ def test_rows_that_are_withheld(watch: Watch, tmp_path: Path) -> None:
     watch.check(TEXT, SUBJECT, OTHER, but={source, Path(f"{out}.withheld.csv")})
 
 
-BROKEN: dict[str, bytes] = {
+BROKEN = {
     "jsonl": json.dumps({"id": SUBJECT, "text": {TEXT: OTHER}}).encode(),
     "csv": f'id,text\n{SUBJECT},"{TEXT}"{OTHER}\n'.encode(),
     "tsv": f"{TEXT}\t{SUBJECT}\nc\td\te\n".encode(),
@@ -161,7 +157,7 @@ BROKEN: dict[str, bytes] = {
 
 
 @pytest.mark.parametrize("ending", BROKEN)
-def test_files_that_are_refused(watch: Watch, tmp_path: Path, ending: str) -> None:
+def test_files_that_are_refused(watch, tmp_path, ending):
     source = tmp_path / f"in.{ending}"
     source.write_bytes(BROKEN[ending])
     watch.command("privatize", source, "-o", tmp_path / f"out.{ending}", *HOW, code=2)
@@ -181,7 +177,7 @@ def test_files_that_are_refused(watch: Watch, tmp_path: Path, ending: str) -> No
         TEXT,
     ],
 )
-def test_values_that_are_refused(watch: Watch, values: Any) -> None:
+def test_values_that_are_refused(watch, values):
     watch.refused(lambda: lexveil.privatize(values, **API))
     watch.refused(lambda: lexveil.privatize([SENTENCE] * 2, subjects=[SUBJECT, [SUBJECT]], **API))
     watch.refused(lambda: lexveil.privatize([SENTENCE] * 2, subjects=[SUBJECT, " \u200b"], **API))
@@ -190,12 +186,10 @@ def test_values_that_are_refused(watch: Watch, values: Any) -> None:
 
 
 @pytest.mark.parametrize("at", ["count", "rewrite", "write"])
-def test_faults_of_the_program(
-    watch: Watch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
-) -> None:
+def test_faults_of_the_program(watch, tmp_path, monkeypatch, at):
     """An exception that says a text, wherever it is raised."""
 
-    def breaks(*_: object, **__: object) -> Any:
+    def breaks(*_, **__):
         raise KeyError(SENTENCE)
 
     targets = {
@@ -210,7 +204,7 @@ def test_faults_of_the_program(
     watch.check(TEXT, SUBJECT, OTHER, but={*inputs(tmp_path)})
 
 
-def test_what_a_traceback_with_values_shows(tmp_path: Path) -> None:
+def test_what_a_traceback_with_values_shows(tmp_path):
     """Tools that print local variables print the type of what holds texts."""
     source = inputs(tmp_path)[0]
     from lexveil.io.formats.registry import as_source

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import datetime
 import decimal
-from collections.abc import Iterator
-from typing import Any
 
 import duckdb
 import numpy as np
@@ -24,7 +22,7 @@ ARROW = columns()
 SHAPES = list(shapes(pa.array([1, 2, 3])))
 
 
-def replaced(table: Any, n_rows: int) -> Any:
+def replaced(table, n_rows):
     """The table with other texts."""
     frame = frame_of(table)
     assert frame is not None
@@ -32,7 +30,7 @@ def replaced(table: Any, n_rows: int) -> Any:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_columns_of_arrow(shape: str) -> None:
+def test_columns_of_arrow(shape):
     changed = []
     refused = []
     for name, array in ARROW.items():
@@ -54,7 +52,7 @@ def test_columns_of_arrow(shape: str) -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_batch_of_arrow(shape: str) -> None:
+def test_a_batch_of_arrow(shape):
     for name in ("int64", "uuid", "dictionary<values=string, indices=int8, ordered=1>"):
         column = shapes(ARROW[name])[shape]
         texts = pa.array(["x"] * len(column), pa.string())
@@ -64,7 +62,7 @@ def test_a_batch_of_arrow(shape: str) -> None:
             assert same(column, pa.chunked_array([made.column("other")]))
 
 
-def _strings_below() -> Iterator[tuple[str, pa.Array]]:
+def _strings_below():
     secret = pa.array(["ana", "Zanzibar tower", "ben"])
     for kind in (pa.string(), pa.large_string(), pa.string_view()):
         values = secret.cast(kind)
@@ -94,7 +92,7 @@ def _strings_below() -> Iterator[tuple[str, pa.Array]]:
         yield f"map of {kind}", pa.MapArray.from_arrays(offsets, ["k"] * 3, values)
 
 
-def _bytes(array: pa.Array) -> bytes:
+def _bytes(array):
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, pa.schema([("c", array.type)])) as stream:
         stream.write_batch(pa.record_batch([array], ["c"]))
@@ -103,7 +101,7 @@ def _bytes(array: pa.Array) -> bytes:
     )
 
 
-def test_nothing_is_in_a_copy_that_no_row_shows() -> None:
+def test_nothing_is_in_a_copy_that_no_row_shows():
     """Bytes of rows that were cut away, and below a null."""
     n_cut = 0
     leaks = []
@@ -119,7 +117,7 @@ def test_nothing_is_in_a_copy_that_no_row_shows() -> None:
     assert n_cut > 50 and not leaks
 
 
-def _duckdb_types(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
+def _duckdb_types(connection):
     """An expression for a column of each type, which has extreme values in rows of
     ``test_all_types()``."""
     listed = connection.sql("describe select * from test_all_types()").fetchall()
@@ -140,7 +138,7 @@ def _duckdb_types(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("rows", ["", "limit 0", "null"])
-def test_columns_of_duckdb(rows: str) -> None:
+def test_columns_of_duckdb(rows):
     with duckdb.connect() as connection:
         changed = []
         kinds = _duckdb_types(connection)
@@ -162,8 +160,8 @@ def test_columns_of_duckdb(rows: str) -> None:
 
 
 def test_a_relation_that_gives_other_rows_each_time_is_read_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     with duckdb.connect() as connection:
         source = connection.sql(
             "select 'text ' || i as body, i, random() as other from range(5000) t(i) order by 3"
@@ -193,13 +191,13 @@ def test_a_relation_that_gives_other_rows_each_time_is_read_once(
         ),
     ],
 )
-def test_a_subject_of_any_type_of_duckdb_keeps_its_digits(value: str, subject: str) -> None:
+def test_a_subject_of_any_type_of_duckdb_keeps_its_digits(value, subject):
     with duckdb.connect() as connection:
         frame = frame_of(connection.sql(f"select 'x' as body, {value} as who"))
         assert frame is not None and frame.read("who") == [subject]
 
 
-def test_a_connection_that_finds_no_table_of_python_is_refused() -> None:
+def test_a_connection_that_finds_no_table_of_python_is_refused():
     with (
         duckdb.connect(config={"python_enable_replacements": False}) as connection,
         pytest.raises(lexveil.RequestError, match="python_enable_replacements"),
@@ -211,9 +209,9 @@ UNITS = ("ms", "us", "ns")
 NOW = datetime.datetime(2026, 3, 1, 12, 30, 1, 5)
 
 
-def _polars() -> dict[str, pl.Series]:
+def _polars():
     one = decimal.Decimal("0.01")
-    values: dict[str, tuple[Any, list[Any]]] = {
+    values = {
         **{
             f"Int{size}": (getattr(pl, f"Int{size}"), [-(2 ** (size - 1)), None])
             for size in (8, 16, 32, 64, 128)
@@ -257,7 +255,7 @@ def _polars() -> dict[str, pl.Series]:
 
 
 @pytest.mark.parametrize("rows", ["all", "none", "null"])
-def test_columns_of_polars(rows: str) -> None:
+def test_columns_of_polars(rows):
     changed = []
     every = _polars()
     for name, series in every.items():
@@ -274,13 +272,13 @@ def test_columns_of_polars(rows: str) -> None:
 
 @pytest.mark.parametrize("kind", [pl.String, pl.Categorical])
 @pytest.mark.parametrize("texts", [[], [None, None], ["a", None]])
-def test_a_text_column_of_polars_keeps_its_type_without_texts(kind: Any, texts: list[Any]) -> None:
+def test_a_text_column_of_polars_keeps_its_type_without_texts(kind, texts):
     frame = frame_of(pl.DataFrame({"body": pl.Series(texts, dtype=kind), "id": range(len(texts))}))
     assert frame is not None
     assert frame.replacing("body")(texts).schema["body"] == kind
 
 
-def _pandas() -> dict[str, pd.Series]:
+def _pandas():
     moments = pd.to_datetime(pd.Series(["2026-03-01 12:30:01.000005", None]))
     numbers = {
         kind: pd.Series(np.array([1, np.iinfo(kind).max], dtype=kind))
@@ -318,7 +316,7 @@ def _pandas() -> dict[str, pd.Series]:
 
 @pytest.mark.parametrize("rows", ["all", "none", "null"])
 @pytest.mark.parametrize("label", ["other", 5, ("a", 2), datetime.date(2026, 1, 1)])
-def test_columns_of_pandas(rows: str, label: Any) -> None:
+def test_columns_of_pandas(rows, label):
     changed = []
     every = _pandas()
     indexes = [pd.Index(["b", "a"]), pd.MultiIndex.from_tuples([("b", 1), ("a", 2)])]
@@ -347,6 +345,6 @@ TWICE = {
 
 
 @pytest.mark.parametrize("kind", TWICE)
-def test_two_columns_of_one_name_are_refused(kind: str) -> None:
+def test_two_columns_of_one_name_are_refused(kind):
     with pytest.raises(lexveil.RequestError, match="columns 2 and 3 have the same name"):
         frame_of(TWICE[kind]())

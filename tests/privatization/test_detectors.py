@@ -4,8 +4,6 @@ refusals.
 
 import json
 import string
-from pathlib import Path
-from typing import Any
 
 import duckdb
 import numpy as np
@@ -27,7 +25,7 @@ from lexveil.release.engine.plan import form_of, redrawn
 from lexveil.release.settings import settings_of
 from tests.accounting.toy_measurements import between, structures_of
 
-HOW: dict[str, Any] = {
+HOW = {
     "mechanism": "tem",
     "strategy": "S3",
     "document_budget": 30.0,
@@ -40,7 +38,7 @@ AGAIN = (47, 56)
 PLACE = (60, 64)
 
 
-def at(*spans: tuple[tuple[int, int], str]) -> list[dict[str, Any]]:
+def at(*spans):
     return [{"start": start, "end": end, "type": kind} for (start, end), kind in spans]
 
 
@@ -48,23 +46,23 @@ SPANS = at((ZORA, "PERSON"), (BO, "PERSON"), (AGAIN, "PERSON"), (PLACE, "NUMBER"
 
 
 @pytest.fixture
-def names(tmp_path: Path) -> Path:
+def names(tmp_path):
     file = tmp_path / "names.txt"
     file.write_text("[PERSON]\nMary Poe\nJohn Doe\n", encoding="utf-8")
     return file
 
 
-def rewritten(types: dict[str, str], **more: Any) -> Any:
+def rewritten(types, **more):
     return lexveil.privatize([TEXT], spans=[SPANS], types=types, **{**HOW, "seed": 3} | more)
 
 
-def found_rows(done: Any) -> list[tuple[str, str, float]]:
+def found_rows(done):
     log = done.token_log.to_pylist()
     assert all((row["type"] is not None) == (row["class"] == "found") for row in log)
     return [(row["type"], row["action"], row["epsilon"]) for row in log if row["type"]]
 
 
-def test_the_default_is_a_placeholder_for_a_whole_name(built: Path) -> None:
+def test_the_default_is_a_placeholder_for_a_whole_name(built):
     done = rewritten({})
     assert done.values[0].count("[PERSON]") == 3 and done.values[0].count("[NUMBER]") == 1
     assert found_rows(done) == [("PERSON", "placeholder", 0.0)] * 3 + [
@@ -86,9 +84,7 @@ def test_the_default_is_a_placeholder_for_a_whole_name(built: Path) -> None:
     assert not {"zora", "quix", "ylem"} & set(json.dumps(done.record.to_dict()).lower().split())
 
 
-def test_pseudonyms_are_equal_where_names_are_and_different_where_they_are_not(
-    built: Path, names: Path
-) -> None:
+def test_pseudonyms_are_equal_where_names_are_and_different_where_they_are_not(built, names):
     done = rewritten({"PERSON": "pseudonym"}, pseudonyms=names)
     places = sorted((done.values[0].find(name), name) for name in ("Mary Poe", "John Doe"))
     first, second = (name for _, name in places)
@@ -100,7 +96,7 @@ def test_pseudonyms_are_equal_where_names_are_and_different_where_they_are_not(
     assert "it is not hidden which tokens are equal" in reason
 
 
-def test_pseudonyms_are_uniform_and_depend_on_equality_alone(built: Path, names: Path) -> None:
+def test_pseudonyms_are_uniform_and_depend_on_equality_alone(built, names):
     """Two names, one document each: 400 fair draws lie within 4 standard deviations of half but for
     1 in 15,000."""
     texts = ["Zora"] * 400
@@ -111,7 +107,7 @@ def test_pseudonyms_are_uniform_and_depend_on_equality_alone(built: Path, names:
     assert lexveil.privatize(["Ylem"] * 400, spans=spans, **how).values == values
 
 
-def test_digits_keep_the_form_and_nothing_else() -> None:
+def test_digits_keep_the_form_and_nothing_else():
     text = "+49 (0)30 12-3é"
     form = form_of(text)
     assert form == "+99 (9)99 99-9a"
@@ -121,7 +117,7 @@ def test_digits_keep_the_form_and_nothing_else() -> None:
     assert form_of("Ann\n Lee😀") == "Aaa Aaaa"  # what is no number is not copied either
 
 
-def test_written_digits_are_uniform_whatever_stood_there(built: Path) -> None:
+def test_written_digits_are_uniform_whatever_stood_there(built):
     """The digit of the source among them: of 4,000 fair draws each is within 5 standard deviations
     of 400."""
     how = HOW | {"seed": 5, "types": {"N": "digits"}}
@@ -130,7 +126,7 @@ def test_written_digits_are_uniform_whatever_stood_there(built: Path) -> None:
     assert sum(counts) == 4000 and all(abs(count - 400) < 95 for count in counts)
 
 
-def structure_of(text: str, spans: list[dict[str, Any]], **more: Any) -> tuple[Any, WordEngine]:
+def structure_of(text, spans, **more):
     model = Model.load()
     engine = WordEngine(
         settings_of(Request(**HOW, spans_column="spans", **more), model.project), model
@@ -150,9 +146,7 @@ def structure_of(text: str, spans: list[dict[str, Any]], **more: Any) -> tuple[A
         ("police met Zoe Quix", at(((11, 19), "PERSON")), {}, ""),
     ],
 )
-def test_neighbours_share_what_was_found(
-    built: Path, other: str, spans: list[dict[str, Any]], types: dict[str, str], difference: str
-) -> None:
+def test_neighbours_share_what_was_found(built, other, spans, types, difference):
     first, engine = structure_of("police met Ann", at(((11, 14), "PERSON")), types=types)
     second, _ = structure_of(other, spans, types=types)
     measurement = engine.measurement(DocumentBudget(30.0, 5.0))
@@ -165,9 +159,7 @@ def test_neighbours_share_what_was_found(
 
 
 @pytest.mark.parametrize("strategy", ["S1", "S2"])
-def test_no_epsilon_tells_how_many_words_a_name_has(
-    built: Path, monkeypatch: pytest.MonkeyPatch, strategy: str
-) -> None:
+def test_no_epsilon_tells_how_many_words_a_name_has(built, monkeypatch, strategy):
     """A budget that is divided by words counts what was found as one of eight."""
     monkeypatch.setitem(HOW, "strategy", strategy)
     said = "the police said that they had met "
@@ -177,7 +169,7 @@ def test_no_epsilon_tells_how_many_words_a_name_has(
     assert one.epsilon.max() == pytest.approx(30.0 / 8, rel=1e-9)
 
 
-def test_the_statement_rests_on_no_detector(built: Path) -> None:
+def test_the_statement_rests_on_no_detector(built):
     how = HOW | {"strategy": "S1"}
     plain = lexveil.privatize([TEXT], seed=1, **how).record.guarantee.in_release
     stated = lexveil.privatize([TEXT], spans=[SPANS], seed=1, **how).record.guarantee.in_release
@@ -188,7 +180,7 @@ def test_the_statement_rests_on_no_detector(built: Path) -> None:
     assert "One changed word can change the findings" in stated.not_covered
 
 
-def test_output_is_a_function_of_structure_and_noise(built: Path) -> None:
+def test_output_is_a_function_of_structure_and_noise(built):
     """Whatever stands in found tokens, the same seed gives the same text."""
     types = {"PERSON": "sample", "NUMBER": "digits"}
     outputs = set()
@@ -200,7 +192,7 @@ def test_output_is_a_function_of_structure_and_noise(built: Path) -> None:
     assert len(outputs) == 1
 
 
-def test_the_users_list_and_what_it_may_not_claim(built: Path, tmp_path: Path) -> None:
+def test_the_users_list_and_what_it_may_not_claim(built, tmp_path):
     (tmp_path / "protect.txt").write_text("[PERSON]\nzora quix\nBo\nPolice\n", encoding="utf-8")
     (tmp_path / "allow.txt").write_text("police force\n", encoding="utf-8")
     lists = {"protect": tmp_path / "protect.txt", "allow": tmp_path / "allow.txt"}
@@ -212,9 +204,7 @@ def test_the_users_list_and_what_it_may_not_claim(built: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv", "parquet", "not null"])
-def test_a_column_of_spans_is_read_and_comes_out_empty(
-    built: Path, tmp_path: Path, form: str, capsys: Any
-) -> None:
+def test_a_column_of_spans_is_read_and_comes_out_empty(built, tmp_path, form, capsys):
     """Otherwise the column would reveal the lengths of words. The test includes a column that
     cannot be null, as DuckDB writes it.
     """
@@ -246,14 +236,12 @@ def test_a_column_of_spans_is_read_and_comes_out_empty(
     assert done.record.counts.found == {"NUMBER": {"placeholder": 1}, "PERSON": {"placeholder": 3}}
 
 
-def test_a_detector_that_changes_its_mind_releases_nothing(
-    built: Path, tmp_path: Path, monkeypatch: Any
-) -> None:
+def test_a_detector_that_changes_its_mind_releases_nothing(built, tmp_path, monkeypatch):
     (tmp_path / "protect.txt").write_text("police\n", encoding="utf-8")
-    seen: list[int] = []
+    seen = []
     claim = Detection.claim
 
-    def fickle(self: Detection, texts: Any, spans: Any = ()) -> Any:
+    def fickle(self, texts, spans=()):
         seen.append(1)
         return claim(self if len(seen) == 1 else Detection(), texts, spans)
 
@@ -274,6 +262,6 @@ def test_a_detector_that_changes_its_mind_releases_nothing(
         ({"spans": "found"}, "names a column, and texts is a list"),
     ],
 )
-def test_what_cannot_be_served_is_refused(built: Path, how: dict[str, Any], message: str) -> None:
+def test_what_cannot_be_served_is_refused(built, how, message):
     with pytest.raises(RequestError, match=message):
         lexveil.privatize([TEXT], seed=1, **HOW, **how)

@@ -3,7 +3,6 @@ over batches."""
 
 import itertools
 import math
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +18,7 @@ from lexveil.core.mechanisms.noise.streams import stream
 from lexveil.core.text.collocation_index import Collocations
 from lexveil.core.text.encode import Lexicon, encode
 from lexveil.io.formats.arrow_tables import ArrowRows
-from lexveil.io.formats.chunks import Texts
-from lexveil.release.engine.batch import Batch, Rewritten
+from lexveil.release.engine.batch import Batch
 from lexveil.release.engine.counts import ExactSum, Tally
 from lexveil.release.engine.plan import plan_tokens
 from lexveil.release.engine.worker import Components, rewrite
@@ -36,7 +34,7 @@ LEXICON = Lexicon.build("gst", TOKENS, COLLOCATIONS)
 TEXTS = ["The cat is, Zorblax.", "", "dog ran away again", "New York!"]
 
 
-def done(policy: Policy, epsilon: float = 5.0, texts: list[str] = TEXTS) -> Rewritten:
+def done(policy, epsilon=5.0, texts=TEXTS):
     vocabulary = Vocabulary.of(TOKENS, VECTORS, policy)
     budgets = np.full(len(texts), epsilon)
     components = Components(LEXICON, vocabulary, Madlib(vocabulary.vectors))
@@ -45,7 +43,7 @@ def done(policy: Policy, epsilon: float = 5.0, texts: list[str] = TEXTS) -> Rewr
     return rewrite(texts, planned, budgets, components, lambda i: stream(1, str(i)))
 
 
-def test_huge_epsilon_gives_the_text_back() -> None:
+def test_huge_epsilon_gives_the_text_back():
     out = done(Policy("perturb", "perturb", "keep"), epsilon=1e9)
     assert out.texts == ["the cat is, zorblax.", "", "dog ran away again", "new york!"]
     # "!" has no vector
@@ -73,7 +71,7 @@ def test_huge_epsilon_gives_the_text_back() -> None:
         ),
     ],
 )
-def test_policies(policy: Policy, first: str, actions: list[int]) -> None:
+def test_policies(policy, first, actions):
     out = done(policy, epsilon=1e9)
     assert out.texts[0] == first
     assert out.action[:6].tolist() == actions
@@ -82,7 +80,7 @@ def test_policies(policy: Policy, first: str, actions: list[int]) -> None:
     assert ((out.out_words == 0) == (out.action == DROPPED)).all()
 
 
-def test_sampled_tokens_are_uniform_and_know_nothing() -> None:
+def test_sampled_tokens_are_uniform_and_know_nothing():
     """20,000 unknown words: each of the 6 words of W within 6 standard errors of 1/6, whatever the
     unknown word."""
     for unknown in ("zorblax", "quux"):
@@ -94,7 +92,7 @@ def test_sampled_tokens_are_uniform_and_know_nothing() -> None:
         assert np.abs(share[words] - 1 / 6).max() < 6 * np.sqrt(1 / 6 * 5 / 6 / 20_000)
 
 
-def test_words_never_turn_into_kept_punctuation() -> None:
+def test_words_never_turn_into_kept_punctuation():
     out = done(Policy("perturb", "keep", "sample"), epsilon=0.01, texts=["the cat is dog"] * 200)
     assert not {",", "."} & {TOKENS[row] for row in out.rows}
     free = done(
@@ -127,16 +125,16 @@ PIECES = [
 ]
 
 
-def arrow(rows: Texts) -> ArrowRows:
+def arrow(rows):
     return ArrowRows([pa.array(column, pa.large_string()) for column in zip(*rows, strict=True)])
 
 
-def batch_of_rows(rows: Texts) -> Batch:
+def batch_of_rows(rows):
     return Batch(rows, [()] * len(rows))
 
 
 @pytest.mark.parametrize("width", [1, 3])
-def test_a_text_has_one_key_in_whatever_form_it_comes(width: int) -> None:
+def test_a_text_has_one_key_in_whatever_form_it_comes(width):
     """A text has the same key in lists and in Arrow, in any part of an array, and in any of its
     columns.
     """
@@ -152,8 +150,8 @@ def test_a_text_has_one_key_in_whatever_form_it_comes(width: int) -> None:
 
 
 @pytest.mark.parametrize("as_arrow", [True, False])
-def test_parts_of_a_batch_are_the_batch(as_arrow: bool) -> None:
-    rows: Texts = [["x" * size] for size in (5, 0, 9, 30, 1, 1, 8)]
+def test_parts_of_a_batch_are_the_batch(as_arrow):
+    rows = [["x" * size] for size in (5, 0, 9, 30, 1, 1, 8)]
     keys = [(str(number),) for number in range(7)]
     batch = Batch(arrow(rows) if as_arrow else rows, keys, first_row=3)
     parts = batch.parts(10)
@@ -169,7 +167,7 @@ NUMBERS = st.lists(
 
 
 @given(NUMBERS, st.integers(1, 5))
-def test_a_sum_is_exact_in_whatever_parts_it_comes(numbers: list[float], n_parts: int) -> None:
+def test_a_sum_is_exact_in_whatever_parts_it_comes(numbers, n_parts):
     """The sum equals that of math.fsum, which rounds once, even with subnormal numbers and
     cancellation.
     """
@@ -183,19 +181,19 @@ def test_a_sum_is_exact_in_whatever_parts_it_comes(numbers: list[float], n_parts
     assert float(whole) == float(parts) == math.fsum(numbers)
 
 
-def test_many_equal_numbers_do_not_overflow() -> None:
+def test_many_equal_numbers_do_not_overflow():
     total = ExactSum()
     total.add(np.full(100_000, 1 - 2.0**-53))
     assert float(total) == 100_000 * (1 - 2.0**-53)
 
 
-def test_shares_of_documents() -> None:
+def test_shares_of_documents():
     """There are 20 documents: 17 keep nothing, one a third, one nearly all, and one all."""
     tally = Tally()
     assert tally.document_shares() is None
     for percent, n in ((0, 17), (34, 1), (95, 1), (100, 1)):
         tally.by_percent[percent] += n
-    shares: Any = tally.document_shares()
+    shares = tally.document_shares()
     assert (shares.documents, shares.median_unchanged, shares.worst_tenth_unchanged) == (
         20,
         0.0,

@@ -3,8 +3,6 @@ of their own."""
 
 import json
 import pickle
-from pathlib import Path
-from typing import Any
 
 import duckdb
 import numpy as np
@@ -17,7 +15,7 @@ import lexveil
 from lexveil.release.adapters import memory as frames
 from lexveil.release.adapters.memory import Texts, whole_chunks
 
-HOW: dict[str, Any] = {"mechanism": "tem", "strategy": "S1", "epsilon": 2.0, "average_words": 8}
+HOW = {"mechanism": "tem", "strategy": "S1", "epsilon": 2.0, "average_words": 8}
 ROWS = {
     "id": [3, 1, 2],
     "body": ["The bank of the river was quiet.", None, "She told the doctor about the pain."],
@@ -26,7 +24,7 @@ ROWS = {
 
 
 @pytest.fixture
-def texts(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def texts(built, tmp_path, monkeypatch):
     """Rewritten rows as a list; the current folder is not a project."""
     monkeypatch.chdir(tmp_path)
     return lexveil.privatize(
@@ -43,7 +41,7 @@ KINDS = {
 }
 
 
-def rows_of(table: Any) -> dict[str, list[Any]]:
+def rows_of(table):
     if isinstance(table, pd.DataFrame):
         assert list(table.index) == [10, 20, 30]
         return {
@@ -57,7 +55,7 @@ def rows_of(table: Any) -> dict[str, list[Any]]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_table_keeps_its_kind(kind: str, texts: list[Any], built: Path) -> None:
+def test_a_table_keeps_its_kind(kind, texts, built):
     given = KINDS[kind]()
     done = lexveil.privatize(given, column="body", subjects="who", seed=7, project=built, **HOW)
     assert type(done.values) is type(given)
@@ -68,9 +66,7 @@ def test_a_table_keeps_its_kind(kind: str, texts: list[Any], built: Path) -> Non
 
 
 @pytest.mark.parametrize("labels", [[0, 1, 2], [("a", 1), ("a", 2), ("b", 1)], [2020, "body", 1]])
-def test_columns_of_pandas_may_have_any_labels(
-    labels: list[Any], texts: list[Any], built: Path
-) -> None:
+def test_columns_of_pandas_may_have_any_labels(labels, texts, built):
     given = pd.DataFrame(ROWS).set_axis(pd.Index(labels, tupleize_cols=True), axis=1)
     done = lexveil.privatize(
         given, column=labels[1], subjects=labels[2], seed=7, project=built, **HOW
@@ -97,15 +93,13 @@ def test_columns_of_pandas_may_have_any_labels(
         (pd.DataFrame(ROWS), "id", r"text 1: `id` holds a number, not text"),
     ],
 )
-def test_what_is_no_table_says_what_to_do(
-    given: Any, column: str | None, message: str, built: Path
-) -> None:
+def test_what_is_no_table_says_what_to_do(given, column, message, built):
     with pytest.raises(lexveil.RequestError, match=message) as raised:
         lexveil.privatize(given, column=column, seed=7, project=built, **HOW)
     assert "river" not in str(raised.value)
 
 
-def test_a_selection_of_a_dataset_and_what_streams(built: Path, texts: list[Any]) -> None:
+def test_a_selection_of_a_dataset_and_what_streams(built, texts):
     datasets = pytest.importorskip("datasets")
     given = datasets.Dataset.from_dict(ROWS)
     done = lexveil.privatize(
@@ -121,8 +115,8 @@ def test_a_selection_of_a_dataset_and_what_streams(built: Path, texts: list[Any]
 
 
 def test_a_released_dataset_holds_nothing_that_follows_from_the_source(
-    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    built, tmp_path, monkeypatch
+):
     """Two sources with the same output: their files differ by a random fingerprint alone."""
     datasets = pytest.importorskip("datasets")
     monkeypatch.setattr(frames.secrets, "token_hex", lambda n: "0" * 2 * n)
@@ -141,13 +135,13 @@ def test_a_released_dataset_holds_nothing_that_follows_from_the_source(
     assert found[0] == found[1]
 
 
-def replaced(table: Any, *texts: str) -> Any:
+def replaced(table, *texts):
     frame = frames.frame_of(table)
     assert frame is not None
     return frame.replacing("body")(list(texts))
 
 
-def test_metadata_of_tables_is_not_passed_on() -> None:
+def test_metadata_of_tables_is_not_passed_on():
     frame = pd.DataFrame({"body": ["x"]})
     frame.attrs["first"] = "the waiter was rude"
     assert not replaced(frame, "y").attrs and frame.attrs
@@ -160,7 +154,7 @@ def test_metadata_of_tables_is_not_passed_on() -> None:
     assert made.to_pylist() == [{"body": "y", "n": 1}]
 
 
-def test_what_no_row_has_is_not_passed_on() -> None:
+def test_what_no_row_has_is_not_passed_on():
     """Entries of dictionaries, categories, metadata of inner fields, and bytes of rows that were
     sliced away."""
     inner = pa.struct([pa.field("a", pa.string(), metadata={"first": "rude"})])
@@ -201,7 +195,7 @@ class UserText(str):
     __slots__ = ()
 
 
-def test_texts_of_a_class_of_the_users_are_plain_in_workers() -> None:
+def test_texts_of_a_class_of_the_users_are_plain_in_workers():
     (chunk,) = whole_chunks(Texts([UserText("one two")]))
     assert b"UserText" not in pickle.dumps(chunk)
 
@@ -211,7 +205,7 @@ PEOPLE = ["ana", "ben", "carl"]
 SHUFFLED = [2, 0, 1]
 
 
-def text_sides() -> dict[str, Any]:
+def text_sides():
     """Texts of pandas, each with the labels a, b, c."""
     return {
         "a Series": pd.Series(["x", "y", "z"], index=LABELS),
@@ -224,9 +218,7 @@ def text_sides() -> dict[str, Any]:
     ("labels", "n_levels"),
     [(LABELS, 1), ([1, 2, 3], 1), (["1970", "1971", "1972"], 0), (LABELS, 2)],
 )
-def test_subjects_of_pandas_belong_to_texts_by_their_labels(
-    side: str, labels: list[Any], n_levels: int
-) -> None:
+def test_subjects_of_pandas_belong_to_texts_by_their_labels(side, labels, n_levels):
     index = pd.Index(labels) if n_levels == 1 else pd.to_datetime(labels) if not n_levels else None
     if index is None:
         index = pd.MultiIndex.from_tuples([(label, number) for number, label in enumerate(labels)])
@@ -247,14 +239,12 @@ def test_subjects_of_pandas_belong_to_texts_by_their_labels(
         (pd.Series(PEOPLE, index=["a", "a", "b"]), "occur twice"),
     ],
 )
-def test_subjects_whose_labels_do_not_say_whose_they_are_are_refused(
-    side: str, people: pd.Series, message: str
-) -> None:
+def test_subjects_whose_labels_do_not_say_whose_they_are_are_refused(side, people, message):
     with pytest.raises(lexveil.RequestError, match=rf"subjects: .*{message}"):
         frames.aligned(people, text_sides()[side], "subjects")
 
 
-def test_labels_that_occur_twice_in_one_order_are_taken_as_they_stand() -> None:
+def test_labels_that_occur_twice_in_one_order_are_taken_as_they_stand():
     index = ["a", "a", "b"]
     texts = pd.Series(["x", "y", "z"], index=index)
     people = pd.Series(PEOPLE, index=index)
@@ -263,15 +253,13 @@ def test_labels_that_occur_twice_in_one_order_are_taken_as_they_stand() -> None:
 
 @pytest.mark.parametrize("people", [PEOPLE, tuple(PEOPLE), pa.array(PEOPLE), pl.Series(PEOPLE)])
 @pytest.mark.parametrize("side", text_sides())
-def test_what_has_no_labels_belongs_by_position(side: str, people: Any) -> None:
+def test_what_has_no_labels_belongs_by_position(side, people):
     assert frames.aligned(people, text_sides()[side], "subjects") is people
     shuffled = pd.Series(PEOPLE, index=LABELS).iloc[SHUFFLED]
     assert frames.aligned(shuffled, people, "subjects") is shuffled
 
 
-def test_a_call_rewrites_each_text_by_the_spans_and_subject_of_its_label(
-    built: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_call_rewrites_each_text_by_the_spans_and_subject_of_its_label(built, monkeypatch):
     seen = list[Texts]()
     whole = frames.privatize_texts
     monkeypatch.setattr(
@@ -287,7 +275,7 @@ def test_a_call_rewrites_each_text_by_the_spans_and_subject_of_its_label(
     assert "PERSON" in done.values["long"].upper() and list(done.values.index) == ["long", "short"]
 
 
-def test_arrays_of_numpy_are_columns(texts: list[Any], built: Path) -> None:
+def test_arrays_of_numpy_are_columns(texts, built):
     given = np.array(ROWS["body"], dtype=object)
     people = np.array(ROWS["who"])
     done = lexveil.privatize(given, subjects=people, seed=7, project=built, **HOW)

@@ -4,7 +4,6 @@ what is refused."""
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +20,7 @@ from lexveil.core.embeddings.purposes import with_axes
 from lexveil.core.mechanisms.noise.streams import stream
 from lexveil.io.artifacts.user_lists import find_purpose, write_purpose
 
-HOW: dict[str, Any] = {
+HOW = {
     "mechanism": "tem",
     "strategy": "S1",
     "epsilon": 6.0,
@@ -30,7 +29,7 @@ HOW: dict[str, Any] = {
 
 
 @pytest.fixture
-def scale(outside: Path) -> Path:
+def scale(outside):
     """A public scale over words of the toy model, a third of them on either side."""
     tokens = [token for token in Model.load(name="toy").embedding("S1").tokens if token.isalpha()]
     sides = {token: (1.0, -1.0, 0.0)[number % 3] for number, token in enumerate(tokens)}
@@ -43,7 +42,7 @@ def scale(outside: Path) -> Path:
     return outside / "toy.tsv"
 
 
-def test_words_of_a_side_come_out_as_words_of_that_side(scale: Path) -> None:
+def test_words_of_a_side_come_out_as_words_of_that_side(scale):
     """More of them than without the axis, at the same epsilon; how many is said, and holds of other
     draws."""
     using = Model.load(name="toy+toy.tsv=3")
@@ -64,7 +63,7 @@ def test_words_of_a_side_come_out_as_words_of_that_side(scale: Path) -> None:
     assert kept[1] > kept[0] + 0.1
 
 
-def test_the_record_names_the_purpose_and_says_what_is_less_hidden(scale: Path) -> None:
+def test_the_record_names_the_purpose_and_says_what_is_less_hidden(scale):
     done = lexveil.privatize(["It was a good day for a fire."], **HOW, model="toy+toy.tsv=2")
     record = done.record.to_dict()
     assert record["model"]["name"] == "toy+toy=2"
@@ -89,16 +88,14 @@ def test_the_record_names_the_purpose_and_says_what_is_less_hidden(scale: Path) 
 
 
 @pytest.mark.parametrize("strategy", ["S1", "S3"])
-def test_an_audit_reads_the_axes_by_itself(scale: Path, strategy: str) -> None:
+def test_an_audit_reads_the_axes_by_itself(scale, strategy):
     using = Model.load(name="toy+toy.tsv=2")
     made = using.mechanism("tem", strategy, Policy("perturb", "keep", "sample"))
     space = read_space(using, made, AuditRequest(mechanism="tem", epsilon=1.0, strategy=strategy))
     np.testing.assert_allclose(space.vectors, made.vocabulary.vectors, atol=1e-6)
 
 
-def test_a_longer_axis_than_is_said_is_a_violation(
-    scale: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_longer_axis_than_is_said_is_a_violation(scale, monkeypatch):
     """The audit works the axes out anew, so a mechanism of another metric than the stated one is
     caught."""
     longer = lambda space, purposes: with_axes(  # noqa: E731
@@ -113,7 +110,7 @@ def test_a_longer_axis_than_is_said_is_a_violation(
     assert audit(request, model="toy+toy.tsv=1").violation
 
 
-def test_a_scale_that_is_not_said_to_be_public_is_for_experiments(scale: Path) -> None:
+def test_a_scale_that_is_not_said_to_be_public_is_for_experiments(scale):
     scale.write_text(scale.read_text("utf-8").replace("# public\n", ""), encoding="utf-8")
     with pytest.raises(
         RequestError, match="nothing is released: the scale of purpose toy is not said to be public"
@@ -134,7 +131,7 @@ def test_a_scale_that_is_not_said_to_be_public_is_for_experiments(scale: Path) -
     ],
 )
 @pytest.mark.usefixtures("scale")
-def test_names_that_are_refused(model: str, said: str) -> None:
+def test_names_that_are_refused(model, said):
     with pytest.raises(RequestError, match=said):
         lexveil.privatize(["A good day."], **HOW, model=model)
 
@@ -151,14 +148,14 @@ def test_names_that_are_refused(model: str, said: str) -> None:
         (b"\xff\xfe", "is no text file in UTF-8"),
     ],
 )
-def test_files_that_are_refused(outside: Path, lines: bytes, said: str) -> None:
+def test_files_that_are_refused(outside, lines, said):
     (outside / "s.tsv").write_bytes(lines)
     with pytest.raises(RequestError, match=said):
         Model.load(name="toy+s.tsv")
 
 
 @pytest.mark.usefixtures("scale")
-def test_a_mechanism_on_lists_is_refused() -> None:
+def test_a_mechanism_on_lists_is_refused():
     with pytest.raises(
         RequestError, match="works on a list of the words, whose order no purpose changes"
     ):
@@ -171,7 +168,7 @@ def test_a_mechanism_on_lists_is_refused() -> None:
         )
 
 
-def made_with(strategies: str, made: dict[str, str], named: dict[str, float]) -> None:
+def made_with(strategies, made, named):
     """Make a project whose embedding says with which purposes it was made, and whose params.yaml
     names purposes.
     """
@@ -182,7 +179,7 @@ def made_with(strategies: str, made: dict[str, str], named: dict[str, float]) ->
     Path("params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
 
 
-def write_scale(name: str, *, public: bool, score: float = 1.0) -> tuple[str, str]:
+def write_scale(name, *, public, score=1.0):
     """A scale in the current folder; how params.yaml names it, and its hash."""
     file = Path(f"{name}.tsv")
     write_purpose({"fire": score, "water": -1.0}, "a toy", public, file)
@@ -205,12 +202,12 @@ def write_scale(name: str, *, public: bool, score: float = 1.0) -> tuple[str, st
     ],
 )
 def test_a_private_purpose_stays_private_whatever_params_say_afterwards(
-    project: Path,
-    segmentation: str,
-    made: dict[str, str],
-    named: dict[str, float],
-    said: str,
-) -> None:
+    project,
+    segmentation,
+    made,
+    named,
+    said,
+):
     """The purposes with which the vectors were made decide; nothing is released, and nothing is
     charged.
     """
@@ -230,7 +227,7 @@ def test_a_private_purpose_stays_private_whatever_params_say_afterwards(
     assert not (project / "artifacts" / "ledger").exists()
 
 
-def test_a_public_purpose_that_the_vectors_were_made_with_is_released(project: Path) -> None:
+def test_a_public_purpose_that_the_vectors_were_made_with_is_released(project):
     named, digest = write_scale("open", public=True)
     made_with("word", {"open=0.3333333333333333": digest}, {named: 1 / 3})
     assert [str(one) for one in Model.load(Path(), "own").kept_purposes("S1")] == [
@@ -240,7 +237,7 @@ def test_a_public_purpose_that_the_vectors_were_made_with_is_released(project: P
     assert done.record.release is not None
 
 
-def test_two_weights_never_share_a_name_or_a_hash(scale: Path) -> None:
+def test_two_weights_never_share_a_name_or_a_hash(scale):
     weights = ["1", "1.0000000001", "0.1", "0.1000000000000001", "0.3333333", "0.33333333", "10"]
     models = [Model.load(name=f"toy+toy.tsv={weight}") for weight in weights]
     assert [model.name for model in models] == [f"toy+toy={weight}" for weight in weights]
@@ -251,14 +248,12 @@ def test_two_weights_never_share_a_name_or_a_hash(scale: Path) -> None:
 @pytest.mark.parametrize(
     "weight", ["1e-300", "0.0099", "0", "-1", "nan", "inf", "10.0001", "1e300", "x", "1e-2000"]
 )
-def test_weights_that_are_refused(scale: Path, weight: str) -> None:
+def test_weights_that_are_refused(scale, weight):
     with pytest.raises(RequestError, match=r"its weight is .*; it must be .* from 0\.01 to 10"):
         find_purpose(f"toy.tsv={weight}")
 
 
-def test_a_purpose_is_named_in_python_and_the_wait_for_it_is_explained(
-    scale: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_purpose_is_named_in_python_and_the_wait_for_it_is_explained(scale, capsys):
     """Python names a purpose as ``--purpose`` does; once a figure is kept nobody waits for it."""
     texts = ["It was a good day for a fire."]
     named = lexveil.privatize(texts, **HOW, seed=1, model="toy", purpose="toy.tsv=1.7")

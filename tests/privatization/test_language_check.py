@@ -3,7 +3,6 @@ refused."""
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -33,13 +32,13 @@ ENGLISH = [
 CHINESE = "这家餐厅的服务非常好，下次还会再来。"
 
 
-def write(*rows: dict[str, str | None]) -> None:
+def write(*rows):
     Path("in.jsonl").write_text(
         "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8"
     )
 
 
-def test_another_language_is_said_to_the_operator_alone(outside: Path, cli: Any) -> None:
+def test_another_language_is_said_to_the_operator_alone(outside, cli):
     write(*({"text": text} for text in german_texts(4)))
     out, err = cli("privatize", "in.jsonl", "-o", "out.jsonl", *HOW)
     (warning,) = [line for line in err.splitlines() if "looks like" in line]
@@ -57,21 +56,21 @@ def test_another_language_is_said_to_the_operator_alone(outside: Path, cli: Any)
     assert "language" not in record and "German" not in json.dumps(record)
 
 
-def test_nothing_is_said_of_the_models_language(outside: Path, cli: Any) -> None:
+def test_nothing_is_said_of_the_models_language(outside, cli):
     """Nor of a foreign text among others."""
     write(*({"text": text} for text in (*ENGLISH * 5, german_texts(1, sentences=2)[0])))
     assert "looks like" not in cli("privatize", "in.jsonl", "-o", "out.jsonl", *HOW).err
     assert json.loads((outside / "out.jsonl.operator.json").read_text())["language"] is None
 
 
-def test_single_foreign_words_are_not_refused(outside: Path) -> None:
+def test_single_foreign_words_are_not_refused(outside):
     texts = [f"{ENGLISH[0]} 東京都新宿区", "東京", "这家 餐厅 的 服务 非常 好", ""]
     assert len(lexveil.privatize(texts, average_words=13, **API).values) == 4
     with pytest.raises(RequestError, match="row 2: `text` is in Chinese script"):
         lexveil.privatize([*texts[:1], CHINESE], average_words=13, **API)
 
 
-def test_few_known_words_are_said(outside: Path, cli: Any) -> None:
+def test_few_known_words_are_said(outside, cli):
     """The caution about few known words appears for texts that are too short to tell their
     language, or in a language that is not known here.
     """
@@ -84,9 +83,7 @@ def test_few_known_words_are_said(outside: Path, cli: Any) -> None:
     assert "CAUTION: the input has few words" in cli("inspect", "in.jsonl", *HOW).out
 
 
-def test_texts_without_spaces_come_out_empty_where_that_is_asked_for(
-    outside: Path, cli: Any
-) -> None:
+def test_texts_without_spaces_come_out_empty_where_that_is_asked_for(outside, cli):
     """The output is that of an input in which they are empty, whatever they say."""
     published = []
     for number, foreign in enumerate((CHINESE, CHINESE * 5, "ประเทศไทยมีอาหารอร่อยมากมาย", "")):
@@ -107,7 +104,7 @@ def test_texts_without_spaces_come_out_empty_where_that_is_asked_for(
     assert "emptied for its script" in record["guarantee"]["in_release"]["not_covered"]
 
 
-def test_what_was_found_in_an_emptied_text_is_gone(outside: Path) -> None:
+def test_what_was_found_in_an_emptied_text_is_gone(outside):
     spans = [[], [{"start": 2, "end": 4, "type": "PLACE"}]]
     done = lexveil.privatize(
         [ENGLISH[0], CHINESE], spans=spans, average_words=13, on_unsupported="withhold", **API
@@ -115,7 +112,7 @@ def test_what_was_found_in_an_emptied_text_is_gone(outside: Path) -> None:
     assert done.values[1] == "" and done.record.on_unsupported == "withhold"
 
 
-def test_a_very_long_text_shares_the_budget_of_a_level(outside: Path, cli: Any) -> None:
+def test_a_very_long_text_shares_the_budget_of_a_level(outside, cli):
     how = ("--model", "toy", "--mechanism", "madlib", "--strategy", "S1", "--seed", "1")
     write({"text": " ".join(ENGLISH * 300)}, {"text": ENGLISH[0]})
     words = ("--average-words", "100", "--epsilon", "10", "--max-token-epsilon", "10")

@@ -6,7 +6,6 @@ import json
 import logging
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -16,11 +15,9 @@ from rich.console import Console
 from lexveil.api import inspect
 from lexveil.faces.cli.preview import show_preview
 from lexveil.io.execution.stage import Progress
-from lexveil.release.adapters.files import PrivatizedFiles
 from lexveil.release.looking.inspect import as_text
-from lexveil.release.looking.preview import Preview
 
-HOW: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 20.0}
+HOW = {"mechanism": "madlib", "strategy": "S3", "epsilon": 20.0}
 TEXTS = [
     "The Government said: yes, Zorblax!",
     "",
@@ -29,7 +26,7 @@ TEXTS = [
 
 
 @pytest.fixture
-def source(project: Path, tmp_path: Path) -> Path:
+def source(project, tmp_path):
     file = tmp_path / "in.jsonl"
     file.write_text(
         "".join(
@@ -39,7 +36,7 @@ def source(project: Path, tmp_path: Path) -> Path:
     return file
 
 
-def test_looking_leaves_nothing(source: Path, tmp_path: Path) -> None:
+def test_looking_leaves_nothing(source, tmp_path):
     shutil.rmtree(".lexveil", ignore_errors=True)
     inspect(source, subject_column="who", **HOW)
     assert {file.name for file in tmp_path.iterdir()} == {"in.jsonl", "project"}
@@ -47,20 +44,18 @@ def test_looking_leaves_nothing(source: Path, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def foretold(source: Path) -> dict[str, Any]:
+def foretold(source):
     """The numbers that are foretold of a release."""
     return dict(inspect(source, subject_column="who", **HOW).to_dict())
 
 
 @pytest.fixture
-def released(source: Path, tmp_path: Path) -> PrivatizedFiles:
+def released(source, tmp_path):
     """The release."""
     return privatize_file(source, tmp_path / "out.jsonl", **HOW)
 
 
-def test_it_foretells_what_a_release_counts(
-    foretold: dict[str, Any], released: PrivatizedFiles
-) -> None:
+def test_it_foretells_what_a_release_counts(foretold, released):
     counts = released.operator.to_dict()["counts"]
     n_tokens = counts["n_tokens_in"]
     assert foretold["by_class"] == counts["by_class"]
@@ -69,17 +64,13 @@ def test_it_foretells_what_a_release_counts(
     assert {name: foretold[name] for name in expected} == expected
 
 
-def test_coverage_is_the_share_of_words_that_a_release_knows(
-    foretold: dict[str, Any], released: PrivatizedFiles
-) -> None:
+def test_coverage_is_the_share_of_words_that_a_release_knows(foretold, released):
     by_class = released.operator.to_dict()["counts"]["by_class"]
     words = sum(sum(by_class[kind].values()) for kind in ("word", "stopword", "oov"))
     assert foretold["coverage"] == pytest.approx(1 - by_class["oov"]["sampled"] / words)
 
 
-def test_it_foretells_the_epsilon_that_a_release_spends(
-    foretold: dict[str, Any], released: PrivatizedFiles, tmp_path: Path
-) -> None:
+def test_it_foretells_the_epsilon_that_a_release_spends(foretold, released, tmp_path):
     budget = foretold["budget"]
     assert budget["document_budget"] == released.record.to_dict()["document_budget"]["input"]
     epsilons = pq.read_table(tmp_path / "out.jsonl.tokens.parquet")["epsilon"].to_numpy()
@@ -89,7 +80,7 @@ def test_it_foretells_the_epsilon_that_a_release_spends(
     assert {name: per_token[name] for name in expected} == pytest.approx(expected)
 
 
-UNEVEN: dict[str, Any] = {
+UNEVEN = {
     "mechanism": "tem",
     "strategy": "S1",
     "epsilon": 40.0,
@@ -99,7 +90,7 @@ UNEVEN: dict[str, Any] = {
 
 
 @pytest.fixture
-def uneven(built: Path, tmp_path: Path) -> Path:
+def uneven(built, tmp_path):
     """A file of 30 short texts and a long one."""
     short = "The government said no to fire services."
     long = "The police said that the government was there. " * 300
@@ -108,7 +99,7 @@ def uneven(built: Path, tmp_path: Path) -> Path:
     return file
 
 
-def test_one_long_text_hides_no_short_ones(uneven: Path) -> None:
+def test_one_long_text_hides_no_short_ones(uneven):
     """Most tokens are changed, and yet most texts stay as they are."""
     tried = inspect(uneven, **UNEVEN).tried
     assert tried.share_changed > 0.5
@@ -118,12 +109,12 @@ def test_one_long_text_hides_no_short_ones(uneven: Path) -> None:
     assert tried.documents.worst_tenth_unchanged > 0.9
 
 
-def test_the_budget_of_texts_tells_which_are_capped(uneven: Path) -> None:
+def test_the_budget_of_texts_tells_which_are_capped(uneven):
     budget = inspect(uneven, **UNEVEN).budget
     assert (budget.capped_documents, budget.median_words) == (30, 7)
 
 
-def test_texts_that_stay_as_they_are_cause_an_advice(uneven: Path) -> None:
+def test_texts_that_stay_as_they_are_cause_an_advice(uneven):
     found = inspect(uneven, **UNEVEN)
     lines = as_text(found)
     assert str(found) == "\n".join(lines)
@@ -132,16 +123,16 @@ def test_texts_that_stay_as_they_are_cause_an_advice(uneven: Path) -> None:
     assert not any("the middle text has" in line for line in lines)  # its length was given
 
 
-def test_texts_that_change_cause_no_advice(uneven: Path) -> None:
+def test_texts_that_change_cause_no_advice(uneven):
     assert inspect(uneven, **HOW | {"epsilon": 0.01}).tried.documents.caution() is None
 
 
-def test_what_becomes_of_texts_is_foretold_as_it_comes_out(uneven: Path, tmp_path: Path) -> None:
+def test_what_becomes_of_texts_is_foretold_as_it_comes_out(uneven, tmp_path):
     done = privatize_file(uneven, tmp_path / "out.jsonl", **UNEVEN)
     assert done.operator.documents == inspect(uneven, **UNEVEN).tried.documents
 
 
-def test_words_are_shown_only_on_request(source: Path) -> None:
+def test_words_are_shown_only_on_request(source):
     silent = inspect(source, **HOW)
     assert silent.examples is None
     assert (
@@ -155,7 +146,7 @@ def test_words_are_shown_only_on_request(source: Path) -> None:
 
 OPTIONS = ("--mechanism", "madlib", "--strategy", "S3", "--epsilon", "20")
 CANARY = "zanzibarix"
-ROWS: list[dict[str, str | None]] = [
+ROWS = [
     {"title": "Fire services", "body": f"The Prime Minister said no, {CANARY}."},
     {"title": None, "body": ""},
     {"title": None, "body": None},
@@ -165,22 +156,20 @@ ROWS: list[dict[str, str | None]] = [
 
 
 @pytest.fixture
-def titled(ready: Path, tmp_path: Path) -> Path:
+def titled(ready, tmp_path):
     file = tmp_path / "in.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     return file
 
 
-def outputs(found: Preview) -> list[dict[str, str]]:
+def outputs(found):
     return [{column: changes.output for column, changes in row.texts.items()} for row in found.rows]
 
 
 @pytest.mark.parametrize(
     "more", [{}, {"consistent": True, "keep_layout": True, "max_token_epsilon": "none"}]
 )
-def test_it_is_the_experiment_of_the_same_seed(
-    titled: Path, tmp_path: Path, more: dict[str, Any]
-) -> None:
+def test_it_is_the_experiment_of_the_same_seed(titled, tmp_path, more):
     how = {**HOW, **more, "text_column": ("body", "title")}
     found = preview(titled, 4, **how)
     privatize_file(titled, tmp_path / "out.jsonl", mode="experiment", **how)
@@ -193,7 +182,7 @@ def test_it_is_the_experiment_of_the_same_seed(
     assert outputs(preview(titled, 4, seed=5, **how)) != outputs(found)
 
 
-def contents(root: Path) -> dict[str, bytes]:
+def contents(root):
     """Return the contents of every file, including those of the ledger."""
     return {
         str(file): file.read_bytes()
@@ -202,9 +191,7 @@ def contents(root: Path) -> dict[str, bytes]:
     }
 
 
-def test_nothing_is_written_charged_or_logged(
-    titled: Path, tmp_path: Path, cli: Any, caplog: Any
-) -> None:
+def test_nothing_is_written_charged_or_logged(titled, tmp_path, cli, caplog):
     caplog.set_level(logging.DEBUG)
     before = contents(tmp_path)
     assert any("ledger" in name for name in before)
@@ -229,13 +216,13 @@ def test_nothing_is_written_charged_or_logged(
         (["--average-words", "data", "--json"], "takes all rows"),
     ],
 )
-def test_refused(titled: Path, cli: Any, more: list[str], why: str) -> None:
+def test_refused(titled, cli, more, why):
     """Standard output of a test is no terminal."""
     command = ("privatize", titled, "--preview", "2", *OPTIONS, "--text-column", "body", *more)
     assert why in cli(*command, code=2, told=r"(using the model.*\n)?").err
 
 
-def test_a_text_cannot_drive_the_terminal(titled: Path) -> None:
+def test_a_text_cannot_drive_the_terminal(titled):
     stream = io.StringIO()
     console = Console(
         file=stream, highlight=False, force_terminal=True, width=120, color_system=None
@@ -246,13 +233,11 @@ def test_a_text_cannot_drive_the_terminal(titled: Path) -> None:
     assert "\x1b" not in plain and "\u202e" not in plain and "�" in plain
 
 
-def test_its_progress_never_passes_the_whole(
-    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_its_progress_never_passes_the_whole(built, tmp_path, monkeypatch):
     """Also where only the first rows of a chunk are tried."""
-    made: list[Progress] = []
+    made = []
 
-    def progress(label: str, total: int, unit: str, watch: object) -> Progress:
+    def progress(label, total, unit, watch):
         del watch
         made.append(Progress(label, total, unit, watch=lambda *_: None))
         return made[-1]

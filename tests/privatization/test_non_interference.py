@@ -7,9 +7,6 @@ answers, see tests/same_noise.py.
 
 import io
 import sys
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -22,8 +19,6 @@ from lexveil.faces.cli import main
 from tests.same_noise import SameAnswers, published, reach_workers, sources
 from tests.shared_trees import stand_beside
 
-Made = dict[str, bytes]
-World = Callable[[Callable[[Sequence[str], Path], Made]], None]
 # Stop words are perturbed in S1 too, so that they may stand where words stood; unknown words are
 # drawn.
 BASE = {
@@ -35,15 +30,13 @@ BASE = {
 
 
 @pytest.fixture
-def world(
-    listed: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> World:
+def world(listed, tmp_path_factory, monkeypatch):
     """Does the same with both sources, each in a project with a new ledger, and compares what is
     published."""
     same = SameAnswers(monkeypatch)
     both = sources(Model.load(listed))
 
-    def compare(does: Callable[[Sequence[str], Path], Made]) -> None:
+    def compare(does):
         made = []
         for number, texts in enumerate(both):
             project = stand_beside(
@@ -61,7 +54,7 @@ def world(
     return compare
 
 
-def write(texts: Sequence[str], folder: Path, form: str, *more: str) -> Path:
+def write(texts, folder, form, *more):
     """A source in one of the forms; ``more`` are further columns of texts."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"in.{form}"
@@ -83,7 +76,7 @@ def write(texts: Sequence[str], folder: Path, form: str, *more: str) -> Path:
     return file
 
 
-def options(mechanism: str, strategy: str, more: dict[str, Any]) -> list[str]:
+def options(mechanism, strategy, more):
     """Return options of the command line; None omits an option, True stands for a flag, and a tuple
     for an option given twice.
     """
@@ -94,10 +87,8 @@ def options(mechanism: str, strategy: str, more: dict[str, Any]) -> list[str]:
     return given
 
 
-def privatized(
-    mechanism: str, strategy: str, form: str = "jsonl", **more: Any
-) -> Callable[[Sequence[str], Path], Made]:
-    def run(texts: Sequence[str], folder: Path) -> Made:
+def privatized(mechanism, strategy, form="jsonl", **more):
+    def run(texts, folder):
         named = {f"--{name.replace('_', '-')}": value for name, value in more.items()}
         source = write(texts, folder, form, *(["title"] if "text_column" in more else []))
         out = folder / "published"
@@ -115,7 +106,7 @@ def privatized(
     ("mechanism", "strategy"),
     [*((name, "S3") for name in MECHANISMS), *(("tem", name) for name in ("S1", "S2", "S4"))],
 )
-def test_mechanisms_and_strategies(world: World, mechanism: str, strategy: str) -> None:
+def test_mechanisms_and_strategies(world, mechanism, strategy):
     world(
         privatized(
             mechanism, strategy, without_guarantee=True if mechanism == "truncated_gumbel" else None
@@ -124,7 +115,7 @@ def test_mechanisms_and_strategies(world: World, mechanism: str, strategy: str) 
 
 
 @pytest.mark.parametrize("form", ["csv", "tsv", "txt", "parquet", "jsonl.gz", "csv.zst"])
-def test_forms(world: World, form: str) -> None:
+def test_forms(world, form):
     world(privatized("tem", "S3", form, **({} if form == "txt" else {"subject_column": "id"})))
 
 
@@ -142,7 +133,7 @@ def test_forms(world: World, form: str) -> None:
     ],
     ids=lambda more: next(iter(more)),
 )
-def test_options(world: World, strategy: str, more: dict[str, Any]) -> None:
+def test_options(world, strategy, more):
     world(privatized("madlib", strategy, **more))
 
 
@@ -150,9 +141,7 @@ def test_options(world: World, strategy: str, more: dict[str, Any]) -> None:
     ("mechanism", "form"),
     [("tem", "jsonl"), ("tem_context", "csv"), ("madlib", "parquet"), ("tem", "jsonl.gz")],
 )
-def test_two_workers(
-    world: World, monkeypatch: pytest.MonkeyPatch, mechanism: str, form: str
-) -> None:
+def test_two_workers(world, monkeypatch, mechanism, form):
     """Two workers get the same answers as one process: what is published does not show where
     batches ended.
     """
@@ -160,14 +149,14 @@ def test_two_workers(
     world(privatized(mechanism, "S3", form, workers="2"))
 
 
-def test_layout_that_is_copied_is_all_that_it_adds(world: World) -> None:
+def test_layout_that_is_copied_is_all_that_it_adds(world):
     """The first rows differ in layout, which is passed on: they are left out here."""
     run = privatized("madlib", "S3", keep_layout=True)
     world(lambda texts, folder: run(texts[1:], folder))
 
 
-def test_a_folder_and_its_files(world: World) -> None:
-    def run(texts: Sequence[str], folder: Path) -> Made:
+def test_a_folder_and_its_files(world):
+    def run(texts, folder):
         write(texts, folder / "in", "jsonl")
         write(texts[::-1], folder / "in", "csv")
         (folder / "published").mkdir()
@@ -181,8 +170,8 @@ def test_a_folder_and_its_files(world: World) -> None:
     world(run)
 
 
-def test_standard_output(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(texts: Sequence[str], folder: Path) -> Made:
+def test_standard_output(world, monkeypatch):
+    def run(texts, folder):
         source = write(texts, folder, "jsonl")
         out = io.BytesIO()
         stdout = io.TextIOWrapper(out)  # it would close ``out`` if nobody held it
@@ -195,19 +184,19 @@ def test_standard_output(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world(run)
 
 
-def test_the_summary_for_machines(world: World, capsys: pytest.CaptureFixture[str]) -> None:
-    def run(texts: Sequence[str], folder: Path) -> Made:
+def test_the_summary_for_machines(world, capsys):
+    def run(texts, folder):
         privatized("tem", "S3", json=True)(texts, folder)
         return {"summary": capsys.readouterr().out.encode()}
 
     world(run)
 
 
-def test_values_in_memory(world: World) -> None:
-    how: dict[str, Any] = {"mechanism": "tem", "strategy": "S2", "document_budget": 5.0}
+def test_values_in_memory(world):
+    how = {"mechanism": "tem", "strategy": "S2", "document_budget": 5.0}
     how |= {"stopwords": "perturb", "punctuation": "drop", "oov": "sample"}
 
-    def run(texts: Sequence[str], folder: Path) -> Made:
+    def run(texts, folder):
         done = lexveil.privatize(list(texts), **how)
         return {"values": repr(done.values).encode(), "record": repr(done.record).encode()}
 

@@ -6,7 +6,6 @@ import re
 import threading
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,7 +23,7 @@ moto = pytest.importorskip("moto.server")
 boto3 = pytest.importorskip("boto3")
 make_server = pytest.importorskip("werkzeug.serving").make_server
 TEXTS = [f"the government said fire services in new south wales were there {n}" for n in range(30)]
-RELEASE: dict[str, Any] = {"mechanism": "madlib", "strategy": "S1", "document_budget": 5.0}
+RELEASE = {"mechanism": "madlib", "strategy": "S1", "document_budget": 5.0}
 EXPERIMENT = RELEASE | {"mode": "experiment", "seed": 1}
 ENVIRONMENT = {
     "ACCESS_KEY_ID": "AKIATEST",
@@ -33,12 +32,12 @@ ENVIRONMENT = {
 }
 
 
-class Storage(moto.DomainDispatcherApplication):  # type: ignore[misc]
+class Storage(moto.DomainDispatcherApplication):
     """An S3 server that notes what it is asked, and refuses what ``refused`` matches."""
 
     refused = "-"
 
-    def __call__(self, environ: Any, start: Any) -> Any:
+    def __call__(self, environ, start):
         self.asked.append(
             f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}?{environ['QUERY_STRING']}"
         )
@@ -47,7 +46,7 @@ class Storage(moto.DomainDispatcherApplication):  # type: ignore[misc]
         start("403 Forbidden", [])
         return [b"<Error><Code>AccessDenied</Code><Message>AKIATEST may not</Message></Error>"]
 
-    def found(self, prefix: str = "") -> dict[str, bytes]:
+    def found(self, prefix=""):
         """All objects but those that stand for folders."""
         every = self.bucket.objects.filter(Prefix=prefix)
         return {
@@ -58,7 +57,7 @@ class Storage(moto.DomainDispatcherApplication):  # type: ignore[misc]
 
 
 @pytest.fixture
-def storage(ready: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def storage(ready, monkeypatch):
     made = Storage(moto.create_backend_app)
     made.asked, http = [], make_server("127.0.0.1", 0, made, threaded=True)
     threading.Thread(target=http.serve_forever, daemon=True).start()
@@ -78,15 +77,13 @@ def storage(ready: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     http.shutdown()
 
 
-def files(folder: str) -> dict[str, bytes]:
+def files(folder):
     return {str(file.relative_to(folder)): file.read_bytes() for file in Path(folder).rglob("*.*")}
 
 
 @pytest.mark.parametrize("out", ["s3://bucket/x/out", "S3://bucket/x/out/", "x/out"])
 @pytest.mark.parametrize("source", ["in", "s3://bucket/in/"])
-def test_folders_are_the_same_everywhere(
-    storage: Storage, source: str, out: str, capfd: Any
-) -> None:
+def test_folders_are_the_same_everywhere(storage, source, out, capfd):
     Path("x").mkdir()
     privatize_file("in", "out", **EXPERIMENT)
     done = privatize_file(source, out, **EXPERIMENT)
@@ -109,7 +106,7 @@ def test_folders_are_the_same_everywhere(
     assert inspect(as_path(source), FileRequest.of(RELEASE)).documents == 90
 
 
-def test_a_failed_upload_leaves_nothing_and_what_is_paid_goes_on_later(storage: Storage) -> None:
+def test_a_failed_upload_leaves_nothing_and_what_is_paid_goes_on_later(storage):
     for how in (EXPERIMENT, RELEASE):
         storage.refused = "PUT /bucket/x/out.record"
         with pytest.raises(LexveilError, match=r"s3://bucket/x/out.*no permission") as told:
@@ -124,7 +121,7 @@ def test_a_failed_upload_leaves_nothing_and_what_is_paid_goes_on_later(storage: 
     assert not files(".lexveil/work")
 
 
-def test_a_large_object_appears_whole_or_not_at_all(storage: Storage, tmp_path: Path) -> None:
+def test_a_large_object_appears_whole_or_not_at_all(storage, tmp_path):
     (tmp_path / "file").write_bytes(content := bytes(range(256)) * 200_000)
     storage.refused = "PUT /bucket/large.partNumber=3"
     with pytest.raises(OSError, match="no permission"):
@@ -154,7 +151,7 @@ def test_a_large_object_appears_whole_or_not_at_all(storage: Storage, tmp_path: 
         ("in", "s3://bucket/out?access_key=hush", "-", "the address of object storage has"),
     ],
 )
-def test_bad_requests(storage: Storage, source: str, out: str, refused: str, message: str) -> None:
+def test_bad_requests(storage, source, out, refused, message):
     before = storage.found()
     storage.refused = refused
     with pytest.raises(LexveilError, match=message) as told:
@@ -169,18 +166,18 @@ class Flat:
 
     type_name = "gcs"
 
-    def __init__(self) -> None:
+    def __init__(self):
         Path("there/deep").mkdir(parents=True)
         self.files = SubTreeFileSystem("there", LocalFileSystem())
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name):
         return getattr(self.files, name)
 
-    def open_output_stream(self, key: str, **how: Any) -> Any:
+    def open_output_stream(self, key, **how):
         Path("there", key).parent.mkdir(parents=True, exist_ok=True)
         return self.files.open_output_stream(key, **how)
 
-    def get_file_info(self, asked: Any) -> Any:
+    def get_file_info(self, asked):
         found = self.files.get_file_info(asked)
         return (
             [each for each in found if each.is_file] if isinstance(asked, FileSelector) else found
@@ -188,7 +185,7 @@ class Flat:
 
 
 @pytest.mark.parametrize("address", ["gs://deep", "abfs://deep@own.dfs.core.windows.net"])
-def test_other_providers(storage: Storage, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+def test_other_providers(storage, monkeypatch, address):
     server = Flat()
     monkeypatch.setattr(objects, "_filesystem", lambda *_: server)
     for name in files("in"):

@@ -2,8 +2,6 @@
 and the record names those of which nothing is guaranteed."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -12,19 +10,16 @@ import pytest
 import lexveil
 
 TEXT = "The fire was under control."
-HOW: dict[str, Any] = {"model": "toy", "mechanism": "tem", "strategy": "S1", "document_budget": 60}
+HOW = {"model": "toy", "mechanism": "tem", "strategy": "S1", "document_budget": 60}
 OPTIONS = ["--model", "toy", "--mechanism", "tem", "--strategy", "S1", "--document-budget", "60"]
 
 
-def recorded(folder: Path, out: str) -> dict[str, Any]:
-    record: dict[str, Any] = json.loads((folder / f"{out}.record.json").read_text())
-    return record
+def recorded(folder, out):
+    return json.loads((folder / f"{out}.record.json").read_text())
 
 
 @pytest.mark.parametrize("verb", ["privatize", "inspect", "preview"])
-def test_several_possible_columns_are_refused_with_the_command(
-    outside: Path, cli: Any, verb: str
-) -> None:
+def test_several_possible_columns_are_refused_with_the_command(outside, cli, verb):
     (outside / "in.csv").write_text(f"id,review,note\n1,{TEXT},secretzorblax\n")
     asked = {
         "privatize": ["privatize", "in.csv", "-o", "out.csv", *OPTIONS],
@@ -38,7 +33,7 @@ def test_several_possible_columns_are_refused_with_the_command(
     assert not (outside.parent / "home" / "ledger").exists()
 
 
-def test_the_record_names_the_columns_that_are_not_covered(outside: Path, cli: Any) -> None:
+def test_the_record_names_the_columns_that_are_not_covered(outside, cli):
     (outside / "in.csv").write_text(f"id,review,note\n1,{TEXT},{TEXT}\n")
     out = cli("privatize", "in.csv", "-o", "a.csv", "--text-column", "review", *OPTIONS).out
     assert "of the 2 other columns, which went out as they were, nothing is guaranteed" in out
@@ -51,14 +46,14 @@ def test_the_record_names_the_columns_that_are_not_covered(outside: Path, cli: A
     assert "other columns" not in out and recorded(outside, "out.txt")["other_columns"] == []
 
 
-def test_spans_are_emptied_and_so_no_other_column(outside: Path, cli: Any) -> None:
+def test_spans_are_emptied_and_so_no_other_column(outside, cli):
     (outside / "in.jsonl").write_text(json.dumps({"id": 1, "text": TEXT, "found": []}) + "\n")
     cli("privatize", "in.jsonl", "-o", "out.jsonl", "--spans", "found", *OPTIONS)
     assert recorded(outside, "out.jsonl")["other_columns"] == ["id"]
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pa.table])
-def test_tables_in_memory_say_it_too(outside: Path, make: Any) -> None:
+def test_tables_in_memory_say_it_too(outside, make):
     table = make({"id": [1], "review": [TEXT], "note": [TEXT]})
     done = lexveil.privatize(table, column="review", **HOW)
     assert done.record.other_columns == ["id", "note"]

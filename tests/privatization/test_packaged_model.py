@@ -4,8 +4,6 @@ that follows."""
 import json
 import re
 import stat
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,15 +11,14 @@ import lexveil
 from lexveil import MECHANISMS, Ledger, Model
 from lexveil.base import paths
 from lexveil.io.artifacts import model as models
-from lexveil.io.artifacts.packaged_model import PackagedModel
 
 TEXT = "The prime minister said in New South Wales that the fire was under control."
-HOW: dict[str, Any] = {"mechanism": "tem", "strategy": "S3", "epsilon": 10.0}
+HOW = {"mechanism": "tem", "strategy": "S3", "epsilon": 10.0}
 OPTIONS = ("--mechanism", "tem", "--strategy", "S3", "--epsilon", "10")
 
 
 @pytest.fixture
-def home(outside: Path) -> Path:
+def home(outside):
     """The user's data folder."""
     return paths.user_data()
 
@@ -30,9 +27,7 @@ def home(outside: Path) -> Path:
 @pytest.mark.parametrize(
     ("mechanism", "strategy"), [("tem", "S1"), ("madlib", "S3"), ("diffractor_geometric", "S2")]
 )
-def test_the_record_names_the_model_and_its_files(
-    packaged: PackagedModel, mechanism: str, strategy: str
-) -> None:
+def test_the_record_names_the_model_and_its_files(packaged, mechanism, strategy):
     how = {
         "mechanism": mechanism,
         "strategy": strategy,
@@ -56,7 +51,7 @@ def test_the_record_names_the_model_and_its_files(
     assert with_orders == MECHANISMS[mechanism].may_lack_words
 
 
-def test_a_file_in_no_project(outside: Path, home: Path, cli: Any) -> None:
+def test_a_file_in_no_project(outside, home, cli):
     """A newcomer needs one command; the ledger is the user's, private, and its path is printed."""
     (outside / "in.csv").write_text(f"id,text\n1,{TEXT}\n")
     said = cli("privatize", "in.csv", "-o", "out.csv", "--model", "toy", *OPTIONS)
@@ -85,9 +80,7 @@ def test_a_file_in_no_project(outside: Path, home: Path, cli: Any) -> None:
 
 
 @pytest.fixture
-def beside_own(
-    built: Path, packaged: PackagedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Path:
+def beside_own(built, packaged, tmp_path, monkeypatch):
     """A project that has run, with toy as the model that ships; the user has no ledger yet."""
     # other tests write into the one that all share
     monkeypatch.setenv("LEXVEIL_HOME", str(tmp_path / "home"))
@@ -96,9 +89,7 @@ def beside_own(
     return built
 
 
-def test_a_project_that_has_run_has_its_own_model(
-    beside_own: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_project_that_has_run_has_its_own_model(beside_own, monkeypatch):
     """Folders below the project are in it."""
     (beside_own / "below").mkdir()
     monkeypatch.chdir(beside_own / "below")
@@ -107,7 +98,7 @@ def test_a_project_that_has_run_has_its_own_model(
 
 
 @pytest.mark.usefixtures("beside_own")
-def test_a_projects_own_model_says_what_it_was_made_of(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_projects_own_model_says_what_it_was_made_of(capsys):
     own = Model.load().reference("S1")
     said = capsys.readouterr().err
     assert said.startswith("using the model own, made of ")
@@ -118,31 +109,27 @@ def test_a_projects_own_model_says_what_it_was_made_of(capsys: pytest.CaptureFix
 
 
 @pytest.mark.usefixtures("beside_own")
-def test_a_projects_own_model_has_a_hash_by_strategy_and_no_version() -> None:
+def test_a_projects_own_model_has_a_hash_by_strategy_and_no_version():
     first, second = (Model.load().reference(strategy) for strategy in ("S1", "S3"))
     assert (first.name, first.version) == ("own", None)
     assert first.sha256 != second.sha256
 
 
-def test_another_model_in_a_project_pays_from_the_projects_ledger(beside_own: Path) -> None:
+def test_another_model_in_a_project_pays_from_the_projects_ledger(beside_own):
     record = lexveil.privatize([TEXT], **HOW, model="toy").record
     assert record.model.name == "toy"
     assert (beside_own / ".lexveil/ledger").is_dir()
     assert not (paths.user_data() / "ledger").exists()
 
 
-def test_a_project_that_has_not_run_has_the_model_that_ships(
-    beside_own: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_project_that_has_not_run_has_the_model_that_ships(beside_own, capsys):
     (beside_own / "artifacts/embeddings").rename(beside_own / "artifacts/elsewhere")
     assert Model.load().name == "toy"
     assert "no run of this project" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("outside")
-def test_a_subject_s_budget_is_kept_over_folders(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_subject_s_budget_is_kept_over_folders(home, tmp_path, monkeypatch):
     """The ledger is the user's, wherever the current folder is, and its cap holds as in a
     project."""
     how = {

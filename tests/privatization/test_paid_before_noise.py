@@ -7,7 +7,6 @@ import secrets
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 from asking import privatize_file
@@ -16,14 +15,14 @@ from lexveil import LexveilError, privatize
 from lexveil.core.mechanisms.noise.streams import release_generator
 from lexveil.release.adapters.files import ReleaseHooks
 from lexveil.release.ledger.verification import verify
-from lexveil.release.outputs import Outputs, writing
+from lexveil.release.outputs import writing
 from lexveil.release.run import Run
 
-RELEASE: dict[str, Any] = {"mechanism": "madlib", "strategy": "S1", "document_budget": 5.0}
+RELEASE = {"mechanism": "madlib", "strategy": "S1", "document_budget": 5.0}
 SENTENCE = "the government said fire services in new south wales were there"
 
 
-def releases() -> list[tuple[str, int]]:
+def releases():
     """State and nano-epsilon of each release after the fixture's, as another process finds them."""
     with closing(sqlite3.connect("file:.lexveil/ledger/ledger.sqlite?mode=ro", uri=True)) as con:
         return con.execute(
@@ -34,7 +33,7 @@ def releases() -> list[tuple[str, int]]:
 
 
 @pytest.fixture
-def source(ready: Path) -> Path:
+def source(ready):
     (ready / "in.jsonl").write_text(
         "".join(json.dumps({"text": f"{SENTENCE} {n}"}) + "\n" for n in range(3))
     )
@@ -42,13 +41,11 @@ def source(ready: Path) -> Path:
 
 
 @pytest.mark.parametrize("how", ["file", "standard output", "memory"])
-def test_no_entropy_is_asked_for_before_it_is_spent(
-    source: Path, monkeypatch: Any, capfdbinary: Any, how: str
-) -> None:
+def test_no_entropy_is_asked_for_before_it_is_spent(source, monkeypatch, capfdbinary, how):
     found = []
     randbits = secrets.randbits
 
-    def spy(n_bits: int) -> int:
+    def spy(n_bits):
         found.append(releases())
         return randbits(n_bits)
 
@@ -66,20 +63,20 @@ def test_no_entropy_is_asked_for_before_it_is_spent(
     ("before", "after"), [("!", SENTENCE), ("fire\2new", "fire"), ("fire", "fire south")]
 )
 def test_nothing_is_drawn_for_what_the_first_pass_has_not_seen(
-    source: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: Any, before: str, after: str
-) -> None:
+    source, monkeypatch, capfdbinary, before, after
+):
     """Otherwise somebody who changes a file between the passes would get rewritten texts on
     standard output that nobody has paid for.
     """
 
-    def write(*texts: str) -> None:
+    def write(*texts):
         source.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
 
-    def counted_then_changed(self: Run, *arguments: Any) -> None:
+    def counted_then_changed(self, *arguments):
         count(self, *arguments)
         write(SENTENCE, after, after)
 
-    def generator() -> Any:
+    def generator():
         n_drawn.append(1)
         return release_generator()
 
@@ -94,9 +91,9 @@ def test_nothing_is_drawn_for_what_the_first_pass_has_not_seen(
     assert len(capfdbinary.readouterr().out.splitlines()) <= 1 and len(n_drawn) <= 1
 
 
-def test_a_gate_that_refuses_after_the_noise_gives_nothing_back(source: Path) -> None:
+def test_a_gate_that_refuses_after_the_noise_gives_nothing_back(source):
     class Refuses(ReleaseHooks):
-        def written(self, *_: Any) -> Any:
+        def written(self, *_):
             raise LexveilError("refused")
 
     for number in (1, 2):
@@ -109,16 +106,16 @@ def test_a_gate_that_refuses_after_the_noise_gives_nothing_back(source: Path) ->
     assert verify(".lexveil/ledger").holds
 
 
-def _linked(outputs: Outputs, hidden: Path) -> None:
+def _linked(outputs, hidden):
     os.link(hidden, "kept")
 
 
-def _moved(outputs: Outputs, hidden: Path) -> None:
+def _moved(outputs, hidden):
     hidden.rename("kept")
     hidden.symlink_to("kept")
 
 
-def _written_by_another_run(outputs: Outputs, hidden: Path) -> None:
+def _written_by_another_run(outputs, hidden):
     """An experiment keeps no ledger that would refuse it, and its seed is known."""
     with writing(Path("out.jsonl")) as others:
         others.begin(Path("out.jsonl").absolute()).write_text('{"text": "of another run"}\n')
@@ -126,13 +123,13 @@ def _written_by_another_run(outputs: Outputs, hidden: Path) -> None:
 
 
 @pytest.mark.parametrize("tamper", [_linked, _moved, _written_by_another_run])
-def test_what_has_another_name_is_not_published(source: Path, tamper: Any) -> None:
+def test_what_has_another_name_is_not_published(source, tamper):
     """A user who may write into the folder could keep refused output, or change published
     output.
     """
 
     class Tampers(ReleaseHooks):
-        def written(self, outputs: Outputs, record: Any, operator: Any) -> Any:
+        def written(self, outputs, record, operator):
             (hidden,) = (
                 hidden for final, hidden in outputs.begun.items() if final.name == "out.jsonl"
             )
@@ -146,9 +143,7 @@ def test_what_has_another_name_is_not_published(source: Path, tamper: Any) -> No
         assert source.with_name("kept").read_bytes() == b""
 
 
-def test_what_fails_before_the_noise_costs_nothing(
-    source: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_fails_before_the_noise_costs_nothing(source, monkeypatch):
     monkeypatch.setattr("lexveil.release.ledger.transaction.Transaction.spend", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         privatize_file(source, "out.jsonl", **RELEASE)

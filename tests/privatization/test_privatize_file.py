@@ -3,7 +3,6 @@
 import gzip
 import json
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -18,10 +17,10 @@ from lexveil.io.artifacts.lexicons import load_lexicon
 from lexveil.release.engine.plan import count_tokens
 
 TEXTS = ["The Government said: yes, Zorblax!", "", "Fire services in New South Wales  said no."]
-HOW: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 20.0}
+HOW = {"mechanism": "madlib", "strategy": "S3", "epsilon": 20.0}
 
 
-def jsonl(folder: Path) -> Path:
+def jsonl(folder):
     file = folder / "in.jsonl"
     file.write_bytes(
         lines(*({"z": i, "text": text, "a": [i, None]} for i, text in enumerate(TEXTS)))
@@ -29,9 +28,7 @@ def jsonl(folder: Path) -> Path:
     return file
 
 
-def test_the_record_names_output_and_ledger_and_never_the_source(
-    built: Path, tmp_path: Path
-) -> None:
+def test_the_record_names_output_and_ledger_and_never_the_source(built, tmp_path):
     source = jsonl(tmp_path)
     privatize_file(source, tmp_path / "out.jsonl", **HOW)
     recorded = (tmp_path / "out.jsonl.record.json").read_text()
@@ -54,7 +51,7 @@ def test_the_record_names_output_and_ledger_and_never_the_source(
         assert (tmp_path / f"out.jsonl.{ending}").stat().st_mode & 0o077 == 0
 
 
-def test_the_budget_is_a_public_number_whatever_the_texts(built: Path, tmp_path: Path) -> None:
+def test_the_budget_is_a_public_number_whatever_the_texts(built, tmp_path):
     """A base epsilon becomes a budget by the corpus's words per document, or by a number that is
     given."""
     length = json.loads(Path("artifacts/corpus/length.json").read_text(encoding="utf-8"))
@@ -83,9 +80,7 @@ def test_the_budget_is_a_public_number_whatever_the_texts(built: Path, tmp_path:
         ({"max_token_epsilon": "none"}, "come out as they are"),
     ],
 )
-def test_what_depends_on_private_texts_is_for_experiments(
-    built: Path, tmp_path: Path, more: dict[str, Any], said: str
-) -> None:
+def test_what_depends_on_private_texts_is_for_experiments(built, tmp_path, more, said):
     how = {"mechanism": "madlib", "strategy": "S3", "epsilon": 2.0}
     with pytest.raises(RequestError, match=said):
         privatize_file(jsonl(tmp_path), tmp_path / "out.jsonl", **how, **more)
@@ -102,8 +97,8 @@ def test_what_depends_on_private_texts_is_for_experiments(
     ],
 )
 def test_without_a_guarantee_nothing_is_released_unless_its_name_says_so(
-    project: Path, tmp_path: Path, name: str, target: str, named: str
-) -> None:
+    project, tmp_path, name, target, named
+):
     source = tmp_path / name
     rows = b"text\nthe government said\n"
     file = source / "in.csv" if name == "folder" else source
@@ -132,9 +127,7 @@ def test_without_a_guarantee_nothing_is_released_unless_its_name_says_so(
         assert done.target == fine and done.record.without_guarantee is None
 
 
-def test_words_that_did_not_pass_a_check_are_not_released_with(
-    project: Path, tmp_path: Path
-) -> None:
+def test_words_that_did_not_pass_a_check_are_not_released_with(project, tmp_path):
     """A check that fails removes its record."""
     (project / "artifacts" / "checks" / "coverage.json").unlink()
     with pytest.raises(LexveilError, match=r"checks/coverage\.json .*check_vocab"):
@@ -142,9 +135,7 @@ def test_words_that_did_not_pass_a_check_are_not_released_with(
     assert not (tmp_path / "out.jsonl").exists()
 
 
-def test_a_release_that_withholds_all_rows_ends_with_1(
-    ready: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_release_that_withholds_all_rows_ends_with_1(ready, capsys):
     """The message gives the number of charged subjects: first two of three, because one has no
     words; then none, twice.
     """

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -11,7 +10,7 @@ from asking import privatize_file
 from lexveil import MECHANISMS, Model, RequestError
 from lexveil.core.accounting.budgets import PerToken, Policy
 from lexveil.core.accounting.statement import statement
-from lexveil.core.protection import DEFAULT, LEVELS, MeasuredLevel
+from lexveil.core.protection import DEFAULT, LEVELS
 from lexveil.io.artifacts.levels import level_of, measured_levels
 from lexveil.io.artifacts.packaged_model import PackagedModel
 from lexveil.io.request import Request
@@ -29,7 +28,7 @@ EN = Path(__file__).parents[2] / "lexveil/models/en"
 
 
 @pytest.mark.parametrize("name", ["en", "en+sentiment=1"])
-def test_the_levels_that_ship_are_of_the_model_that_ships_and_keep_what_they_say(name: str) -> None:
+def test_the_levels_that_ship_are_of_the_model_that_ships_and_keep_what_they_say(name):
     levels = measured_levels(str(Model.load(name=name).sha256))
     assert {level.level for level in levels} == set(LEVELS)
     for level in levels:
@@ -38,7 +37,7 @@ def test_the_levels_that_ship_are_of_the_model_that_ships_and_keep_what_they_say
             and level.strategy in ("S1", "S2", "S3", "S4")
             and level.epsilon > 0
         )
-        wanted = LEVELS[level.level]  # type: ignore[index]
+        wanted = LEVELS[level.level]
         assert 0 < level.content <= wanted.content and 0 <= level.rare <= wanted.rare
     request = Request()
     by_level = [
@@ -58,14 +57,14 @@ class Released:
     err: str
     file: Path
 
-    def epsilons(self, row: int) -> list[float]:
+    def epsilons(self, row):
         """The different ε of the tokens of a row."""
         log = pq.read_table(f"{self.file}.tokens.parquet", filters=[("row", "=", row)])
         return sorted({*log.column("epsilon").to_pylist()})
 
 
 @pytest.fixture
-def released(outside: Path, cli: Any) -> Released:
+def released(outside, cli):
     """A release without any option, of a short text and of a long one."""
     rows = f"id,topic_id,body\n1,On soup,{SHORT}\n2,On soup,{LONG}\n"
     (outside / "in.csv").write_text(rows, encoding="utf-8")
@@ -74,16 +73,14 @@ def released(outside: Path, cli: Any) -> Released:
 
 
 @pytest.fixture
-def default_level() -> MeasuredLevel:
+def default_level():
     """The level that ships for a request without options."""
     level = level_of(measured_levels(PackagedModel(EN).hash), Request().mechanism, "S1", DEFAULT)
     assert level is not None
     return level
 
 
-def test_a_release_without_a_number_says_what_its_level_means(
-    released: Released, default_level: MeasuredLevel
-) -> None:
+def test_a_release_without_a_number_says_what_its_level_means(released, default_level):
     level, linkage, files, *_ = released.out.splitlines()
     words = "a reader who knows the method is expected to name "
     assert level.startswith(f"protection {DEFAULT}: {words}")
@@ -92,7 +89,7 @@ def test_a_release_without_a_number_says_what_its_level_means(
     assert "out.csv.record.json" in files
 
 
-def test_a_release_says_which_columns_are_texts_and_which_stay(released: Released) -> None:
+def test_a_release_says_which_columns_are_texts_and_which_stay(released):
     assert "the texts are those of column `body`, by its name;" in released.err
     assert "unchanged, with any names in them: `id`, `topic_id`;" in released.err
     rows = released.file.read_text(encoding="utf-8").splitlines()
@@ -100,17 +97,13 @@ def test_a_release_says_which_columns_are_texts_and_which_stay(released: Release
     assert SHORT not in rows[1]
 
 
-def test_a_level_is_the_same_epsilon_for_tokens_of_short_and_long_texts(
-    released: Released, default_level: MeasuredLevel
-) -> None:
+def test_a_level_is_the_same_epsilon_for_tokens_of_short_and_long_texts(released, default_level):
     short = released.epsilons(1)
     assert short == [0.0, pytest.approx(default_level.epsilon, rel=1e-9)]
     assert released.epsilons(2) == short
 
 
-def test_the_cap_of_a_new_ledger_is_that_of_ten_texts_of_ordinary_length(
-    released: Released, default_level: MeasuredLevel
-) -> None:
+def test_the_cap_of_a_new_ledger_is_that_of_ten_texts_of_ordinary_length(released, default_level):
     """The longest text of the release does not raise the cap."""
     words = PackagedModel(EN).card.average_words
     cap = f"{TIMES * words * default_level.epsilon:g} epsilon of one subject over all releases"
@@ -118,7 +111,7 @@ def test_the_cap_of_a_new_ledger_is_that_of_ten_texts_of_ordinary_length(
     assert f"a text of {words:.0f} words" in released.err
 
 
-def test_a_limit_of_the_operator_and_another_policy_hold(outside: Path) -> None:
+def test_a_limit_of_the_operator_and_another_policy_hold(outside):
     using = Model.load(name="en")
     usual = resolve_settings(Request(protection="light"), using)
     limited = resolve_settings(Request(protection="light", max_token_epsilon=3.0), using)
@@ -127,9 +120,7 @@ def test_a_limit_of_the_operator_and_another_policy_hold(outside: Path) -> None:
 
 
 @pytest.mark.parametrize("has_bigrams", [True, False])
-def test_a_model_without_figures_is_calibrated(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_bigrams: bool
-) -> None:
+def test_a_model_without_figures_is_calibrated(project, tmp_path, monkeypatch, has_bigrams):
     """The calibration is in context if the model has bigram counts; otherwise it is by single words
     at a lower level, with a message.
     """
@@ -169,8 +160,8 @@ def test_a_model_without_figures_is_calibrated(
 
 
 def test_a_mechanism_that_context_sees_through_is_refused_where_no_epsilon_helps(
-    outside: Path,
-) -> None:
+    outside,
+):
     """The few words that an output of a list can come from are told apart by what stands beside
     them."""
     using = Model.load(name="en")
@@ -187,15 +178,13 @@ def test_a_mechanism_that_context_sees_through_is_refused_where_no_epsilon_helps
         ("en", "truncated_gumbel", "covers an epsilon of more than 269"),
     ],
 )
-def test_what_a_mechanism_itself_refuses_is_said_once(
-    name: str, mechanism: str, said: str, outside: Path
-) -> None:
+def test_what_a_mechanism_itself_refuses_is_said_once(name, mechanism, said, outside):
     with pytest.raises(RequestError, match=said) as raised:
         resolve_settings(Request(mechanism=mechanism), Model.load(name=name))
     assert str(raised.value).count("take mechanism tem") == 1
 
 
-def test_what_is_expected_is_by_the_strongest_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_expected_is_by_the_strongest_reader(monkeypatch):
     """By the word alone, an adversary names .07 of the content words after the diffractor here, and
     .198 of public texts in context.
 
@@ -207,7 +196,7 @@ def test_what_is_expected_is_by_the_strongest_reader(monkeypatch: pytest.MonkeyP
     assert recovered(words.expected(0.00457), "content") == pytest.approx(0.23, abs=0.06)
 
 
-def test_the_figures_that_ship_are_those_that_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_figures_that_ship_are_those_that_are_computed(monkeypatch):
     """The figures of the default at its levels ship, so nobody computes them, not even a
     service.
     """
@@ -238,9 +227,7 @@ def test_the_figures_that_ship_are_those_that_are_computed(monkeypatch: pytest.M
         ("id,body\n1,a b c d e f g\n", "body", "column `body`, by its name;"),
     ],
 )
-def test_the_column_of_texts_is_found(
-    outside: Path, cli: Any, content: str, name: str, says: str
-) -> None:
+def test_the_column_of_texts_is_found(outside, cli, content, name, says):
     (outside / "in.csv").write_text(content, encoding="utf-8")
     err = cli("privatize", "in.csv", "-o", "out.csv", "--seed", "1").err
     assert says in err and ("the texts are those" in err) == (name != "text")
@@ -249,9 +236,7 @@ def test_the_column_of_texts_is_found(
 
 
 @pytest.mark.parametrize("first", [SHORT, "Cold soup", "refund"])
-def test_a_row_in_place_of_a_header_is_taken_for_no_column(
-    outside: Path, cli: Any, first: str
-) -> None:
+def test_a_row_in_place_of_a_header_is_taken_for_no_column(outside, cli, first):
     """A row that is taken for a header would be published unchanged."""
     (outside / "in.csv").write_text(f"1,{first}\n2,{SHORT}\n", encoding="utf-8")
     said = cli("privatize", "in.csv", "-o", "out.csv", code=2, told=r"using the model.*\n").err

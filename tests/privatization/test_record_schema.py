@@ -2,11 +2,8 @@
 of tokens."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import jsonschema
-import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from asking import privatize_file
@@ -18,22 +15,21 @@ from lexveil.core.accounting.operator_report import operator_schema
 from lexveil.core.accounting.record import record_schema
 from lexveil.core.accounting.statement import statement
 from lexveil.readers.calibrate import calibrate
-from lexveil.release.adapters.files import PrivatizedFiles
 from tests.conftest import ROOT
 from tests.tasks.changing import change_params
 
 SCHEMA = json.loads((ROOT / "docs/record.schema.json").read_text(encoding="utf-8"))
-HOW: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 20.0}
+HOW = {"mechanism": "madlib", "strategy": "S3", "epsilon": 20.0}
 SECRET = "zorblaxia"
 
 
-def source(folder: Path) -> Path:
+def source(folder):
     file = folder / "in.jsonl"
     file.write_text(f'{{"text": "The government said {SECRET}."}}\n' * 3)
     return file
 
 
-def valid(record: dict[str, Any]) -> dict[str, Any]:
+def valid(record):
     jsonschema.Draft202012Validator(SCHEMA).validate(record)
     return record
 
@@ -47,9 +43,7 @@ def valid(record: dict[str, Any]) -> dict[str, Any]:
         {"mechanism": "vickrey", "strategy": "S1", "document_budget": 5.0},
     ],
 )
-def test_records_have_their_form_and_no_source(
-    project: Path, tmp_path: Path, how: dict[str, Any]
-) -> None:
+def test_records_have_their_form_and_no_source(project, tmp_path, how):
     made = valid(privatize_file(source(tmp_path), tmp_path / "out.jsonl", **how).record.to_dict())
     text = (tmp_path / "out.jsonl.record.json").read_text(encoding="utf-8")
     assert json.loads(text) == made
@@ -57,7 +51,7 @@ def test_records_have_their_form_and_no_source(
     assert "seed" not in made  # whoever has it can take the noise away
 
 
-def test_a_folder_has_one_record_with_the_hash_of_each_file(project: Path, tmp_path: Path) -> None:
+def test_a_folder_has_one_record_with_the_hash_of_each_file(project, tmp_path):
     (tmp_path / "in/below").mkdir(parents=True)
     source(tmp_path / "in")
     source(tmp_path / "in/below")
@@ -67,7 +61,7 @@ def test_a_folder_has_one_record_with_the_hash_of_each_file(project: Path, tmp_p
 
 
 @pytest.fixture
-def capped(project: Path, tmp_path: Path) -> PrivatizedFiles:
+def capped(project, tmp_path):
     """A release of three texts of one subject, of which two fit below the cap of the ledger."""
     change_params(ledger={"cap": 11.0})
     (tmp_path / "in.csv").write_text("who,text\n" + f"anna,the government said {SECRET}\n" * 3)
@@ -75,9 +69,7 @@ def capped(project: Path, tmp_path: Path) -> PrivatizedFiles:
     return privatize_file(tmp_path / "in.csv", tmp_path / "out.csv", subject_column="who", **how)
 
 
-def test_not_even_the_number_of_withheld_texts_is_published(
-    capped: PrivatizedFiles, tmp_path: Path
-) -> None:
+def test_not_even_the_number_of_withheld_texts_is_published(capped, tmp_path):
     valid(capped.record.to_dict())
     assert capped.record.release.to_dict() == {"id": capped.operator.ledger.id, "cap": 11.0}
     assert capped.record.counts.n_rows == 2
@@ -85,7 +77,7 @@ def test_not_even_the_number_of_withheld_texts_is_published(
     assert len(rows) == 2
 
 
-def test_the_operator_learns_what_was_charged_and_withheld(capped: PrivatizedFiles) -> None:
+def test_the_operator_learns_what_was_charged_and_withheld(capped):
     expected = {
         "documents_requested": 3,
         "documents_charged": 2,
@@ -97,17 +89,15 @@ def test_the_operator_learns_what_was_charged_and_withheld(capped: PrivatizedFil
     assert {name: costs[name] for name in expected} == expected
 
 
-def test_the_list_of_withheld_texts_is_the_operators(
-    capped: PrivatizedFiles, tmp_path: Path
-) -> None:
+def test_the_list_of_withheld_texts_is_the_operators(capped, tmp_path):
     file = tmp_path / "out.csv.withheld.csv"
     assert file.read_text() == "row,subject\n3,anna\n"
     assert file.stat().st_mode & 0o077 == 0
 
 
 def test_the_statement_for_the_operator_adds_what_was_withheld_and_names_nobody(
-    capped: PrivatizedFiles,
-) -> None:
+    capped,
+):
     public = statement(capped.record, None)
     whole = statement(capped.record, capped.operator)
     assert whole[: len(public)] == public
@@ -118,7 +108,7 @@ def test_the_statement_for_the_operator_adds_what_was_withheld_and_names_nobody(
     assert "anna" not in said
 
 
-def test_a_record_counts_what_went_out_alone(project: Path, tmp_path: Path) -> None:
+def test_a_record_counts_what_went_out_alone(project, tmp_path):
     """Rows that are withheld leave no number in it, however many, long or unknown they are."""
     change_params(ledger={"cap": 11.0})
     how = HOW | {
@@ -149,9 +139,7 @@ def test_a_record_counts_what_went_out_alone(project: Path, tmp_path: Path) -> N
     assert records[0] == records[1]
 
 
-def test_the_operators_report_has_its_form(
-    project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_operators_report_has_its_form(project, tmp_path, capsys):
     done = privatize_file(source(tmp_path), tmp_path / "out.jsonl", **HOW)
     said = capsys.readouterr().err
     again = privatize_file(source(tmp_path), tmp_path / "again.jsonl", **HOW)
@@ -168,7 +156,7 @@ def test_the_operators_report_has_its_form(
     jsonschema.Draft202012Validator(documented).validate(written)
 
 
-def test_the_documented_schema_is_that_of_the_model() -> None:
+def test_the_documented_schema_is_that_of_the_model():
     """Write it anew: json.dumps(lexveil.core.accounting.record.record_schema(), indent=2,
     ensure_ascii=False)."""
     assert record_schema() == SCHEMA
@@ -179,7 +167,7 @@ TEXTS = [
     "Police and government .",
     "the",
 ]
-SHARED: dict[str, Any] = {
+SHARED = {
     "mechanism": "tem",
     "strategy": "S3",
     "document_budget": 30.0,
@@ -188,14 +176,14 @@ SHARED: dict[str, Any] = {
 
 
 @pytest.fixture
-def named(built: Path, tmp_path: Path) -> str:
+def named(built, tmp_path):
     file = tmp_path / "names.txt"
     file.write_text("Police\ngovernment\nfire\n", encoding="utf-8")
     return f"{file}@{sha256(file)[:12]}"
 
 
 @pytest.fixture
-def shared_budget(named: str, tmp_path: Path) -> PrivatizedFiles:
+def shared_budget(named, tmp_path):
     """A release in which function words and words of a list have smaller shares."""
     how = SHARED | {"shares": {"stopwords": 0.5, "listed": 0.2}, "share_list": named}
     (tmp_path / "in.jsonl").write_bytes(lines(*({"text": text} for text in TEXTS)))
@@ -203,15 +191,13 @@ def shared_budget(named: str, tmp_path: Path) -> PrivatizedFiles:
 
 
 @pytest.fixture
-def perturbed(shared_budget: PrivatizedFiles, tmp_path: Path) -> pd.DataFrame:
+def perturbed(shared_budget, tmp_path):
     """The perturbed tokens of its log."""
     log = pq.read_table(tmp_path / "out.jsonl.tokens.parquet").to_pandas()
     return log[log["action"] == "perturbed"]
 
 
-def test_the_record_has_the_shares_and_the_hash_of_their_list(
-    shared_budget: PrivatizedFiles, tmp_path: Path
-) -> None:
+def test_the_record_has_the_shares_and_the_hash_of_their_list(shared_budget, tmp_path):
     record = shared_budget.record
     shares = {"stopwords": 0.5, "numbers": 1.0, "listed": 0.2}
     assert record.to_dict()["shares"] == shares | {"list_sha256": sha256(tmp_path / "names.txt")}
@@ -219,7 +205,7 @@ def test_the_record_has_the_shares_and_the_hash_of_their_list(
     assert "police" not in json.dumps(record.to_dict()).lower()
 
 
-def test_tokens_have_the_epsilon_of_their_share(perturbed: pd.DataFrame) -> None:
+def test_tokens_have_the_epsilon_of_their_share(perturbed):
     first = perturbed[perturbed["row"] == 1]
     whole = first[first["share"] == "other"]["epsilon"].max()
     found = {
@@ -229,15 +215,13 @@ def test_tokens_have_the_epsilon_of_their_share(perturbed: pd.DataFrame) -> None
 
 
 def test_a_share_is_of_the_largest_epsilon_where_that_caps_the_budget(
-    perturbed: pd.DataFrame,
-) -> None:
+    perturbed,
+):
     (epsilon,) = perturbed[perturbed["row"] == 3]["epsilon"]
     assert epsilon == pytest.approx(2.5, rel=1e-9)
 
 
-def test_record_and_ledger_have_what_the_shares_spent(
-    shared_budget: PrivatizedFiles, perturbed: pd.DataFrame
-) -> None:
+def test_record_and_ledger_have_what_the_shares_spent(shared_budget, perturbed):
     spent = perturbed.groupby("row")["epsilon"].sum()
     assert shared_budget.record.spent.most == spent.max() <= 30.0
     charged = shared_budget.operator.ledger.epsilon_charged
@@ -263,15 +247,13 @@ def test_record_and_ledger_have_what_the_shares_spent(
         ),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_line(
-    built: Path, wrong: dict[str, Any], said: str
-) -> None:
+def test_what_cannot_be_is_refused_in_one_line(built, wrong, said):
     with pytest.raises(RequestError, match=said) as refused:
         privatize(TEXTS, **SHARED | wrong)
     assert "\n" not in str(refused.value)
 
 
-def test_what_needs_a_reader_is_refused_beside_shares(project: Path) -> None:
+def test_what_needs_a_reader_is_refused_beside_shares(project):
     """A reader who knows the class expects other words than one who does not."""
     change_params(release={"max_recovery": 0.5, "shares": {"stopwords": 0.5}})
     with pytest.raises(RequestError, match="calibrate: recovery is not computed"):

@@ -4,7 +4,6 @@ target."""
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from lexveil import Model, privatize
 from lexveil.core.accounting.budgets import Policy
 from lexveil.readers import stored_curve as recovery_store
 from lexveil.readers.bands import BANDS
-from lexveil.readers.calibration import Calibrated, Curve, Measure, OutOfReachError, recovered
+from lexveil.readers.calibration import OutOfReachError, recovered
 from lexveil.readers.meaning import recovery_at
 from lexveil.readers.public_words import PublicWords
 from lexveil.readers.shares import Expected, Share
@@ -25,13 +24,11 @@ pytestmark = pytest.mark.usefixtures("own_figures")
 KEEP = Policy("keep", "keep", "sample")
 
 
-def test_what_was_computed_is_kept_and_a_broken_file_is_written_anew(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_computed_is_kept_and_a_broken_file_is_written_anew(project, monkeypatch):
     model = Model.load(project)
-    asked: list[float] = []
+    asked = []
 
-    def curve(policy: Policy = KEEP) -> Curve:
+    def curve(policy=KEEP):
         return StoredCurve(model, "tem", "S1", policy, told=asked.append)
 
     # as of processes that began with this one
@@ -57,16 +54,12 @@ def test_what_was_computed_is_kept_and_a_broken_file_is_written_anew(
     assert len(asked) == 5 and len(list((project / ".lexveil/recovery").glob("*.json"))) == 2
 
 
-def test_what_was_asked_before_changes_no_epsilon(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_asked_before_changes_no_epsilon(project, monkeypatch):
     """The search begins where public things say: near the same point, whatever points are kept."""
-    begun: list[float] = []
+    begun = []
     search = recovery_store.epsilon_for
 
-    def noted(
-        curve: Curve, target: float, band: str, measure: Measure | None, start: float
-    ) -> Calibrated:
+    def noted(curve, target, band, measure, start):
         begun.append(start)
         return search(curve, target, band, measure, start)
 
@@ -88,7 +81,7 @@ def test_what_was_asked_before_changes_no_epsilon(
     assert StoredCurve(at_once, "tem", "S1", KEEP).epsilon_for(0.3, "content") == found[0]
 
 
-def test_the_epsilon_and_what_is_expected_there_is_a_table(project: Path, cli: Any) -> None:
+def test_the_epsilon_and_what_is_expected_there_is_a_table(project, cli):
     shown = cli(
         "calibrate", "--recovery", "0.3", "--mechanism", "tem", "--strategy", "S1", "--json"
     ).out
@@ -100,14 +93,14 @@ def test_the_epsilon_and_what_is_expected_there_is_a_table(project: Path, cli: A
     assert named["all"]["recovered"] == pytest.approx(0.3, abs=0.12)
 
 
-def test_a_target_out_of_reach_is_a_row_of_the_table(project: Path, cli: Any) -> None:
+def test_a_target_out_of_reach_is_a_row_of_the_table(project, cli):
     shown = cli(
         "calibrate", "--recovery", "0.001", "--mechanism", "tem", "--strategy", "S1", code=1
     ).out
     assert "a reader who sees no output already names" in shown
 
 
-def test_a_target_below_what_is_named_without_output_is_refused_before_the_search() -> None:
+def test_a_target_below_what_is_named_without_output_is_refused_before_the_search():
     """The most frequent word is .9 % of all, and 6.7 % are named by those beside them."""
     curve = StoredCurve(Model.load(name="en"), "tem", "S1", KEEP)
     curve.points = {}
@@ -116,7 +109,7 @@ def test_a_target_below_what_is_named_without_output_is_refused_before_the_searc
     assert not curve.points
 
 
-def test_the_table_has_the_band_that_is_asked_for() -> None:
+def test_the_table_has_the_band_that_is_asked_for():
     """Half of the words are function words, all named; of the others a fifth is."""
     share = Share(900, 0.2, 0.18, 0.22)
     named = dict.fromkeys(BANDS, share) | {"function": Share(900, 1.0, 1.0, 1.0)}
@@ -130,7 +123,7 @@ def test_the_table_has_the_band_that_is_asked_for() -> None:
 PERTURB = Policy("perturb", "keep", "sample")
 
 
-def test_words_have_the_public_frequencies(project: Path) -> None:
+def test_words_have_the_public_frequencies(project):
     model = Model.load(project)
     space = model.embedding("S1")
     words = PublicWords.of(model, "tem", "S1", PERTURB)
@@ -144,7 +137,7 @@ def test_words_have_the_public_frequencies(project: Path) -> None:
     )
 
 
-def test_a_word_that_is_kept_is_never_meant_by_a_perturbed_one(project: Path) -> None:
+def test_a_word_that_is_kept_is_never_meant_by_a_perturbed_one(project):
     words = PublicWords.of(Model.load(project), "tem", "S1", KEEP)
     function = words.bands == BANDS.index("function")
     assert words.prior[function].sum() == 0 and words.prior.sum() == pytest.approx(1)
@@ -155,7 +148,7 @@ def test_a_word_that_is_kept_is_never_meant_by_a_perturbed_one(project: Path) ->
     assert not function[guesses].any()
 
 
-def test_more_epsilon_gives_back_more_and_always_the_same_figures(project: Path) -> None:
+def test_more_epsilon_gives_back_more_and_always_the_same_figures(project):
     words = PublicWords.of(Model.load(project), "tem", "S1", PERTURB)
     little = words.expected(0.5)
     much = words.expected(500.0)
@@ -164,9 +157,7 @@ def test_more_epsilon_gives_back_more_and_always_the_same_figures(project: Path)
     assert words.expected(0.5) == little != words.expected(0.5, "others")
 
 
-def test_a_release_that_gives_back_too_much_is_refused_before_it_costs_anything(
-    project: Path, cli: Any
-) -> None:
+def test_a_release_that_gives_back_too_much_is_refused_before_it_costs_anything(project, cli):
     change_params(release={"max_recovery": 0.2})
     Path("one.jsonl").write_text('{"text": "the door was open"}\n', encoding="utf-8")
     command = ("privatize", "one.jsonl", "--mechanism", "tem", "--strategy", "S1", "-o")
@@ -193,9 +184,7 @@ def test_a_release_that_gives_back_too_much_is_refused_before_it_costs_anything(
 @pytest.mark.parametrize(
     "how", [{"mechanism": "tem", "recovery": 0.4}, {"mechanism": "madlib", "epsilon": 4.0}]
 )
-def test_an_epsilon_and_what_it_means_are_no_matter_of_the_source(
-    project: Path, how: dict[str, Any]
-) -> None:
+def test_an_epsilon_and_what_it_means_are_no_matter_of_the_source(project, how):
     """Whatever the texts; each of them finds nothing that was kept of the other."""
     found = []
     for texts in (["the door was open"], ["rain", "a cold room"]):
@@ -216,7 +205,7 @@ def test_an_epsilon_and_what_it_means_are_no_matter_of_the_source(
     )
 
 
-def test_texts_of_several_lengths_have_a_range_of_epsilons(project: Path) -> None:
+def test_texts_of_several_lengths_have_a_range_of_epsilons(project):
     texts = ["rain", " ".join(["door rain room"] * 400)]
     done = privatize(texts, mechanism="tem", strategy="S1", epsilon=1.0, project=project)
     meaning = done.record.meaning

@@ -1,7 +1,6 @@
 """Recovery of a run: what it counts, that positions match, and what a list of words adds."""
 
 import json
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,10 +22,10 @@ RUN = ("tem", "S1", BaseEpsilon(1.0))
 
 
 @pytest.fixture(scope="module")
-def _made(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def _made(_built, tmp_path_factory):
     """The built project with one run of TEM and the language model."""
 
-    def make() -> None:
+    def make():
         change_params(evaluation={"max_texts": None}, grid={"mechanisms": ["tem"]})
         run_stage("train_language_model")
         for one in (("none", "none", "0.0"), ("tem", "S1", "1.0")):
@@ -39,16 +38,16 @@ def _made(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def made(_made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def made(_made, monkeypatch):
     monkeypatch.chdir(_made)
     return _made
 
 
-def record() -> dict:
+def record():
     return json.loads(paths.recovery(*RUN).read_text(encoding="utf-8"))
 
 
-def sensitive(file: Path) -> dict:
+def sensitive(file):
     params = load_params()
     named = f"{file}@{sha256(file)[:12] if file.is_file() else '0' * 12}"
     params = params.model_copy(
@@ -57,7 +56,7 @@ def sensitive(file: Path) -> dict:
     return measure_recovery(*RUN, params)
 
 
-def test_every_replaced_word_counts_once(made: Path) -> None:
+def test_every_replaced_word_counts_once(made):
     """All texts are read, so that the share unchanged is the one that the run itself counted, token
     by token."""
     metrics = json.loads((paths.private(*RUN) / "metrics.json").read_text(encoding="utf-8"))
@@ -74,7 +73,7 @@ def test_every_replaced_word_counts_once(made: Path) -> None:
     assert record()["all"]["function"]["n"] == 0  # S1 keeps stop words
 
 
-def test_words_of_a_list_are_a_band_of_their_own(made: Path, tmp_path: Path) -> None:
+def test_words_of_a_list_are_a_band_of_their_own(made, tmp_path):
     (tmp_path / "listed.txt").write_text("Movie\n\nfilm \nnever-in-any-text\n", encoding="utf-8")
     found = sensitive(tmp_path / "listed.txt")
     assert 0 < found["all"]["listed"]["n"] < found["all"]["all"]["n"]
@@ -87,9 +86,7 @@ def test_words_of_a_list_are_a_band_of_their_own(made: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("text", "why"), [(None, "there is no file"), (b"\n \n", "no word"), (b"\xff\xfe", "UTF-8")]
 )
-def test_a_list_that_is_none_is_named(
-    made: Path, tmp_path: Path, text: bytes | None, why: str
-) -> None:
+def test_a_list_that_is_none_is_named(made, tmp_path, text, why):
     file = tmp_path / "listed.txt"
     if text is not None:
         file.write_bytes(text)
@@ -97,9 +94,7 @@ def test_a_list_that_is_none_is_named(
         sensitive(file)
 
 
-def test_a_log_of_other_texts_is_refused(
-    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_of_other_texts_is_refused(made, tmp_path, monkeypatch):
     log = pq.read_table(paths.private(*RUN) / "tokens.parquet")
     position = pa.array(log.column("position").to_numpy()[::-1])
     file = tmp_path / "tem/S1/1.0/tokens.parquet"
@@ -117,7 +112,7 @@ def test_a_log_of_other_texts_is_refused(
         measure_recovery(*RUN, load_params())
 
 
-def test_linkage_is_measured_among_the_texts_of_each_data_set(made: Path) -> None:
+def test_linkage_is_measured_among_the_texts_of_each_data_set(made):
     """No text is found less often than by chance, and the exact channel knows the structure too."""
     linkage = record()["linkage"]
     assert list(linkage) == list(record()["datasets"])

@@ -4,10 +4,8 @@ and what the record says.
 
 import json
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -48,13 +46,13 @@ WAYS = [
 ]
 
 
-def words_of(text: str) -> set[str]:
+def words_of(text):
     """The words of an output, and those between their hyphens, without a possessive s."""
     whole = {word for found in re.findall(r"[\w'-]+", text) for word in (found, *found.split("-"))}
     return whole | {word.removesuffix("'s") for word in whole}
 
 
-def some_parts() -> list[tuple[str, str, str]]:
+def some_parts():
     """Each way to rewrite with parts of the list, drawn at random, and each part by itself."""
     rng = np.random.default_rng(11)
     drawn = [
@@ -64,12 +62,12 @@ def some_parts() -> list[tuple[str, str, str]]:
     return [*drawn, *(("tem", "S1", part) for part in PARTS)]
 
 
-def settings_of(screen: str | None, model: Model, **more: Any) -> Any:
+def settings_of(screen, model, **more):
     asked = {"mechanism": "tem", "strategy": "S1", "epsilon": 3.0, "seed": 1} | more
     return resolve_settings(Request(**asked, screen=screen), model)
 
 
-def test_the_nearest_of_the_others_takes_the_place_by_hand() -> None:
+def test_the_nearest_of_the_others_takes_the_place_by_hand():
     vectors = np.array([[0.0], [1.0], [1.5], [5.0]], dtype=np.float32)
     screened = np.array([False, True, False, True])
     assert nearest_of_others(vectors, screened).tolist() == [0, 2, 2, 2]
@@ -90,11 +88,11 @@ def test_the_nearest_of_the_others_takes_the_place_by_hand() -> None:
         ("so", False),
     ],
 )
-def test_a_token_holds_a_listed_word(token: str, holds: bool) -> None:
+def test_a_token_holds_a_listed_word(token, holds):
     assert is_screened([token], frozenset({"bad", "so-so"})).tolist() == [holds]
 
 
-def test_the_list_has_words_of_each_part_and_none_that_s1_keeps() -> None:
+def test_the_list_has_words_of_each_part_and_none_that_s1_keeps():
     """A stop word is kept in S1, so that listing it would promise what is not kept."""
     by_part = listed_words().by_part
     assert tuple(by_part) == PARTS
@@ -107,9 +105,7 @@ def test_the_list_has_words_of_each_part_and_none_that_s1_keeps() -> None:
 
 
 @pytest.mark.parametrize(("mechanism", "strategy", "screen"), some_parts())
-def test_no_word_of_a_chosen_part_comes_out_whatever_goes_in(
-    mechanism: str, strategy: str, screen: str
-) -> None:
+def test_no_word_of_a_chosen_part_comes_out_whatever_goes_in(mechanism, strategy, screen):
     """The epsilon makes all words likely, and half of the source are words of the parts."""
     model = Model.load(name="en")
     known = {*model.lexicon("S1").tokens}
@@ -123,7 +119,7 @@ def test_no_word_of_a_chosen_part_comes_out_whatever_goes_in(
     assert words_of(" ".join(free.values)) & listed and free.record.screen is None
 
 
-def test_no_word_of_a_part_comes_out_of_a_model_of_ones_own(built: Path) -> None:
+def test_no_word_of_a_part_comes_out_of_a_model_of_ones_own(built):
     """The words of the project are those of its own corpus."""
     known = {word for token in Model.load(built).lexicon("S3").tokens for word in words_of(token)}
     listed = screened_words(PARTS)
@@ -137,7 +133,7 @@ def test_no_word_of_a_part_comes_out_of_a_model_of_ones_own(built: Path) -> None
     assert [bool(words_of(" ".join(some)) & listed) for some in outputs] == [False, True]
 
 
-def test_what_is_written_follows_from_the_draw_alone() -> None:
+def test_what_is_written_follows_from_the_draw_alone():
     """With equal noise every written word is a function of the one that is written without screen,
     the same for all texts.
     """
@@ -162,7 +158,7 @@ def test_what_is_written_follows_from_the_draw_alone() -> None:
     assert (drawn != written).sum() > 20
 
 
-def test_edited_replacements_in_the_cache_are_made_anew() -> None:
+def test_edited_replacements_in_the_cache_are_made_anew():
     model = Model.load(name="en")
     settings = settings_of("vulgar,crime", model)
     made = WordEngine(settings, model).instead
@@ -173,7 +169,7 @@ def test_edited_replacements_in_the_cache_are_made_anew() -> None:
         assert WordEngine(settings, Model.load(name="en")).instead.tolist() == made.tolist()
 
 
-def test_requests_of_other_parts_with_one_model_do_not_share_replacements() -> None:
+def test_requests_of_other_parts_with_one_model_do_not_share_replacements():
     model = Model.load(name="en")
     made = [
         WordEngine(settings_of(screen, model), model).instead for screen in (*PARTS, NONE, EVERY)
@@ -183,23 +179,21 @@ def test_requests_of_other_parts_with_one_model_do_not_share_replacements() -> N
 
 
 @pytest.mark.parametrize("written", ["names,vulgar", ["names", "vulgar"], " names , vulgar"])
-def test_parts_are_a_text_or_a_list_in_any_order(written: Any) -> None:
+def test_parts_are_a_text_or_a_list_in_any_order(written):
     assert Request(screen=written).screen == "vulgar,names"
     configured = parse_configuration({"release": {"screen": written}})
     assert configured.release.screen == "vulgar,names"
 
 
 @pytest.mark.parametrize("written", ["vulgr", "none,vulgar", "", "names;vulgar", "all"])
-def test_a_part_that_there_is_not_is_refused_and_all_are_listed(
-    outside: Path, cli: Any, written: str
-) -> None:
+def test_a_part_that_there_is_not_is_refused_and_all_are_listed(outside, cli, written):
     (outside / "in.txt").write_text("soup\n", encoding="utf-8")
     said = cli("privatize", "in.txt", "-o", "out.txt", f"--screen={written}", code=2).err
     assert "--screen" in said and all(part in said for part in (NONE, *PARTS))
     assert not (outside / "out.txt").exists()
 
 
-def test_the_record_states_the_parts_and_the_list() -> None:
+def test_the_record_states_the_parts_and_the_list():
     texts = ["The soup was cold and my doctor left."]
     chosen = lexveil.privatize(texts, model="en", seed=1, screen="names,crime", quiet=True)
     usual = lexveil.privatize(["Nobody came."], model="en", seed=1, quiet=True)
@@ -211,7 +205,7 @@ def test_the_record_states_the_parts_and_the_list() -> None:
     assert in_release is not None and any("(crime, names)" in why for why in in_release.because)
 
 
-def test_the_configuration_says_the_parts_where_a_request_does_not() -> None:
+def test_the_configuration_says_the_parts_where_a_request_does_not():
     configured = parse_configuration({"release": {"screen": "religion"}})
     project = Project(Path(), parse_params({"seed": 1}), configured, is_project=True)
     found = [
@@ -221,7 +215,7 @@ def test_the_configuration_says_the_parts_where_a_request_does_not() -> None:
     assert found == [("religion",), ("crime",), ()]
 
 
-def test_a_model_of_another_language_has_no_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_of_another_language_has_no_screen(monkeypatch):
     model = Model.load(name="en")
     monkeypatch.setattr(Model, "language", "de")
     assert settings_of(None, model).screen == ()
@@ -229,7 +223,7 @@ def test_a_model_of_another_language_has_no_screen(monkeypatch: pytest.MonkeyPat
         settings_of("health", model)
 
 
-def test_a_screen_that_leaves_no_word_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_screen_that_leaves_no_word_is_refused(monkeypatch):
     model = Model.load(name="en")
     engine = WordEngine(settings_of(EVERY, model), model)
     monkeypatch.setattr(
@@ -247,9 +241,7 @@ def test_a_screen_that_leaves_no_word_is_refused(monkeypatch: pytest.MonkeyPatch
         ("The invoice of last month was charged twice.", None),
     ],
 )
-def test_inspect_tells_texts_about_a_part_what_it_costs(
-    outside: Path, cli: Any, text: str, part: str | None
-) -> None:
+def test_inspect_tells_texts_about_a_part_what_it_costs(outside, cli, text, part):
     (outside / "in.txt").write_text(text, encoding="utf-8")
     arguments = ("inspect", "in.txt", "--model", "en", "--screen", "vulgar,health")
     said = cli(*arguments).out
@@ -258,11 +250,11 @@ def test_inspect_tells_texts_about_a_part_what_it_costs(
     assert (tried["screened"]["health"] > 0.05) == (part is not None)
 
 
-def sentences_with(word: str) -> Sequence[str]:
+def sentences_with(word):
     return [*SENTENCES, *(f"The {word} was here, {kind}." for kind in ("good", "bad", "slow"))]
 
 
-def test_a_bank_has_no_sentence_with_a_word_of_its_parts(tmp_path: Path) -> None:
+def test_a_bank_has_no_sentence_with_a_word_of_its_parts(tmp_path):
     texts = write_texts(tmp_path / "public.jsonl", sentences_with("priest"))
     model = Model.load(name="en")
     for number, screen in enumerate(("religion", "names", NONE)):
@@ -272,7 +264,7 @@ def test_a_bank_has_no_sentence_with_a_word_of_its_parts(tmp_path: Path) -> None
         assert card.screen.parts == [*chosen_parts(screen)]
 
 
-def test_sentences_are_refused_where_the_bank_may_have_words_of_a_part(tmp_path: Path) -> None:
+def test_sentences_are_refused_where_the_bank_may_have_words_of_a_part(tmp_path):
     texts = write_texts(tmp_path / "public.jsonl")
     options = BankOptions(model="en", is_public=True, screen="religion,names")
     card = build([texts], tmp_path / "bank", options)
@@ -283,7 +275,7 @@ def test_sentences_are_refused_where_the_bank_may_have_words_of_a_part(tmp_path:
         lexveil.privatize(["Cold soup."], screen="crime", seed=1, quiet=True, **how)
 
 
-def test_whoever_rewrites_is_told_what_a_part_takes(caplog: pytest.LogCaptureFixture) -> None:
+def test_whoever_rewrites_is_told_what_a_part_takes(caplog):
     """In Python, too, and whether or not somebody inspected the texts before."""
     texts = ["The patient has diabetes, and the doctor prescribed insulin."]
     done = lexveil.privatize(texts, model="en", seed=1)
@@ -291,6 +283,6 @@ def test_whoever_rewrites_is_told_what_a_part_takes(caplog: pytest.LogCaptureFix
     assert "are of part health of the screen" in caplog.text
 
 
-def test_a_part_that_takes_nothing_is_not_spoken_of(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_part_that_takes_nothing_is_not_spoken_of(caplog):
     lexveil.privatize(["The train was late again."], model="en", seed=1)
     assert "of the screen" not in caplog.text

@@ -5,9 +5,7 @@ refused.
 import io
 import json
 import re
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -43,16 +41,16 @@ from tests.same_noise import SameAnswers, published
 
 TEXTS = ["The food was cold. Nobody came! We left early.", "Great film, see it.", "zzxq", ""]
 TEXTS_OF_OTHERS = ["x", "One. Two. Three. Four, five and six are far too many for me.", "qq", "No"]
-HOW: dict[str, Any] = {"strategy": "S5", "epsilon": 10.0}
+HOW = {"strategy": "S5", "epsilon": 10.0}
 
 
 @pytest.fixture(scope="module")
-def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bank(tmp_path_factory):
     return build_bank(tmp_path_factory.mktemp("bank"))
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path, monkeypatch):
     """An empty current folder in no project, with a ledger of its own."""
     monkeypatch.setenv("LEXVEIL_HOME", str(tmp_path / "home"))
     folder = tmp_path / "here"
@@ -61,7 +59,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def written(texts: Sequence[Any]) -> list[list[str]]:
+def written(texts):
     """The sentences of outputs; each must be one of the bank."""
     found = [re.findall(r"[^.]+\.", text or "") for text in texts]
     parts = [[sentence.strip() for sentence in each] for each in found]
@@ -70,11 +68,11 @@ def written(texts: Sequence[Any]) -> list[list[str]]:
     return parts
 
 
-def privatize(texts: Any, bank: Path, model: str = "en", **how: Any) -> Any:
+def privatize(texts, bank, model="en", **how):
     return lexveil.privatize(texts, model=model, bank=str(bank), quiet=True, **HOW | how)
 
 
-def test_every_text_becomes_as_many_sentences(bank: Path) -> None:
+def test_every_text_becomes_as_many_sentences(bank):
     """Also one without a known word, and an empty one; what is no text stays none."""
     done = privatize([*TEXTS, None], bank)
     assert done.values[-1] is None
@@ -83,7 +81,7 @@ def test_every_text_becomes_as_many_sentences(bank: Path) -> None:
 
 
 @pytest.mark.parametrize("mechanism", NOISY)
-def test_a_mechanism_over_vectors_writes_sentences(bank: Path, mechanism: str) -> None:
+def test_a_mechanism_over_vectors_writes_sentences(bank, mechanism):
     done = privatize(TEXTS, bank, mechanism=mechanism, epsilon=60.0)
     assert [len(each) for each in written(done.values)] == [PER_TEXT] * 4
     assert done.record.guarantee.holds
@@ -91,14 +89,14 @@ def test_a_mechanism_over_vectors_writes_sentences(bank: Path, mechanism: str) -
 
 
 @pytest.mark.parametrize("mechanism", ["madlib", "mahalanobis"])
-def test_nearly_without_noise_a_sentence_of_the_bank_comes_out(bank: Path, mechanism: str) -> None:
+def test_nearly_without_noise_a_sentence_of_the_bank_comes_out(bank, mechanism):
     sentence = "The meal was terrible today."
     done = privatize([sentence], bank, mechanism=mechanism, epsilon=1e5)
     assert written(done.values) == [[sentence] * PER_TEXT]
 
 
-def test_what_was_measured_with_tem_is_not_said_of_noise(here: Path) -> None:
-    how: dict[str, Any] = {"strategy": "S5", "epsilon": 5.0, "model": "en", "quiet": True}
+def test_what_was_measured_with_tem_is_not_said_of_noise(here):
+    how = {"strategy": "S5", "epsilon": 5.0, "model": "en", "quiet": True}
     pd.DataFrame({"text": TEXTS}).to_csv("in.csv", index=False)
     measured, other = (
         lexveil.inspect("in.csv", mechanism=mechanism, **how).linkage.sentence
@@ -112,19 +110,17 @@ IN_BANK = "The meal was terrible today."
 
 
 @pytest.mark.parametrize("unit", ["text", "sentence"])
-def test_sentences_of_texts_that_stand_in_the_bank_are_counted(bank: Path, unit: str) -> None:
+def test_sentences_of_texts_that_stand_in_the_bank_are_counted(bank, unit):
     texts = [f"{IN_BANK} Nobody came!", IN_BANK, IN_BANK.lower(), "", None]
     assert privatize(texts, bank, unit=unit).operator.counts.n_in_bank == 2
 
 
-def test_words_are_not_looked_for_in_a_bank() -> None:
+def test_words_are_not_looked_for_in_a_bank():
     done = lexveil.privatize([IN_BANK], model="en", seed=1, quiet=True)
     assert "n_in_bank" not in done.operator.counts.to_dict()
 
 
-def test_the_operator_is_told_why_they_are_harmless(
-    bank: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_operator_is_told_why_they_are_harmless(bank, capsys):
     pd.DataFrame({"text": [IN_BANK]}).to_csv("in.csv", index=False)
     command("in.csv", "-o", "out.csv", "--bank", bank)
     said = capsys.readouterr().out
@@ -133,18 +129,18 @@ def test_the_operator_is_told_why_they_are_harmless(
         assert "n_in_bank" not in Path(published_file).read_text()
 
 
-def test_the_local_bound_of_mahalanobis_is_of_its_metric(bank: Path) -> None:
+def test_the_local_bound_of_mahalanobis_is_of_its_metric(bank):
     """With λ = 0.2 no distance is longer than the Euclidean one by more than 1/√0.8."""
     said = privatize(TEXTS, bank, mechanism="mahalanobis").record.sentences
     assert said.diameter == pytest.approx(2 / np.sqrt(0.8))
 
 
-def test_each_sentence_becomes_one(bank: Path) -> None:
+def test_each_sentence_becomes_one(bank):
     done = privatize(TEXTS, bank, unit="sentence")
     assert [len(each) for each in written(done.values)] == [3, 1, 1, 0]
 
 
-def test_the_ledger_is_charged_epsilon_for_each_sentence(bank: Path) -> None:
+def test_the_ledger_is_charged_epsilon_for_each_sentence(bank):
     done = privatize(TEXTS[:3], bank, subjects=["a", "b", "a"], sentences=2)
     assert done.record.spent.most == 20.0 and done.record.spent.mean == 20.0
     assert done.operator.ledger.epsilon_charged == 60.0
@@ -153,14 +149,14 @@ def test_the_ledger_is_charged_epsilon_for_each_sentence(bank: Path) -> None:
     assert again.operator.ledger.largest_balance == pytest.approx(70.0)
 
 
-def test_the_token_log_has_a_row_for_each_sentence(bank: Path) -> None:
+def test_the_token_log_has_a_row_for_each_sentence(bank):
     log = privatize(TEXTS, bank, sentences=2).token_log.to_pydict()
     assert log["row"] == [1, 1, 2, 2, 3, 3, 4, 4] and log["position"] == [0, 1] * 4
     assert {*log["class"]} == {"sentence"} and {*log["action"]} == {"perturbed"}
     assert {*log["epsilon"]} == {10.0}
 
 
-def test_the_record_states_both_bounds_of_a_text(bank: Path) -> None:
+def test_the_record_states_both_bounds_of_a_text(bank):
     """The record states two bounds with the text as unit: 2·ε·d for any two texts, and 2·ε·D with
     D = 2·√(1 + 9).
     """
@@ -171,7 +167,7 @@ def test_the_record_states_both_bounds_of_a_text(bank: Path) -> None:
     assert guarantee.not_covered is None
 
 
-def test_the_record_states_the_bound_of_as_many_sentences(bank: Path) -> None:
+def test_the_record_states_the_bound_of_as_many_sentences(bank):
     record = privatize(TEXTS, bank, unit="sentence").record
     guarantee = record.guarantee
     assert guarantee.formula == "Pr[M(D)=y] <= exp(Σ ε·d(s_i,s'_i))·Pr[M(D')=y]"
@@ -181,7 +177,7 @@ def test_the_record_states_the_bound_of_as_many_sentences(bank: Path) -> None:
     assert record.sentences.longest == WORDS_OF_A_SENTENCE
 
 
-def test_the_record_names_the_bank_and_its_diameter(bank: Path) -> None:
+def test_the_record_names_the_bank_and_its_diameter(bank):
     record = privatize(TEXTS, bank, model="en+sentiment=3", sentences=2).record
     assert record.metric == "Euclidean distance of sentence vectors"
     diameter = 2 * np.sqrt(10)
@@ -196,13 +192,13 @@ def test_the_record_names_the_bank_and_its_diameter(bank: Path) -> None:
     }
 
 
-def test_an_experiment_claims_nothing_but_what_a_release_would(bank: Path) -> None:
+def test_an_experiment_claims_nothing_but_what_a_release_would(bank):
     stated = privatize(TEXTS, bank, seed=1).record.guarantee
     assert stated.formula == "none" and "seed" in stated.statement
     assert stated.in_release.formula == privatize(TEXTS, bank).record.guarantee.formula
 
 
-def test_the_bound_holds_for_what_is_drawn(bank: Path) -> None:
+def test_the_bound_holds_for_what_is_drawn(bank):
     """Between any two texts: the loss of the whole output by the exact law."""
     done = privatize(TEXTS, bank, sentences=3)
     assert done.measurement.bound(np.full(3, 0.5)).nats == pytest.approx(15.0)
@@ -221,7 +217,7 @@ def test_the_bound_holds_for_what_is_drawn(bank: Path) -> None:
         privatize(TEXTS, bank, seed=1).measurement.bound(np.full(3, 0.5))
 
 
-def test_a_text_draws_by_its_vector(bank: Path) -> None:
+def test_a_text_draws_by_its_vector(bank):
     """At a large epsilon a sentence of the bank comes out as itself, alone and in a text of it."""
     sentence = "The meal was terrible today."
     done = privatize([sentence], bank, epsilon=2000.0, sentences=3, seed=1)
@@ -232,7 +228,7 @@ def test_a_text_draws_by_its_vector(bank: Path) -> None:
     assert written(both.values) == [[sentence, "The song was lovely here."]]
 
 
-def test_releases_draw_other_noise_each_time_and_experiments_the_same(bank: Path) -> None:
+def test_releases_draw_other_noise_each_time_and_experiments_the_same(bank):
     first, second = (privatize(TEXTS * 5, bank).values for _ in range(2))
     assert first != second
     seeded = [privatize(TEXTS * 5, bank, seed=seed).values for seed in (1, 1, 2)]
@@ -240,9 +236,7 @@ def test_releases_draw_other_noise_each_time_and_experiments_the_same(bank: Path
 
 
 @pytest.mark.parametrize("mechanism", ["tem", "vickrey"])
-def test_neither_batches_nor_workers_change_an_experiment(
-    mechanism: str, bank: Path, here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_neither_batches_nor_workers_change_an_experiment(mechanism, bank, here, monkeypatch):
     texts = [f"{sentence} {TEXTS[n % 4]}" for n, sentence in enumerate(SENTENCES[:300])]
     pd.DataFrame({"text": texts}).to_csv(here / "in.csv", index=False)
     made = []
@@ -257,7 +251,7 @@ def test_neither_batches_nor_workers_change_an_experiment(
     assert in_memory == pd.read_csv(here / "0.csv")["text"].tolist()
 
 
-def test_a_sentence_without_end_is_cut_at_a_public_length() -> None:
+def test_a_sentence_without_end_is_cut_at_a_public_length():
     words = ["word"] * (2 * WORDS_OF_A_SENTENCE + 5)
     lexicon = Model.load(name="en").lexicon("S1")
     source = encode([" ".join(words), "One. Two."], lexicon)
@@ -266,7 +260,7 @@ def test_a_sentence_without_end_is_cut_at_a_public_length() -> None:
     assert text_of.tolist() == [0, 0, 0, 1, 1] and draws.tolist() == [0, 1, 2, 3, 4]
 
 
-def test_columns_of_a_row_have_sentences_each(bank: Path, here: Path) -> None:
+def test_columns_of_a_row_have_sentences_each(bank, here):
     pd.DataFrame({"title": ["Bad", "Good"], "body": TEXTS[:2]}).to_csv(here / "in.csv", index=False)
     columns = ("--text-column", "title", "--text-column", "body")
     command("in.csv", "-o", "out.csv", "--bank", bank, "--sentences", 2, *columns)
@@ -283,7 +277,7 @@ def test_columns_of_a_row_have_sentences_each(bank: Path, here: Path) -> None:
     assert not (here / "out.jsonl").exists()
 
 
-def command(*arguments: object, epsilon: float = 10, code: int = 0) -> None:
+def command(*arguments, epsilon=10, code=0):
     from asking import command as run
 
     options = ("--strategy", "sentence", "--epsilon", epsilon, "--model", "en")
@@ -291,44 +285,40 @@ def command(*arguments: object, epsilon: float = 10, code: int = 0) -> None:
 
 
 @pytest.fixture
-def out(bank: Path, here: Path) -> Path:
+def out(bank, here):
     """A file that was released, two texts of it."""
     pd.DataFrame({"text": TEXTS[:2]}).to_json(here / "in.jsonl", orient="records", lines=True)
     command("in.jsonl", "-o", "out.jsonl", "--bank", bank)
     return here / "out.jsonl"
 
 
-def test_a_release_says_how_many_sentences_it_wrote(
-    capsys: pytest.CaptureFixture[str], out: Path
-) -> None:
+def test_a_release_says_how_many_sentences_it_wrote(capsys, out):
     assert out.exists()
     said = capsys.readouterr().out
     assert "2 texts, 8 sentences written (4 for each text" in said
     assert "mechanism tem, strategy S5, mode release" in said
 
 
-def test_a_released_file_has_sentences_of_the_bank(out: Path) -> None:
+def test_a_released_file_has_sentences_of_the_bank(out):
     rows = pd.read_json(out, lines=True)
     assert [len(each) for each in written(rows["text"].tolist())] == [PER_TEXT] * 2
 
 
-def test_the_statement_of_a_release_tells_of_sentences_and_of_no_words(out: Path) -> None:
+def test_the_statement_of_a_release_tells_of_sentences_and_of_no_words(out):
     page = out.with_name("out.jsonl.statement.txt").read_text()
     assert "were replaced by sentences of a public bank by Lexveil" in page
     assert "In the place of 2 texts stand 8 sentences, 4 for each text." in page
     assert not [word for word in ("word by word", "stop words") if word in page]
 
 
-def test_log_and_report_of_a_release_count_its_sentences(out: Path) -> None:
+def test_log_and_report_of_a_release_count_its_sentences(out):
     log = pq.read_table(out.with_name("out.jsonl.tokens.parquet"))
     assert log.column("class").to_pylist() == ["sentence"] * 8
     operator = json.loads(out.with_name("out.jsonl.operator.json").read_text())
     assert operator["counts"]["by_class"]["sentence"]["perturbed"] == 8
 
 
-def published_of(
-    mechanism: str, texts: Sequence[str], bank: Path, folder: Path, patch: pytest.MonkeyPatch
-) -> dict[str, bytes]:
+def published_of(mechanism, texts, bank, folder, patch):
     """All that a release publishes where the mechanism answers alike, whatever the texts are."""
     same = SameAnswers(patch)
     patch.setattr(
@@ -347,9 +337,7 @@ FACES = {"csv": "csv", "tsv": "tsv", "jsonl": "jsonl", "txt": "txt", "parquet": 
 
 
 @pytest.mark.parametrize("mechanism", NOISY)
-def test_what_noise_publishes_is_a_function_of_the_output(
-    bank: Path, here: Path, mechanism: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_noise_publishes_is_a_function_of_the_output(bank, here, mechanism, monkeypatch):
     made = [
         published_of(mechanism, texts, bank, here / str(number), monkeypatch)
         for number, texts in enumerate((TEXTS, TEXTS_OF_OTHERS))
@@ -359,9 +347,7 @@ def test_what_noise_publishes_is_a_function_of_the_output(
 
 @pytest.mark.parametrize("form", FACES)
 @pytest.mark.parametrize("unit", ["text", "sentence"])
-def test_what_is_published_is_a_function_of_the_output(
-    bank: Path, here: Path, form: str, unit: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_published_is_a_function_of_the_output(bank, here, form, unit, monkeypatch):
     """Two sources that have nothing in common but the number of rows, and with the sentence as unit
     that of sentences; a mechanism that answers both alike.
     """
@@ -433,16 +419,14 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("how", "said"), REFUSED)
-def test_what_sentences_do_not_have_is_refused(bank: Path, how: dict[str, Any], said: str) -> None:
+def test_what_sentences_do_not_have_is_refused(bank, how, said):
     asked = {"bank": str(bank)} | HOW | how
     with pytest.raises(RequestError, match=re.escape(said)):
         lexveil.privatize(TEXTS, model="en", **asked)
     assert not (paths.user_data() / "ledger").exists()
 
 
-def test_banks_that_cannot_be_used_are_refused_before_anything_is_charged(
-    bank: Path, here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_banks_that_cannot_be_used_are_refused_before_anything_is_charged(bank, here, capsys):
     """No bank, one that is not said to be public, an edited one, and one of another model."""
     (here / "in.txt").write_text("A text.\n")
     private = here / "private"
@@ -472,7 +456,7 @@ def test_banks_that_cannot_be_used_are_refused_before_anything_is_charged(
 
 
 @pytest.fixture(scope="module")
-def calibrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def calibrated(tmp_path_factory):
     """A bank whose levels of protection are measured on few texts."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (bank_levels, public_sentences):
@@ -481,18 +465,18 @@ def calibrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def few_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
+def few_candidates(monkeypatch):
     """Work out levels on as few texts as those of the calibrated bank."""
     for module in (bank_levels, public_sentences):
         monkeypatch.setattr(module, "CANDIDATES", 80)
 
 
-def at_level(bank: Path, **how: Any) -> Any:
+def at_level(bank, **how):
     """The record of a release at a level of protection."""
     return privatize(TEXTS, bank, **{"epsilon": None} | how).record
 
 
-def test_a_bank_has_levels_that_hold_what_they_promise(calibrated: Path) -> None:
+def test_a_bank_has_levels_that_hold_what_they_promise(calibrated):
     levels = {level.level: level for level in read_card(calibrated).levels}
     assert [*levels] == ["strong", "balanced", "light"]
     assert levels["strong"].linkage <= 0.05
@@ -509,9 +493,7 @@ def test_a_bank_has_levels_that_hold_what_they_promise(calibrated: Path) -> None
         pytest.param({"protection": "strong"}, "strong", id="strong"),
     ],
 )
-def test_a_level_is_the_epsilon_of_the_card(
-    calibrated: Path, how: dict[str, Any], level: str
-) -> None:
+def test_a_level_is_the_epsilon_of_the_card(calibrated, how, level):
     record = at_level(calibrated, **how)
     epsilons = {level.level: level.epsilon for level in read_card(calibrated).levels}
     assert record.base_epsilon == epsilons[level]
@@ -519,9 +501,7 @@ def test_a_level_is_the_epsilon_of_the_card(
 
 
 @pytest.mark.usefixtures("few_candidates")
-def test_a_level_for_more_sentences_is_worked_out_once_and_kept(
-    calibrated: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_level_for_more_sentences_is_worked_out_once_and_kept(calibrated, monkeypatch):
     usual = at_level(calibrated, protection="strong").base_epsilon
     more = at_level(calibrated, protection="strong", sentences=8).base_epsilon
     assert more < usual
@@ -530,13 +510,13 @@ def test_a_level_for_more_sentences_is_worked_out_once_and_kept(
 
 
 @pytest.mark.usefixtures("few_candidates")
-def test_a_level_with_a_purpose_is_worked_out(calibrated: Path) -> None:
+def test_a_level_with_a_purpose_is_worked_out(calibrated):
     usual = at_level(calibrated, protection="strong").base_epsilon
     purpose = at_level(calibrated, protection="strong", model="en+sentiment=3").base_epsilon
     assert purpose != usual
 
 
-def test_a_script_without_spaces_is_refused_or_emptied(bank: Path) -> None:
+def test_a_script_without_spaces_is_refused_or_emptied(bank):
     text = "これは日本語の文章です。単語の間に空白がありません。"
     with pytest.raises(RequestError, match="Japanese script"):
         privatize([text], bank)
@@ -546,7 +526,7 @@ def test_a_script_without_spaces_is_refused_or_emptied(bank: Path) -> None:
     assert done.record.on_unsupported == "withhold"
 
 
-def _look(bank: Path, here: Path, *verb: Any, **how: Any) -> Any:
+def _look(bank, here, *verb, **how):
     from asking import command as run
 
     (here / "in.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in TEXTS))
@@ -560,13 +540,13 @@ def _look(bank: Path, here: Path, *verb: Any, **how: Any) -> Any:
     [pytest.param("text", 16, 0, id="text"), pytest.param("sentence", 5, 1, id="sentence")],
 )
 def test_inspect_says_what_sentences_would_be_drawn(
-    bank: Path,
-    here: Path,
-    capsys: pytest.CaptureFixture[str],
-    unit: str,
-    n_drawn: int,
-    n_unique: int,
-) -> None:
+    bank,
+    here,
+    capsys,
+    unit,
+    n_drawn,
+    n_unique,
+):
     """Of texts that become as many sentences each none is unique; else by the number of theirs."""
     _look(bank, here, "inspect", "in.jsonl", unit=unit)
     found = json.loads(capsys.readouterr().out)
@@ -577,9 +557,7 @@ def test_inspect_says_what_sentences_would_be_drawn(
 
 
 @pytest.mark.parametrize("unit", ["text", "sentence"])
-def test_a_preview_shows_what_an_experiment_writes(
-    bank: Path, here: Path, capsys: pytest.CaptureFixture[str], unit: str
-) -> None:
+def test_a_preview_shows_what_an_experiment_writes(bank, here, capsys, unit):
     _look(bank, here, "privatize", "in.jsonl", preview=4, seed=3, unit=unit)
     found = json.loads(capsys.readouterr().out)
     texts = [row["texts"][0] for row in found["rows"]]
@@ -599,11 +577,11 @@ def test_a_preview_shows_what_an_experiment_writes(
 # Faults: each makes something of the source, or of the batch, a part of what is public.
 
 
-def _lengths_of_the_batch(patch: pytest.MonkeyPatch) -> None:
+def _lengths_of_the_batch(patch):
     scale_by_the_batch(patch, 10)
 
 
-def _mean_of_the_batch(patch: pytest.MonkeyPatch) -> None:
+def _mean_of_the_batch(patch):
     made = SentenceSpace.embed
     patch.setattr(
         SentenceSpace,
@@ -613,12 +591,10 @@ def _mean_of_the_batch(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("fault", [_lengths_of_the_batch, _mean_of_the_batch])
-def test_vectors_that_depend_on_other_texts_are_seen(
-    bank: Path, fault: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_vectors_that_depend_on_other_texts_are_seen(bank, fault, monkeypatch):
     """A text has the same output, whatever stands beside it."""
 
-    def is_alone_as_beside() -> bool:
+    def is_alone_as_beside():
         alone = privatize(SENTENCES[:20], bank, seed=1, epsilon=20.0).values
         return bool(privatize(SENTENCES[:60], bank, seed=1, epsilon=20.0).values[:20] == alone)
 
@@ -627,9 +603,7 @@ def test_vectors_that_depend_on_other_texts_are_seen(
     assert not is_alone_as_beside()
 
 
-def test_a_charge_once_for_several_sentences_is_seen(
-    bank: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_charge_once_for_several_sentences_is_seen(bank, monkeypatch):
     """The drawn sentences are compared with those that were planned, and with the budget."""
     plain = engine.allocate
     monkeypatch.setattr(
@@ -640,7 +614,7 @@ def test_a_charge_once_for_several_sentences_is_seen(
 
 
 @pytest.mark.parametrize("strategy", ["S5", "S9"])
-def test_calibration_is_of_words(strategy: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_calibration_is_of_words(strategy, capsys):
     from asking import command as run
 
     asked = ("calibrate", "--recovery", 0.1, "--strategy", strategy, "--model", "en")
@@ -648,14 +622,14 @@ def test_calibration_is_of_words(strategy: str, capsys: pytest.CaptureFixture[st
     assert "there are S1, S2, S3, S4" in capsys.readouterr().err
 
 
-def test_an_inspection_speaks_of_sentences(bank: Path, here: Path) -> None:
+def test_an_inspection_speaks_of_sentences(bank, here):
     Path("in.txt").write_text("The food was cold.\nWe left early.\n")
     found = lexveil.inspect("in.txt", model="en", bank=str(bank), **HOW)
     assert "2 texts, 8 sentences to be written in their place" in str(found)
     assert "token" not in str(found) and "vocabulary" not in str(found)
 
 
-def test_a_preview_counts_sentences(bank: Path, here: Path) -> None:
+def test_a_preview_counts_sentences(bank, here):
     Path("in.txt").write_text("The food was cold.\n")
     told = io.StringIO()
     found = preview(Path("in.txt"), 1, model="en", bank=str(bank), seed=1, **HOW)

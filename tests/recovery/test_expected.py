@@ -1,8 +1,6 @@
 """Expected recovery of a toy against sums over its table, the epsilon of a target, and what an
 epsilon means."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -29,7 +27,7 @@ BLIND = {**dict.fromkeys(BANDS, 0.0), ALL: 0.05, "function": 0.1}
 MASS = {"function": 0.5, "frequent": 0.3, "middle": 0.1, "rare": 0.1}
 
 
-def test_bands_hold_most_occurrences_first() -> None:
+def test_bands_hold_most_occurrences_first():
     assert [BANDS[band] for band in BAND] == ["function"] * 2 + ["frequent"] * 2 + [
         "middle"
     ] * 3 + ["rare"] * 3
@@ -37,7 +35,7 @@ def test_bands_hold_most_occurrences_first() -> None:
     assert PRIOR.sum() == pytest.approx(1) and prior_of(np.array([0, 0])).min() > 0
 
 
-def test_what_is_expected_is_the_sum_over_the_table() -> None:
+def test_what_is_expected_is_the_sum_over_the_table():
     rng = np.random.default_rng(1)
     found = expected(
         TEM, TableAdversary(TEM, PRIOR), WordSample.draw(PRIOR, BAND, rng, 20_000), 3.0, rng
@@ -58,10 +56,10 @@ def test_what_is_expected_is_the_sum_over_the_table() -> None:
         assert found.unchanged[band].share == pytest.approx(unchanged, abs=0.02)
 
 
-def curve(recovered: Callable[[float], float], largest: float = 1.0) -> Curve:
+def curve(recovered, largest=1.0):
     """A curve of which all bands give back the same."""
 
-    def compute(epsilon: float) -> Expected:
+    def compute(epsilon):
         shares = {band: Share(100, largest * recovered(epsilon), 0.0, 1.0) for band in BANDS}
         return Expected(epsilon, shares, {band: Share(100, 0.5, 0.0, 1.0) for band in BANDS}, MASS)
 
@@ -70,7 +68,7 @@ def curve(recovered: Callable[[float], float], largest: float = 1.0) -> Curve:
 
 @pytest.mark.parametrize("middle", [1e-6, 0.3, 1.0, 7.7, 5000.0])
 @pytest.mark.parametrize("target", [0.06, 0.5, 0.93])
-def test_the_epsilon_of_a_known_curve(middle: float, target: float) -> None:
+def test_the_epsilon_of_a_known_curve(middle, target):
     """Recovery e/(e + m) is the target at m·t/(1 - t); read off between points it is right to some
     thousandths."""
     found = epsilon_for(curve(lambda epsilon: epsilon / (epsilon + middle)), target)
@@ -89,7 +87,7 @@ def test_the_epsilon_of_a_known_curve(middle: float, target: float) -> None:
         (1.0, ALL, "the largest epsilon, .*, a reader names 0.8.*ask for less"),
     ],
 )
-def test_a_target_that_no_epsilon_gives_is_refused(target: float, band: str, message: str) -> None:
+def test_a_target_that_no_epsilon_gives_is_refused(target, band, message):
     with pytest.raises(RequestError, match=message):
         epsilon_for(curve(lambda epsilon: epsilon / (epsilon + 1), largest=0.8), target, band)
     with pytest.raises(
@@ -98,7 +96,7 @@ def test_a_target_that_no_epsilon_gives_is_refused(target: float, band: str, mes
         epsilon_for(curve(lambda epsilon: 0.2), 0.3, "rare", given_back)
 
 
-def test_the_adversary_without_output_is_the_limit_of_no_epsilon() -> None:
+def test_the_adversary_without_output_is_the_limit_of_no_epsilon():
     blind = without_output(PRIOR, BAND)
     adversary = TableAdversary(TEM, PRIOR)
     assert np.all(adversary.guess(np.arange(10), np.full(10, 1e-6)) == 0)
@@ -116,7 +114,7 @@ def test_the_adversary_without_output_is_the_limit_of_no_epsilon() -> None:
     assert joint.max(axis=0).sum() == pytest.approx(0.8, abs=0.03)
 
 
-def vectors_of(n_words: int = 60) -> np.ndarray:
+def vectors_of(n_words=60):
     return np.random.default_rng(5).normal(size=(n_words, 4)).astype(np.float32)
 
 
@@ -129,7 +127,7 @@ def vectors_of(n_words: int = 60) -> np.ndarray:
     ],
     ids=lambda mechanism: mechanism.name,
 )
-def test_distances_are_those_of_the_metric(mechanism: Madlib) -> None:
+def test_distances_are_those_of_the_metric(mechanism):
     """The 60 words are all drawn."""
     every = np.arange(60)
     table = np.array([mechanism.distance(np.full(60, word), every) for word in every])
@@ -142,7 +140,7 @@ def test_distances_are_those_of_the_metric(mechanism: Madlib) -> None:
         assert spread == pytest.approx((np.median(column), column.max()), rel=1e-4)
 
 
-def test_the_extremes_are_found_beyond_the_words_that_are_drawn() -> None:
+def test_the_extremes_are_found_beyond_the_words_that_are_drawn():
     vectors = vectors_of(3000)
     vectors[1234] *= 30
     found = word_distances(Madlib(vectors))
@@ -152,7 +150,7 @@ def test_the_extremes_are_found_beyond_the_words_that_are_drawn() -> None:
     assert word_distances(Madlib(vectors[:1])) is None
 
 
-def test_the_bound_is_the_privacy_map_and_none_where_none_is_proven() -> None:
+def test_the_bound_is_the_privacy_map_and_none_where_none_is_proven():
     distances = WordDistances(*(word_distances(Madlib(vectors_of())) or ()))
     bound = bound_at(Madlib(vectors_of()), 3.0, distances)
     assert bound is not None and bound.nearest.median == pytest.approx(

@@ -19,7 +19,7 @@ WORDS = 300  # of each band
 KEEP = Policy("keep", "keep", "sample")
 
 
-def counted(policy: Policy) -> CountedWords:
+def counted(policy):
     """The stop words "the" and "at", and four more words as frequent; "cat" and "dog" always stand
     after "the", "noon" and "dawn" after "at", and the sentence ends.
     """
@@ -31,7 +31,7 @@ def counted(policy: Policy) -> CountedWords:
     return CountedWords.of(space, vocabulary, bigrams, policy, "en")
 
 
-def test_words_that_stay_tell_of_those_beside_them() -> None:
+def test_words_that_stay_tell_of_those_beside_them():
     """A reader of "the …" has two words to guess among; where stop words are perturbed, four."""
     perturbed = Policy("perturb", "keep", "sample")
     assert counted(KEEP).least()[CONTENT] == pytest.approx(1 / 2, abs=0.06)
@@ -40,9 +40,7 @@ def test_words_that_stay_tell_of_those_beside_them() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["S1", "S3"])
-def test_it_is_what_the_smallest_epsilon_leaves(
-    built: Path, strategy: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_is_what_the_smallest_epsilon_leaves(built, strategy, monkeypatch):
     """At an ε that tells nothing, TEM draws any word, and its exact reader is this one."""
     monkeypatch.setattr(counted_words, "UNSEEN", WORDS)
     monkeypatch.setattr(public_words, "WORDS_OF_A_BAND", WORDS)
@@ -56,7 +54,7 @@ def test_it_is_what_the_smallest_epsilon_leaves(
     assert at_large.overall(at_large.recovered) > least["all"]
 
 
-def test_the_reason_names_the_share_and_the_way_out() -> None:
+def test_the_reason_names_the_share_and_the_way_out():
     why = below_least(0.0672, "content")
     reader = "whoever sees no output is already expected to name 6.7% of the content words"
     assert why.startswith(f"out of reach: {reader}")

@@ -23,7 +23,7 @@ KEPT = Policy("keep", "keep", "sample")
 PERTURBED = Policy("perturb", "keep", "sample")
 
 
-def disclosed(texts: list[str], policy: Policy = KEPT) -> DisclosedTexts:
+def disclosed(texts, policy=KEPT):
     return DisclosedTexts.cut(texts, LEXICON, np.arange(len(LEXICON.tokens)), policy)
 
 
@@ -39,22 +39,22 @@ def disclosed(texts: list[str], policy: Policy = KEPT) -> DisclosedTexts:
         pytest.param("the and dog the moon.", False, id="another order"),
     ],
 )
-def test_structure_is_the_fates_and_the_kept_tokens(other: str, is_alike: bool) -> None:
+def test_structure_is_the_fates_and_the_kept_tokens(other, is_alike):
     keys = disclosed(["the cat and the sun.", other]).keys
     assert (keys[0] == keys[1]) == is_alike
 
 
-def test_texts_of_one_structure_are_not_unique() -> None:
+def test_texts_of_one_structure_are_not_unique():
     assert n_unique(disclosed(["the cat", "the dog", "a cat", "cat cat", ""])) == 3
 
 
-def test_perturbed_words_are_those_of_the_text() -> None:
+def test_perturbed_words_are_those_of_the_text():
     texts = disclosed(["the cat zzzz sun", "moon"])
     assert texts.perturbed(0).tolist() == [0, 3]
     assert texts.perturbed(1).tolist() == [4]
 
 
-def test_candidates_of_like_length_hold_the_source_and_the_nearest() -> None:
+def test_candidates_of_like_length_hold_the_source_and_the_nearest():
     lengths = np.array([5, 9, 5, 6, 5, 20])
     assert like_length(lengths, 4, 2).tolist() == [0, 4]
     assert like_length(lengths, 3, 4).tolist() == [0, 2, 3, 4]
@@ -65,13 +65,11 @@ def test_candidates_of_like_length_hold_the_source_and_the_nearest() -> None:
     "scores, chance",
     [([1.0, 0.0], 1.0), ([1.0, 2.0], 0.0), ([1.0, 1.0, 0.0, 1.0], 1 / 3), ([0.0, 0.0], 0.5)],
 )
-def test_candidates_that_are_ranked_alike_share_the_first_place(
-    scores: list[float], chance: float
-) -> None:
+def test_candidates_that_are_ranked_alike_share_the_first_place(scores, chance):
     assert first_chance(np.array(scores), 0) == pytest.approx(chance)
 
 
-def test_words_that_few_candidates_have_tell_most() -> None:
+def test_words_that_few_candidates_have_tell_most():
     words, places = naive_similarities(
         ["the cat ran"], ["the cat sat", "the dog ran off", "ran the cat", "the the the"]
     )
@@ -80,7 +78,7 @@ def test_words_that_few_candidates_have_tell_most() -> None:
 
 
 @pytest.mark.parametrize("mechanism", TOYS, ids=lambda toy: f"{toy.name}-{toy.size}")
-def test_log_likelihoods_are_those_of_the_closed_form(mechanism) -> None:
+def test_log_likelihoods_are_those_of_the_closed_form(mechanism):
     """The log likelihoods are equal up to a constant per output, which cancels in pairs of words
     with one output.
     """
@@ -97,7 +95,7 @@ def test_log_likelihoods_are_those_of_the_closed_form(mechanism) -> None:
     np.testing.assert_allclose(ours, exact, rtol=0, atol=2e-3)  # 0.2 and 5 are rungs; 1 is between
 
 
-def test_an_estimated_log_likelihood_is_the_joint_without_the_prior() -> None:
+def test_an_estimated_log_likelihood_is_the_joint_without_the_prior():
     mechanism = Madlib(toy_vectors())
     prior = random_prior(mechanism.size)
     adversary = build_adversary(mechanism, prior, (2.0, 2.0))
@@ -114,7 +112,7 @@ def test_an_estimated_log_likelihood_is_the_joint_without_the_prior() -> None:
         np.testing.assert_allclose(pair[0] - pair[1], joint, rtol=0, atol=0.05)  # tabled distances
 
 
-def readers_of(texts: list[str], outputs: list[str], policy: Policy = KEPT) -> LinkageReaders:
+def readers_of(texts, outputs, policy=KEPT):
     """Readers of outputs that were made of the first texts, by a channel that hardly changes a
     word.
     """
@@ -133,7 +131,7 @@ def readers_of(texts: list[str], outputs: list[str], policy: Policy = KEPT) -> L
     )
 
 
-def test_each_reader_finds_what_it_can_see() -> None:
+def test_each_reader_finds_what_it_can_see():
     texts = ["the cat", "the dog", "the sun", "a fish"]
     shares = readers_of(texts, ["the cat", "the moon"]).shares(4)
     # Three texts have the structure "the …": each is found by it with a chance of 1/3.
@@ -141,13 +139,13 @@ def test_each_reader_finds_what_it_can_see() -> None:
     assert shares["likelihood"] >= 0.5
 
 
-def test_a_unique_structure_is_found_whatever_comes_out() -> None:
+def test_a_unique_structure_is_found_whatever_comes_out():
     texts = ["the cat zzzz sun", "the dog", "a dog"]
     assert readers_of(texts, ["the fish zzzz moon"]).shares(3)["structure"] == 1
     assert readers_of(texts, ["the fish zzzz moon"]).shares(3)["likelihood"] == 1
 
 
-def test_actions_are_told_apart() -> None:
+def test_actions_are_told_apart():
     encoded = encode(["cat", "cat"], LEXICON)
     action = np.array([Action.PERTURBED.value, Action.SAMPLED.value], dtype=np.int8)
     keys = DisclosedTexts.of(encoded, action, np.zeros(2, dtype=np.int64)).keys

@@ -26,20 +26,20 @@ from lexveil.readers.sentence_levels import (
 FUNCTION, FREQUENT, RARE = (BANDS.index(band) for band in ("function", "frequent", "rare"))
 
 
-def unit_vectors(n: int, rng: np.random.Generator) -> np.ndarray:
+def unit_vectors(n, rng):
     vectors = rng.standard_normal((n, 4))
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return (0.999 * vectors / lengths).astype(np.float32)
 
 
-def sources_of(words: list[list[int]], bands: list[int]) -> PublicSources:
+def sources_of(words, bands):
     rows = np.array([row for text in words for row in text], dtype=np.int64)
     starts = np.cumsum([0, *map(len, words)])
     vectors = unit_vectors(len(words), np.random.default_rng(0))
     return PublicSources.of(Units(rows, starts), vectors, np.array(bands, dtype=np.uint8))
 
 
-def test_the_source_is_found_by_the_exact_channel() -> None:
+def test_the_source_is_found_by_the_exact_channel():
     """Each output is compared with each candidate by the law of the mechanism itself."""
     rng = np.random.default_rng(1)
     mechanism = SentenceDraws(unit_vectors(60, rng), 1.0)
@@ -57,7 +57,7 @@ def test_the_source_is_found_by_the_exact_channel() -> None:
     assert found_at(mechanism, sources, 2, 8.0).linkage == pytest.approx(n_found / 40)
 
 
-def test_words_are_named_by_the_chances_of_the_other_texts() -> None:
+def test_words_are_named_by_the_chances_of_the_other_texts():
     """As many words are named as a source has. The first output is thought to be of the second
     text: 1 and 3 of 1, 2, 3 are right. The second is thought to be of the third, which has word 2
     alone, and else of the first: 1 and 3 of 1, 3, 4 are right. The third is thought to be of the
@@ -69,7 +69,7 @@ def test_words_are_named_by_the_chances_of_the_other_texts() -> None:
     assert named_by(sources, likely) == pytest.approx(Shares(4 / 7, 2 / 3))
 
 
-def search_of(curve: dict[int, Found] | object, blind: Shares, monkeypatch) -> LevelSearch:
+def search_of(curve, blind, monkeypatch):
     monkeypatch.setattr(sentence_levels, "found_at", lambda *args: curve(args[3]))
     search = LevelSearch(None, sources_of([[0], [1]], [FREQUENT, RARE]), 4)
     search.blind = blind
@@ -82,10 +82,10 @@ NOBODY = Shares(0.0, 0.0)
 @pytest.mark.parametrize(
     ("limit", "named"), [*product((0.05, 0.2, 0.5), (Shares(1.0, 1.0), Shares(0.5, 0.5)))]
 )
-def test_the_largest_epsilon_that_keeps_to_both(limit, named, monkeypatch) -> None:
+def test_the_largest_epsilon_that_keeps_to_both(limit, named, monkeypatch):
     """Linkage is ε/100, words are named as ε/64."""
 
-    def curve(epsilon: float) -> Found:
+    def curve(epsilon):
         return Found(min(epsilon / 100, 1.0), min(epsilon / 64, 1.0), 0.0)
 
     epsilon, found = search_of(curve, NOBODY, monkeypatch).largest(limit, named)
@@ -95,24 +95,24 @@ def test_the_largest_epsilon_that_keeps_to_both(limit, named, monkeypatch) -> No
     assert curve(above * 1.001).linkage > limit or curve(above * 1.001).content > named.content
 
 
-def test_no_level_is_sought_beyond_the_peak(monkeypatch) -> None:
-    def curve(epsilon: float) -> Found:
+def test_no_level_is_sought_beyond_the_peak(monkeypatch):
+    def curve(epsilon):
         return Found(0.3 - abs(np.log2(epsilon / 16)) / 20, 0.0, 0.0)
 
     epsilon, found = search_of(curve, NOBODY, monkeypatch).largest(0.5, NOBODY)
     assert (epsilon, found.linkage) == (16.0, 0.3)
 
 
-def test_what_is_named_without_any_output_is_no_target(monkeypatch) -> None:
+def test_what_is_named_without_any_output_is_no_target(monkeypatch):
     search = search_of(lambda _: Found(0.0, 0.14, 0.03), Shares(0.1, 0.02), monkeypatch)
     assert search.largest(0.05, Shares(0.05, 0.01))[1].content == 0.14
 
 
-def test_a_level_that_no_epsilon_keeps_to_is_refused(monkeypatch) -> None:
+def test_a_level_that_no_epsilon_keeps_to_is_refused(monkeypatch):
     search = search_of(lambda _: Found(0.4, 0.0, 0.0), NOBODY, monkeypatch)
     with pytest.raises(RequestError, match=r"0\.25, a reader finds 40\.0% of the sources among 2"):
         search.largest(0.2, NOBODY)
 
 
-def test_epsilons_are_steps_of_an_eighth() -> None:
+def test_epsilons_are_steps_of_an_eighth():
     assert [epsilon_of(step) for step in (-8, 0, 1, 8)] == [0.5, 1.0, 1.091, 2.0]

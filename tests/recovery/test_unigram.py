@@ -25,12 +25,12 @@ PRIOR = 1 / np.arange(1, WORDS + 1) / (1 / np.arange(1, WORDS + 1)).sum()
 EVERY = np.arange(WORDS)
 
 
-def random_prior(n: int, seed: int = 0) -> np.ndarray:
+def random_prior(n, seed=0):
     weights = np.random.default_rng(seed).dirichlet(np.full(n, 0.3)) + 1e-9
     return weights / weights.sum()
 
 
-def tem_of(n: int, p: int = 3) -> Tem:
+def tem_of(n, p=3):
     vectors = np.random.default_rng(n).standard_normal((n, p)).astype(np.float32)
     vectors[n // 2] = vectors[0]  # two words that nothing tells apart but their frequency
     return Tem(vectors)
@@ -54,7 +54,7 @@ TOYS = [
     "mechanism", TOYS, ids=lambda mechanism: f"{mechanism.name}-{mechanism.size}"
 )
 @pytest.mark.parametrize("seed", [0, 1])
-def test_candidates_are_those_of_the_whole_table(mechanism, seed: int) -> None:
+def test_candidates_are_those_of_the_whole_table(mechanism, seed):
     prior = random_prior(mechanism.size, seed)
     outputs = np.random.default_rng(seed).permutation(mechanism.size)
     for epsilon in (0.05, 0.3, 1.0, 4.0, 30.0):
@@ -70,7 +70,7 @@ def test_candidates_are_those_of_the_whole_table(mechanism, seed: int) -> None:
         np.testing.assert_array_equal(found.ids[clear], table.ids[clear])
 
 
-def test_sums_that_are_estimated_hardly_change_a_guess(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sums_that_are_estimated_hardly_change_a_guess(monkeypatch):
     mechanism = Tem(np.random.default_rng(1).normal(size=(2000, 20)).astype(np.float32))
     prior = 1 / np.arange(1.0, 2001)
     outputs = np.arange(0, 2000, 7)
@@ -82,7 +82,7 @@ def test_sums_that_are_estimated_hardly_change_a_guess(monkeypatch: pytest.Monke
     assert np.mean(exact.guess(outputs, epsilon) == estimated.guess(outputs, epsilon)) > 0.95
 
 
-def test_a_ladder_interpolates_and_refuses_what_is_outside() -> None:
+def test_a_ladder_interpolates_and_refuses_what_is_outside():
     ladder = Ladder((0.5, 8.0), 2**0.5)
     asked = np.array([2.0, 8.0, 5.0])
     assert len(ladder.rungs) == 9 and ladder.rungs[[0, -1]].tolist() == [0.5, 8.0]
@@ -102,14 +102,14 @@ def test_a_ladder_interpolates_and_refuses_what_is_outside() -> None:
     assert Ladder((2.0, 2.0), 2.0).weights(np.array([2.0])).weights.tolist() == [[1.0]]
 
 
-def toy_vectors() -> np.ndarray:
+def toy_vectors():
     rng = np.random.default_rng(4)
     return (rng.standard_normal((WORDS, 3)) * np.exp(rng.normal(0, 0.4, (WORDS, 1)))).astype(
         np.float32
     )
 
 
-def channel(mechanism, epsilon: float) -> np.ndarray:
+def channel(mechanism, epsilon):
     ids = np.repeat(EVERY, DRAWS)
     budgets = np.full(WORDS * DRAWS, epsilon)
     outputs = mechanism.replace(ids, budgets, mechanism.noise(budgets, np.random.default_rng(2)))
@@ -126,9 +126,7 @@ def channel(mechanism, epsilon: float) -> np.ndarray:
     ],
     ids=["madlib", "vickrey", "rank_remap", "tem"],
 )
-def test_an_estimated_adversary_gets_back_nearly_all_that_can_be_got(
-    build, lost: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_estimated_adversary_gets_back_nearly_all_that_can_be_got(build, lost, monkeypatch):
     """The whole table as drawn knows a little more than any adversary can; one that takes outputs
     as they are does far worse at the smaller epsilon, where noise hides most words."""
     monkeypatch.setattr(estimate, "DRAWS", 2048)
@@ -142,7 +140,7 @@ def test_an_estimated_adversary_gets_back_nearly_all_that_can_be_got(
         assert recovered > (PRIOR * table.diagonal()).sum()
 
 
-def test_an_estimated_adversary_is_the_same_every_time_and_for_every_batch() -> None:
+def test_an_estimated_adversary_is_the_same_every_time_and_for_every_batch():
     first, second = (build_adversary(Madlib(toy_vectors()), PRIOR, (1.0, 9.0)) for _ in range(2))
     outputs = np.tile(EVERY, 5)
     epsilon = np.repeat([1.0, 1.7, 3.0, 5.0, 9.0], WORDS)
@@ -157,8 +155,8 @@ def test_an_estimated_adversary_is_the_same_every_time_and_for_every_batch() -> 
 
 
 def test_near_words_are_those_of_all_words_of_lists_that_exist_or_of_some(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     """The existing lists change no bit."""
     vectors = np.random.default_rng(5).normal(size=(300, 4)).astype(np.float32)
     n = 300
@@ -178,7 +176,7 @@ def test_near_words_are_those_of_all_words_of_lists_that_exist_or_of_some(
     np.testing.assert_allclose(estimate.near_of(mechanism), some, rtol=1e-5)
 
 
-def test_refusals_name_what_is_wrong() -> None:
+def test_refusals_name_what_is_wrong():
     with pytest.raises(ParameterError, match="truncated_gumbel"):
         build_adversary(TruncatedGumbel(toy_vectors()), PRIOR, (1e-3, 1e-3))
     with pytest.raises(ParameterError, match="vectors"):

@@ -1,21 +1,18 @@
 """Verdicts on claims, on numbers made to have their shape or not, and on the papers' own."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 import pytest
 
 from examples.replication import claims
 from examples.replication.literature import MEASURES, published_figures
-from examples.replication.measured import Measured, MeasureKey
+from examples.replication.measured import MeasureKey
 from lexveil.base.levels import BaseEpsilon
 from lexveil.lab.evaluation.metrics.attack import ADAPTIVE, GAIN, STATIC
-from lexveil.lab.evaluation.metrics.base import Score
 from lexveil.lab.evaluation.metrics.membership import MEMBERSHIP
 from lexveil.lab.evaluation.metrics.perplexity import PERPLEXITY
 from lexveil.lab.evaluation.metrics.similarity import COSINE
 from lexveil.lab.evaluation.metrics.utility import ON_CLEAN_MICRO, UTILITY_MICRO
-from lexveil.lab.report.evaluation_values import Values
 from lexveil.lab.report.formatting import MeanSd
 
 HOLDS = "holds"
@@ -24,30 +21,28 @@ SILENT = "cannot be told"
 At = Mapping[float, float]
 
 
-def line(
-    measure: Score, at: At, error: float = 0.01, mechanism: str = "madlib", strategy: str = "S1"
-) -> dict[Any, MeanSd]:
+def line(measure, at, error=0.01, mechanism="madlib", strategy="S1"):
     return {
         (measure.name, (mechanism, strategy, BaseEpsilon(x))): MeanSd(y, 0.1, error)
         for x, y in at.items()
     }
 
 
-def tem_against_madlib(at: At) -> Values:
+def tem_against_madlib(at):
     return line(ON_CLEAN_MICRO, at, mechanism="tem") | line(ON_CLEAN_MICRO, {1: 0.5})
 
 
-def lists(at: At) -> Values:
+def lists(at):
     return line(COSINE, at, mechanism="diffractor_tem-listsL0")
 
 
-def attacks(*gaps: float) -> Values:
+def attacks(*gaps):
     """Return runs in which the adaptive attacker is better by these gaps."""
     better = {epsilon: 0.5 + gap for epsilon, gap in enumerate(gaps, 1)}
     return line(STATIC, dict.fromkeys(better, 0.5)) | line(ADAPTIVE, better)
 
 
-def printed(measure: Score, table: str, paper: str = "CLMLDP", dataset: str = "") -> Values:
+def printed(measure, table, paper="CLMLDP", dataset=""):
     """Printed figures as values, without a spread."""
     return {
         (measure.name, (one.mechanism, one.strategy, BaseEpsilon(one.epsilon))): one.share
@@ -59,9 +54,7 @@ def printed(measure: Score, table: str, paper: str = "CLMLDP", dataset: str = ""
     }
 
 
-def statistics(
-    statistic: str, at: Mapping[float, float | None], quartile: float = 1.0
-) -> list[dict[str, Any]]:
+def statistics(statistic, at, quartile=1.0):
     rows = [
         {"epsilon": x, "n_words": 100}
         | {statistic: None if y is None else {"mean": y, "q25": y - quartile, "q75": y + quartile}}
@@ -140,17 +133,17 @@ def statistics(
     ],
 )
 def test_verdicts(
-    claim: Callable[[Mapping[str, Values]], claims.ReplicationClaim],
-    of: Values,
-    verdict: str,
-    n_within: int,
-    n_beyond: int,
-) -> None:
+    claim,
+    of,
+    verdict,
+    n_within,
+    n_beyond,
+):
     made = claim({"a": of})
     assert (made.verdict, made.n_within, made.n_beyond) == (verdict, n_within, n_beyond)
 
 
-def test_deniability_rises_and_falls_by_a_spread_from_its_quartiles() -> None:
+def test_deniability_rises_and_falls_by_a_spread_from_its_quartiles():
     rises = claims.comes_out_as_itself_more_often
     falls = claims.fewer_words_come_out
     assert rises(statistics("n_w", {1.0: 2, 10.0: 60, 50.0: None})).verdict == HOLDS
@@ -166,14 +159,14 @@ def test_deniability_rises_and_falls_by_a_spread_from_its_quartiles() -> None:
     assert claims.Comparison("w", MeanSd(0.5, None), MeanSd(0.4999, None)).is_beyond
 
 
-def test_what_may_be_chance_is_said_to_be() -> None:
+def test_what_may_be_chance_is_said_to_be():
     evidence = claims.cosine_rises({"a": line(COSINE, {1: 0.5, 10: 0.49})}).evidence
     assert evidence.startswith("may be chance: largest shortfall 0.010 (spread 0.014)")
 
 
 @pytest.mark.parametrize(("budget", "verdict"), [(10 / 6, HOLDS), (2.0, FAILS)])
-def test_figure_1_is_met_to_the_digit(budget: float, verdict: str) -> None:
-    known: Measured = {
+def test_figure_1_is_met_to_the_digit(budget, verdict):
+    known = {
         MeasureKey("token_budget", frozenset(["sentences"]), "any", "", strategy, 10.0): MeanSd(
             budget, None
         )
@@ -182,7 +175,7 @@ def test_figure_1_is_met_to_the_digit(budget: float, verdict: str) -> None:
     assert claims.figure_1_is_met(known).verdict == verdict
 
 
-def test_claims_of_the_trade_off() -> None:
+def test_claims_of_the_trade_off():
     """Errors that fall with ε and rise with t to 0.75; the second neighbour gains most."""
     lines = {
         "madlib": [(1.0, 0.8, 0.1, 0.01), (10.0, 0.1, 0.0, 0.01)],

@@ -6,7 +6,7 @@ import pytest
 from examples.replication import lengths
 
 
-def test_words_are_counted_without_punctuation_and_by_split() -> None:
+def test_words_are_counted_without_punctuation_and_by_split():
     table = pa.table(
         {"text": ["A film, a good film.", "Bad!", "So so."], "split": ["train", "train", "dev"]}
     )
@@ -16,7 +16,7 @@ def test_words_are_counted_without_punctuation_and_by_split() -> None:
     assert (dev.split, dev.words, dev.with_marks) == ("dev", 2.0, 3.0)
 
 
-def test_the_table_has_the_printed_lengths() -> None:
+def test_the_table_has_the_printed_lengths():
     length = lengths.Length("rte", "all", n_texts=10, words=44.48, with_marks=50.0)
     table = lengths.markdown([length], lengths.printed_lengths())
     assert "| rte | all | 10 | 44.48 | 50.00 | 44.48 | +0.0 % |" in table

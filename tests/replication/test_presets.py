@@ -26,8 +26,8 @@ from lexveil.io.config import parse_params
 PARAMS = Path(__file__).parents[2] / "params.yaml"
 
 
-def request(paper: str, **changes: object) -> ReplicationRequest:
-    given: dict[str, object] = {
+def request(paper, **changes):
+    given = {
         "paper": paper,
         "sets": [],
         "corpus": [],
@@ -38,12 +38,12 @@ def request(paper: str, **changes: object) -> ReplicationRequest:
         "vectors": None,
         "full": False,
     }
-    return ReplicationRequest(**(given | changes))  # type: ignore[arg-type]
+    return ReplicationRequest(**(given | changes))
 
 
 @pytest.mark.parametrize("paper", PAPERS)
 @pytest.mark.parametrize("full", [False, True])
-def test_parameters_of_presets_are_those_of_a_project(paper: str, full: bool) -> None:
+def test_parameters_of_presets_are_those_of_a_project(paper, full):
     own = merged(
         yaml.safe_load(PARAMS.read_text(encoding="utf-8")),
         parameters(load_preset(paper), request(paper, full=full, neural="/models")),
@@ -55,15 +55,13 @@ def test_parameters_of_presets_are_those_of_a_project(paper: str, full: bool) ->
     assert params.evaluation.encoder == "minilm" and params.evaluation.language_model == "gpt2"
 
 
-def test_epsilons_and_mechanisms_of_the_command_line_take_the_place_of_those_of_the_preset() -> (
-    None
-):
+def test_epsilons_and_mechanisms_of_the_command_line_take_the_place_of_those_of_the_preset():
     own = parameters(load_preset("tem"), request("tem", epsilons=[3.0], mechanisms=["tem"]))
     assert (own["grid"]["epsilons"], own["grid"]["mechanisms"]) == ([3.0], ["tem"])
     assert own["grid"]["strategies"] == ["S1"]
 
 
-def test_what_few_mechanisms_are_run_at_comes_before_the_main_grid() -> None:
+def test_what_few_mechanisms_are_run_at_comes_before_the_main_grid():
     preset = load_preset("clmldp")
     first, main_grid = grids_of(preset, request("clmldp"))
     assert (first["mechanisms"], first["epsilons"]) == (["madlib"], [0.5, 5.0, 15.0, 50.0])
@@ -71,7 +69,7 @@ def test_what_few_mechanisms_are_run_at_comes_before_the_main_grid() -> None:
     assert len(grids_of(preset, request("clmldp", full=True))) == 1
 
 
-def test_runs_that_are_set_aside_come_back_and_replace_nothing(tmp_path: Path) -> None:
+def test_runs_that_are_set_aside_come_back_and_replace_nothing(tmp_path):
     """Each file comes back unchanged; an existing file stays, and other artifacts are not
     copied.
     """
@@ -92,7 +90,7 @@ def test_runs_that_are_set_aside_come_back_and_replace_nothing(tmp_path: Path) -
     assert copied == {"evaluation/madlib/S1/0.5.json": "further", "private/none/x": "new"}
 
 
-def test_texts_are_drawn_from_the_split_that_is_learnt_and_the_one_that_is_scored() -> None:
+def test_texts_are_drawn_from_the_split_that_is_learnt_and_the_one_that_is_scored():
     splits = ["train"] * 40 + ["test"] * 40 + ["dev"] * 40
     documents = pa.table({"split": splits, "number": list(range(120))})
     drawn = draw_texts(documents, 20, None)
@@ -101,18 +99,18 @@ def test_texts_are_drawn_from_the_split_that_is_learnt_and_the_one_that_is_score
     assert len(draw_texts(documents, None, None)) == 80
 
 
-def test_only_frequent_authors_are_kept() -> None:
+def test_only_frequent_authors_are_kept():
     authors = ["a", "b", "a", "b", "c", "a"]
     documents = pa.table({"split": ["train"] * 3 + ["dev"] * 3, "attribute": authors})
     assert set(draw_texts(documents, None, 2).column("attribute").to_pylist()) == {"a", "b"}
 
 
-def test_a_set_of_which_nothing_is_scored_is_kept_whole() -> None:
+def test_a_set_of_which_nothing_is_scored_is_kept_whole():
     documents = pa.table({"split": ["all"] * 5})
     assert len(draw_texts(documents, 2, None)) == 5
 
 
-def with_sets(tmp_path: Path, *names: str) -> Path:
+def with_sets(tmp_path, *names):
     folder = tmp_path / "sets"
     folder.mkdir()
     for name in names:
@@ -131,12 +129,12 @@ def with_sets(tmp_path: Path, *names: str) -> Path:
     ],
 )
 def test_a_preset_without_its_data_says_how_to_bring_it_and_begins_nothing(
-    tmp_path: Path,
-    paper: str,
-    there: list[str],
-    message: str,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    tmp_path,
+    paper,
+    there,
+    message,
+    capsys,
+):
     project = tmp_path / "project"
     folder = with_sets(tmp_path, *there)
     with pytest.raises(SystemExit) as ended:
@@ -154,22 +152,22 @@ def test_a_preset_without_its_data_says_how_to_bring_it_and_begins_nothing(
     ],
 )
 def test_a_request_that_cannot_be_is_refused(
-    tmp_path: Path,
-    arguments: list[str],
-    message: str,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    tmp_path,
+    arguments,
+    message,
+    capsys,
+):
     with pytest.raises(SystemExit) as ended:
         main([str(tmp_path / "project"), *arguments])
     assert ended.value.code == 2 and message in capsys.readouterr().err
 
 
-def test_a_project_of_no_preset_has_no_page(tmp_path: Path) -> None:
+def test_a_project_of_no_preset_has_no_page(tmp_path):
     with pytest.raises(RequestError, match="made by no preset"):
         read_request(tmp_path)
 
 
-def test_a_file_of_another_set_is_brought_with_its_own_names(tmp_path: Path) -> None:
+def test_a_file_of_another_set_is_brought_with_its_own_names(tmp_path):
     file = tmp_path / "reviews.csv"
     file.write_text("review,stars,user_id\ngood,1,u1\nbad,0,u2\n", encoding="utf-8")
     names = ["--text", "review", "--label", "stars", "--attribute", "user_id"]
@@ -181,7 +179,7 @@ def test_a_file_of_another_set_is_brought_with_its_own_names(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("name", ["cola", "rte"])
-def test_glue_files_with_and_without_a_heading(tmp_path: Path, name: str) -> None:
+def test_glue_files_with_and_without_a_heading(tmp_path, name):
     folder = tmp_path / "glue"
     folder.mkdir()
     lines = {

@@ -18,7 +18,6 @@ from examples.replication.cells import (
 from examples.replication.figures import svg
 from examples.replication.literature import (
     PUBLISHED_CSV,
-    Literature,
     parse,
     published_figures,
     published_neighbours,
@@ -42,7 +41,7 @@ SETTINGS = RunSettings(
 )
 
 
-def figures_of(paper: str, table: str, **names: object) -> list[Literature]:
+def figures_of(paper, table, **names):
     return [
         figure
         for figure in published_figures()
@@ -51,7 +50,7 @@ def figures_of(paper: str, table: str, **names: object) -> list[Literature]:
     ]
 
 
-def test_figures_are_as_printed() -> None:
+def test_figures_are_as_printed():
     """The figures were read from the papers a second time; MRPC at ε 15 is the slip."""
     rows = list(csv.DictReader(io.StringIO(TEXT)))
     with Path(__file__).with_name("printed.csv").open(encoding="utf-8") as file:
@@ -63,17 +62,17 @@ def test_figures_are_as_printed() -> None:
     ("before", "after"),
     [(",percent,", ",per cent,"), ("84.97", "about 85"), ("deberta-v3-base\n", "\n"), ("S3", "")],
 )
-def test_a_row_that_is_not_complete_is_refused(before: str, after: str) -> None:
+def test_a_row_that_is_not_complete_is_refused(before, after):
     with pytest.raises(ParameterError, match=r"published\.csv, line \d+: not a complete row"):
         parse(TEXT.replace(before, after, 1))
 
 
-def test_no_figure_is_there_twice() -> None:
+def test_no_figure_is_there_twice():
     keys = [(figure.paper, figure.table, key_of(figure)) for figure in published_figures()]
     assert len(set(keys)) == len(keys)
 
 
-def test_tables_have_as_many_figures_as_are_printed() -> None:
+def test_tables_have_as_many_figures_as_are_printed():
     """Table 4 of CLMLDP: 8 ε of four measures and four strategies of Yelp, of two measures of
     Trustpilot, two baselines."""
     assert len(figures_of("CLMLDP", "4")) == 8 * 4 * 4 + 8 * 4 * 2 + 2
@@ -82,7 +81,7 @@ def test_tables_have_as_many_figures_as_are_printed() -> None:
     assert [len(near) for near in published_neighbours().values()] == [5] * 6
 
 
-def test_scores_of_runs_get_the_names_of_the_papers() -> None:
+def test_scores_of_runs_get_the_names_of_the_papers():
     """Two data sets, and their mean where a paper prints one; a variant is told apart."""
     run = ("vickrey-t0.25", "S1", BaseEpsilon(1.0))
     values = {
@@ -99,7 +98,7 @@ def test_scores_of_runs_get_the_names_of_the_papers() -> None:
     }
 
 
-def test_lists_have_a_mean_and_a_best() -> None:
+def test_lists_have_a_mean_and_a_best():
     key = MeasureKey(
         "utility_accuracy", frozenset(["sst2"]), "diffractor_tem", "listsL0", "S1", 1.0
     )
@@ -110,7 +109,7 @@ def test_lists_have_a_mean_and_a_best() -> None:
     assert found[key._replace(variant="mean of L0, L1 and L2")] == MeanSd(0.5, None)
 
 
-def test_the_share_of_words_that_are_replaced_is_what_n_w_leaves() -> None:
+def test_the_share_of_words_that_are_replaced_is_what_n_w_leaves():
     rows = [
         {"epsilon": 1.0, "n_w": {"mean": 5.0}, "n_draws": 20},
         {"epsilon": 2.0, "n_w": None, "n_draws": 20},
@@ -121,7 +120,7 @@ def test_the_share_of_words_that_are_replaced_is_what_n_w_leaves() -> None:
     assert {key.variant for key in found} == {"", "listsL0"}
 
 
-def test_ours_stand_above_theirs_of_the_cells_that_were_remade() -> None:
+def test_ours_stand_above_theirs_of_the_cells_that_were_remade():
     figures = figures_of("CLMLDP", "3", dataset="sst2", strategy="S1")
     figures += figures_of("CLMLDP", "3", dataset="sst2", strategy="none")
     known = {key_of(figure): MeanSd(0.625, 0.0625) for figure in figures if figure.epsilon <= 1}
@@ -157,16 +156,14 @@ def test_ours_stand_above_theirs_of_the_cells_that_were_remade() -> None:
         ("CLMLDP", "3", {"dataset": "sst2", "epsilon": 1.0, "strategy": "S1"}, "has no label"),
     ],
 )
-def test_a_cell_that_is_not_remade_says_why(
-    paper: str, table: str, names: dict[str, object], reason: str
-) -> None:
+def test_a_cell_that_is_not_remade_says_why(paper, table, names, reason):
     figures = [
         figure for figure in figures_of(paper, table, **names) if "tem" not in figure.mechanism
     ]
     assert reason in reason_of(figures[0], SETTINGS)
 
 
-def test_a_figure_is_a_file_of_its_own() -> None:
+def test_a_figure_is_a_file_of_its_own():
     line = Series("S1 & co", [ChartPoint(1.0, 0.5), ChartPoint(2.0, 0.75)])
     chart = Chart(name="a", title="A figure", x=Axis("ε"), y=Axis("F1"), series=[line])
     drawn = svg(chart)
@@ -175,7 +172,7 @@ def test_a_figure_is_a_file_of_its_own() -> None:
     assert "S1 & co" in texts and "A figure" in texts
 
 
-def test_utility_is_the_accuracy_of_one_paper_and_the_micro_f1_of_the_other() -> None:
+def test_utility_is_the_accuracy_of_one_paper_and_the_micro_f1_of_the_other():
     values = {"sst2": {(UTILITY_MICRO.name, ("madlib", "S1", BaseEpsilon(1.0))): MeanSd(0.5, 0.1)}}
     assert {key.measure for key in evaluated(values, [])} == {
         "utility_micro_f1",

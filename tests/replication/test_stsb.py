@@ -1,7 +1,5 @@
 """STS-B: files of its form, and the regression task."""
 
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,12 +13,12 @@ from lexveil.base.levels import BaseEpsilon
 HEADING = "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2\tscore"
 
 
-def row(index: int, first: str, second: str, score: str) -> str:
+def row(index, first, second, score):
     kept = f"{index}\tmain-captions\tMSRvid\t2012test\t{index}\tnone\tnone"
     return f"{kept}\t{first}\t{second}\t{score}"
 
 
-def folder_of(tmp_path: Path, *rows: str, heading: str = HEADING) -> Path:
+def folder_of(tmp_path, *rows, heading=HEADING):
     folder = tmp_path / "STS-B"
     folder.mkdir()
     for name in ("train.tsv", "dev.tsv"):
@@ -28,7 +26,7 @@ def folder_of(tmp_path: Path, *rows: str, heading: str = HEADING) -> Path:
     return folder
 
 
-def test_a_file_of_its_form_becomes_a_set(tmp_path: Path) -> None:
+def test_a_file_of_its_form_becomes_a_set(tmp_path):
     """A quotation mark at the start of a field is a letter, as in the archive."""
     folder = folder_of(
         tmp_path,
@@ -53,12 +51,12 @@ def test_a_file_of_its_form_becomes_a_set(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_of_another_form_is_refused(
-    tmp_path: Path,
-    rows: list[str],
-    heading: str,
-    message: str,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    tmp_path,
+    rows,
+    heading,
+    message,
+    capsys,
+):
     folder = folder_of(tmp_path, *rows, heading=heading)
     with pytest.raises(SystemExit) as ended:
         bring.main(["stsb", str(folder), "--into", str(tmp_path / "sets")])
@@ -66,7 +64,7 @@ def test_a_file_of_another_form_is_refused(
     assert message in " ".join(capsys.readouterr().err.split())
 
 
-def test_correlations_are_those_of_scipy() -> None:
+def test_correlations_are_those_of_scipy():
     rng = np.random.default_rng(0)
     truth = np.round(rng.random(50) * 5, 1)  # with ties
     predicted = truth + rng.normal(size=50)
@@ -76,11 +74,11 @@ def test_correlations_are_those_of_scipy() -> None:
     assert found.mean == pytest.approx((found.pearson + found.spearman) / 2)
 
 
-def test_a_constant_prediction_has_no_correlation() -> None:
+def test_a_constant_prediction_has_no_correlation():
     assert stsb.correlations(np.array([1.0, 2.0, 3.0]), np.zeros(3)).mean == 0
 
 
-def test_similarities_of_equal_and_of_different_texts() -> None:
+def test_similarities_of_equal_and_of_different_texts():
     """Equal texts have all five at 1; texts without a common word or letter have none, and only
     their lengths alike."""
     equal, different = stsb.similarities(["a cat sat", "dogs ran"], ["a cat sat", "we slept"])
@@ -88,7 +86,7 @@ def test_similarities_of_equal_and_of_different_texts() -> None:
     assert different == pytest.approx([0, 0, 0, 1, 0])
 
 
-def test_a_run_is_scored_on_its_own_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_is_scored_on_its_own_texts(tmp_path, monkeypatch):
     """Trained on pairs that are equal (5) or have no common word (0), scored on two more of each;
     of a set that is not STS-B nothing is read, and of too few pairs there is no score."""
     run = ("tem", "S1", BaseEpsilon(1.0))
@@ -109,7 +107,7 @@ def test_a_run_is_scored_on_its_own_texts(tmp_path: Path, monkeypatch: pytest.Mo
     assert stsb.of_run(run) is None
 
 
-def test_regression_learns_which_pairs_are_alike() -> None:
+def test_regression_learns_which_pairs_are_alike():
     """Scores are five times the share of common words, which is a feature."""
     words = "one two three four five six seven eight".split()
     rng = np.random.default_rng(1)

@@ -1,7 +1,6 @@
 """The report of one small set of artifacts, made once; and a copy of the set, to be changed."""
 
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -11,7 +10,7 @@ from tests.shared_trees import share
 
 
 @pytest.fixture(scope="session")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory):
     """A folder with all artifacts and the report of them."""
     folder = tmp_path_factory.mktemp("report")
     with pytest.MonkeyPatch.context() as patch:
@@ -23,13 +22,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def page(made: Path) -> Page:
+def page(made):
     """Page of the report."""
     return Page((made / "artifacts/report/index.html").read_text(encoding="utf-8"))
 
 
 @pytest.fixture
-def changed(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def changed(made, tmp_path, monkeypatch):
     """A copy of the folder without the report, to be changed; it is the current folder."""
     folder = tmp_path / "project"
     shutil.copytree(made, folder)

@@ -6,7 +6,6 @@ import re
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
@@ -22,24 +21,22 @@ from lexveil.io.execution.stage import stage_main
 from lexveil.lab.report import formatting
 from tasks import report
 from tests.report import artifacts
-from tests.report.artifacts import SECRET, STATIC, Page, change, put, put_run, reported
+from tests.report.artifacts import SECRET, STATIC, change, put, put_run, reported
 
 EXPECTED = yaml.safe_load(Path(__file__).with_name("expected.yaml").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize(("table", "start", "cells"), EXPECTED["cells"])
-def test_tables_hold_what_the_artifacts_say(
-    page: Page, table: str, start: list[str], cells: list[str]
-) -> None:
+def test_tables_hold_what_the_artifacts_say(page, table, start, cells):
     assert page.row(table, *start) == cells
 
 
 @pytest.mark.parametrize("words", EXPECTED["phrases"])
-def test_the_page_says(page: Page, words: str) -> None:
+def test_the_page_says(page, words):
     assert words in page.text
 
 
-def test_nothing_is_fetched_and_no_document_shown(made: Path, page: Page) -> None:
+def test_nothing_is_fetched_and_no_document_shown(made, page):
     assert page.links and all(
         link.startswith(("#", "data:", "../data_docs/index.html")) for link in page.links
     )
@@ -50,13 +47,13 @@ def test_nothing_is_fetched_and_no_document_shown(made: Path, page: Page) -> Non
     assert "memory_limit" not in page.text  # of this machine: changes no result
 
 
-def test_ids_are_unique_and_every_reference_has_one(page: Page) -> None:
+def test_ids_are_unique_and_every_reference_has_one(page):
     references = re.findall(r'href="#([\w-]+)"|aria-labelledby="([\w-]+) ?([\w-]*)"', page.html)
     assert len(page.ids) == len(set(page.ids)) and references
     assert {name for names in references for name in names if name} <= set(page.ids)
 
 
-def test_figures_are_labelled_and_have_their_numbers_as_csv(page: Page) -> None:
+def test_figures_are_labelled_and_have_their_numbers_as_csv(page):
     figures = re.findall(r'<figure class="chart">.*?</figure>', page.html, flags=re.DOTALL)
     found = {}
     for figure in figures:
@@ -86,7 +83,7 @@ def test_figures_are_labelled_and_have_their_numbers_as_csv(page: Page) -> None:
     )
 
 
-def test_figures_and_files_for_other_tools(made: Path) -> None:
+def test_figures_and_files_for_other_tools(made):
     figures = {
         file.stem: json.loads(file.read_text()) for file in (made / "artifacts/runs").iterdir()
     }
@@ -97,7 +94,7 @@ def test_figures_and_files_for_other_tools(made: Path) -> None:
         )
 
 
-def test_same_artifacts_give_the_same_bytes(made: Path, changed: Path) -> None:
+def test_same_artifacts_give_the_same_bytes(made, changed):
     put_run(("madlib", "S1", BaseEpsilon(99.0)), 0.987, 0.987)  # an old run of another grid
     reported()
     for file in sorted((made / "artifacts/report").iterdir()):
@@ -107,9 +104,7 @@ def test_same_artifacts_give_the_same_bytes(made: Path, changed: Path) -> None:
 
 
 @pytest.mark.parametrize(("path", "stage"), EXPECTED["made_by"].items())
-def test_missing_artifact_is_named_with_its_stage(
-    changed: Path, capsys: Any, path: str, stage: str
-) -> None:
+def test_missing_artifact_is_named_with_its_stage(changed, capsys, path, stage):
     (changed / "artifacts" / path).unlink()
     with pytest.raises(SystemExit) as stopped:
         stage_main(report.main)
@@ -119,7 +114,7 @@ def test_missing_artifact_is_named_with_its_stage(
     assert not (changed / "artifacts/report").exists()
 
 
-def test_what_does_not_hold_stops_the_report(changed: Path) -> None:
+def test_what_does_not_hold_stops_the_report(changed):
     file = "plans/madlib/S2/10.0/plan.parquet"
     put(file, STATIC[file] | {"budget": [41.0, 41.0, 70.0]})
     with pytest.raises(
@@ -136,14 +131,14 @@ def test_what_does_not_hold_stops_the_report(changed: Path) -> None:
 GRIDS = yaml.safe_load(Path(__file__).with_name("grids.yaml").read_text(encoding="utf-8"))
 
 
-def nothing_scored() -> None:
+def nothing_scored():
     for file in Path("artifacts/evaluation").rglob("*.json"):
         record = json.loads(file.read_text())
         del record["datasets"]["alpha"]
         file.write_text(json.dumps(record))
 
 
-def no_language_model() -> None:
+def no_language_model():
     for strategy in artifacts.STRATEGIES:
         for epsilon in artifacts.EPSILONS:
             artifacts.put_recovery(
@@ -151,12 +146,12 @@ def no_language_model() -> None:
             )
 
 
-def exposure_that_differs() -> None:
+def exposure_that_differs():
     by_class = artifacts.counts(word={"perturbed": 10}, oov={"kept": 3})
     artifacts.change("private/madlib/S1/10.0/metrics.json", by_class=by_class)
 
 
-def epsilon_per_token() -> None:
+def epsilon_per_token():
     artifacts.change_params(grid={"budget": "token"})
     for strategy in artifacts.STRATEGIES:  # the budget is what the longest text of a set spends
         for epsilon in artifacts.EPSILONS:
@@ -178,7 +173,7 @@ def epsilon_per_token() -> None:
         (exposure_that_differs, "exposure that differs"),
     ],
 )
-def test_the_page_of_another_grid(make: Any, name: str) -> None:
+def test_the_page_of_another_grid(make, name):
     make()
     page = artifacts.reported()
     expected = GRIDS[name]
@@ -192,7 +187,7 @@ def test_the_page_of_another_grid(make: Any, name: str) -> None:
 
 
 @pytest.mark.usefixtures("changed")
-def test_deniability_of_other_words_stops_the_report() -> None:
+def test_deniability_of_other_words_stops_the_report():
     artifacts.put_others()
     artifacts.put_deniability("tem", "word", artifacts.statistic(1.0, 1.0, 1.0), words=(1, 4))
     with pytest.raises(
@@ -201,7 +196,7 @@ def test_deniability_of_other_words_stops_the_report() -> None:
         report.main()
 
 
-def test_the_page_of_the_replication_reads_the_same_project(changed: Path) -> None:
+def test_the_page_of_the_replication_reads_the_same_project(changed):
     request = ReplicationRequest(
         paper="tem",
         sets=["imdb"],
@@ -220,12 +215,12 @@ def test_the_page_of_the_replication_reads_the_same_project(changed: Path) -> No
     assert "TEM keeps at least the utility of MADLIB" in text
 
 
-def test_a_share_never_reads_as_none_or_all_when_it_is_not() -> None:
+def test_a_share_never_reads_as_none_or_all_when_it_is_not():
     texts = {0.0: "0.0%", 0.0001: "<0.1%", 0.123: "12.3%", 0.9999: ">99.9%", 1.0: "100.0%"}
     assert {value: formatting.share(value) for value in texts} == texts
 
 
-def test_documents_with_an_attribute_alone_have_an_answer(changed: Path) -> None:
+def test_documents_with_an_attribute_alone_have_an_answer(changed):
     """By the nearness of their texts, as there is no task; with what an attacker finds."""
     for file in (changed / "artifacts/evaluation").rglob("*.json"):
         record = json.loads(file.read_text(encoding="utf-8"))
@@ -239,7 +234,7 @@ def test_documents_with_an_attribute_alone_have_an_answer(changed: Path) -> None
     assert "I would take" not in text and "there is nothing to choose by" not in text
 
 
-def test_a_run_is_the_answer_to_one_level_only(page: Page) -> None:
+def test_a_run_is_the_answer_to_one_level_only(page):
     """Where a larger share may be named and no other run keeps more, that is said."""
     answer = page.html.partition('id="answer-head"')[2].partition("</section>")[0]
     rows = [
@@ -254,20 +249,20 @@ SKIPPED = ["madlib", "S1", "5%"]
 
 
 @pytest.fixture
-def page_with_skipped(changed: Path) -> Page:
+def page_with_skipped(changed):
     """The page of a grid of epsilons and levels, of which a run at a level was skipped."""
     artifacts.put_levels([1.0, 10.0])
     artifacts.put_skipped([1.0, 10.0, "r0.2"])
     return reported()
 
 
-def test_a_run_that_was_skipped_is_said_with_the_reason(page_with_skipped: Page) -> None:
+def test_a_run_that_was_skipped_is_said_with_the_reason(page_with_skipped):
     text = page_with_skipped.text
     assert "Skipped, because no ε gives the wanted recovery: madlib S1 r0.05." in text
     assert "madlib S1 r0.05 was skipped: out of reach: as was found; ask for more." in text
 
 
-def test_a_run_that_was_skipped_stands_in_its_place(page_with_skipped: Page) -> None:
+def test_a_run_that_was_skipped_stands_in_its_place(page_with_skipped):
     rows = page_with_skipped.tables["results"]
     at = [row[:3] for row in rows].index(SKIPPED)
     assert [rows[at - 1][2], rows[at + 1][2]] == ["10", "20%, ε 7.75"]
@@ -276,7 +271,7 @@ def test_a_run_that_was_skipped_stands_in_its_place(page_with_skipped: Page) -> 
     assert reason == "out of reach; the nearest is 6.2%"
 
 
-def test_a_run_that_was_skipped_is_in_no_comparison(page_with_skipped: Page) -> None:
+def test_a_run_that_was_skipped_is_in_no_comparison(page_with_skipped):
     tables = page_with_skipped.tables
     assert [name for name in tables if SKIPPED in [row[:3] for row in tables[name]]] == ["results"]
     assert ["madlib S1", "5%"] not in [row[:2] for row in tables["at-levels-1"]]
@@ -284,19 +279,19 @@ def test_a_run_that_was_skipped_is_in_no_comparison(page_with_skipped: Page) -> 
 
 @pytest.mark.usefixtures("page_with_skipped")
 @pytest.mark.parametrize("name", ["runs.csv", "recovery.csv"])
-def test_a_run_that_was_skipped_is_in_no_table_for_other_tools(name: str) -> None:
+def test_a_run_that_was_skipped_is_in_no_table_for_other_tools(name):
     text = Path("artifacts/report", name).read_text(encoding="utf-8")
     assert {row["level"] for row in csv.DictReader(text.splitlines())} == {"", "0.2"}
 
 
 @pytest.mark.usefixtures("page_with_skipped")
-def test_a_run_that_was_skipped_has_no_figures() -> None:
+def test_a_run_that_was_skipped_has_no_figures():
     names = {file.stem for file in Path("artifacts/runs").iterdir()}
     made = {f"madlib-S1-{epsilon}" for epsilon in ("1.0", "10.0", "r0.2")}
     assert names == made | {"none-none-0.0"}
 
 
-def test_a_grid_of_which_every_run_was_skipped_has_a_report(changed: Path) -> None:
+def test_a_grid_of_which_every_run_was_skipped_has_a_report(changed):
     artifacts.put_skipped([])
     page = reported()
     assert page.text.count("madlib S1 r0.05 was skipped") == 1
@@ -304,6 +299,6 @@ def test_a_grid_of_which_every_run_was_skipped_has_a_report(changed: Path) -> No
     assert "there is nothing to choose by" in page.text
 
 
-def test_that_nothing_is_private_is_no_section_that_can_be_closed(page: Page) -> None:
+def test_that_nothing_is_private_is_no_section_that_can_be_closed(page):
     header = page.html.partition("</header>")[0]
     assert "None of these outputs is private" in header and "<details" not in header

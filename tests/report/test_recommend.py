@@ -4,16 +4,13 @@ refuses."""
 import json
 import re
 import shutil
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import asking
 import pytest
 
 from lexveil import MissingArtifactError, RequestError
 from lexveil.base import paths
-from lexveil.base.levels import BaseEpsilon, RecoveryTarget, Run
+from lexveil.base.levels import BaseEpsilon, RecoveryTarget
 from lexveil.base.runtime.tables import write_json
 from lexveil.lab.report.recommend import Limits, as_text, commands, recommend
 from lexveil.readers.shares import Share
@@ -28,22 +25,21 @@ LOW = ("madlib", "S1", BaseEpsilon(1.0))
 MIDDLE = ("madlib", "S1", BaseEpsilon(10.0))
 HIGH = ("tem", "S3", BaseEpsilon(50.0))
 WORSE = ("tem", "S1", BaseEpsilon(10.0))
-Command = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture(autouse=True)
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def root(tmp_path, monkeypatch):
     (tmp_path / "dvc.yaml").write_text("stages: {}\n")
     shutil.copy(ROOT / "params.yaml", tmp_path)
     monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Command:
+def command(capsys):
     """Runs `lexveil recommend`, and gives its exit code and what it prints; nothing else is
     printed."""
 
-    def run(*arguments: str) -> tuple[int, str]:
+    def run(*arguments):
         code = asking.command("recommend", *arguments)
         shown = capsys.readouterr()
         assert (shown.err == "") == (code < 2) and (shown.out == "") == (code == 2)
@@ -53,17 +49,17 @@ def command(capsys: pytest.CaptureFixture[str]) -> Command:
 
 
 def write(
-    key: Run,
-    utility: float,
-    attack: float | None,
-    spread: float = 0.0,
-    n_test: int = N_TEST,
-    right: int | None = None,
-) -> None:
+    key,
+    utility,
+    attack,
+    spread=0.0,
+    n_test=N_TEST,
+    right=None,
+):
     """A run on reviews; without an attack on news. Of the documents the first ``right`` are right
     in all trainings."""
 
-    def entry(**settings: float) -> dict[str, Any]:
+    def entry(**settings):
         scores = {
             name: {"macro_f1": {"each": [mean - spread, mean, mean + spread]}}
             for name, mean in settings.items()
@@ -93,7 +89,7 @@ def write(
 
 
 @pytest.fixture
-def grid() -> None:
+def grid():
     for key, utility, attack in (
         (CLEAN, 0.95, 0.9),
         (LOW, 0.5, 0.2),
@@ -105,12 +101,11 @@ def grid() -> None:
     write(LOW, 0.6, None)
 
 
-def reviews(*, setting: str = "private", **limits: Any) -> dict[str, Any]:
-    found: dict[str, Any] = recommend(Limits(**limits), setting=setting)["datasets"]["reviews"]
-    return found
+def reviews(*, setting="private", **limits):
+    return recommend(Limits(**limits), setting=setting)["datasets"]["reviews"]
 
 
-def test_a_run_that_was_skipped_is_no_candidate(grid: None) -> None:
+def test_a_run_that_was_skipped_is_no_candidate(grid):
     before = reviews(min_utility=0.1)
     skipped = {"mechanism": "tem", "strategy": "S1", "recovery": 0.05, "band": "content"}
     write_json(
@@ -120,7 +115,7 @@ def test_a_run_that_was_skipped_is_no_candidate(grid: None) -> None:
     assert reviews(min_utility=0.1) == before
 
 
-def test_uncertainty_by_hand() -> None:
+def test_uncertainty_by_hand():
     """Trainings 0.78, 0.8, 0.82: sd 0.02. 48 documents: (38.4 + 2)/52 = 0.77692,
     1.96·√(0.77692·0.22308/52) = 0.11316.
 
@@ -143,9 +138,7 @@ def test_uncertainty_by_hand() -> None:
     # of known documents 5 more are right, which tells
     [(20, None, True), (N_TEST, None, False), (100, 70, False)],
 )
-def test_runs_that_cannot_be_told_apart_are_named(
-    n_test: int, right: int | None, alike: bool
-) -> None:
+def test_runs_that_cannot_be_told_apart_are_named(n_test, right, alike):
     write(LOW, 0.70, 0.40, n_test=n_test, right=right)
     write(MIDDLE, 0.75, 0.45, n_test=n_test, right=None if right is None else right + 5)
     others = {"madlib S1 ε 1": "madlib S1 ε 10", "madlib S1 ε 10": "madlib S1 ε 1"}
@@ -155,7 +148,7 @@ def test_runs_that_cannot_be_told_apart_are_named(
 
 
 @pytest.mark.usefixtures("grid")
-def test_the_command_prints_what_fits(command: Command) -> None:
+def test_the_command_prints_what_fits(command):
     code, out = command("--min-utility", "0.6")
     assert (
         code == 0
@@ -175,7 +168,7 @@ def test_the_command_prints_what_fits(command: Command) -> None:
 
 
 @pytest.mark.usefixtures("grid")
-def test_nothing_keeps_the_limits(command: Command) -> None:
+def test_nothing_keeps_the_limits(command):
     """0.7 at 0.5 misses 0.8 by 0.1 and 0.4 by 0.1; 0.9 at 0.8 misses 0.4; 0.5 at 0.2 misses 0.3."""
     code, out = command("--min-utility", "0.8", "--max-attack", "0.4", "--dataset", "reviews")
     assert (
@@ -197,12 +190,12 @@ def test_nothing_keeps_the_limits(command: Command) -> None:
         ("--min-utility 0.5 --max-recovery 0.2 --band rare", "stage evaluate"),
     ],
 )
-def test_wrong_requests(command: Command, arguments: str, message: str) -> None:
+def test_wrong_requests(command, arguments, message):
     code, text = command(*arguments.split())
     assert code == 2 and message in text and text.count("\n") == 1
 
 
-def test_no_scores() -> None:
+def test_no_scores():
     with pytest.raises(MissingArtifactError, match="lexveil run"):
         recommend(Limits(min_utility=0.5))
     write(CLEAN, 0.9, 0.9)  # the baseline alone is nothing to choose from
@@ -211,7 +204,7 @@ def test_no_scores() -> None:
 
 
 @pytest.mark.usefixtures("grid")
-def test_what_is_like_clean_texts_is_never_named_private(command: Command) -> None:
+def test_what_is_like_clean_texts_is_never_named_private(command):
     """0.89 against 0.9: 10,000 documents do not tell them apart, and 0.8 they do. It would be the
     best in utility."""
     write(("tem", "S4", BaseEpsilon(50.0)), 0.96, 0.897)
@@ -223,7 +216,7 @@ def test_what_is_like_clean_texts_is_never_named_private(command: Command) -> No
 
 
 @pytest.mark.usefixtures("grid")
-def test_limits_of_recovery(command: Command) -> None:
+def test_limits_of_recovery(command):
     """The upper end of the better reader's interval counts; what was not measured does not keep a
     limit."""
     for key, by_word, by_context in ((LOW, 5, 10), (MIDDLE, 10, 14), (WORSE, 12, None)):
@@ -248,7 +241,7 @@ def test_limits_of_recovery(command: Command) -> None:
 
 
 @pytest.mark.usefixtures("grid")
-def test_runs_at_levels_and_content_words() -> None:
+def test_runs_at_levels_and_content_words():
     """A run at a level is called by it; content words are all but function words, of however many
     bands."""
     key = ("tem", "S3", RecoveryTarget(0.2, 7.5))
@@ -266,7 +259,7 @@ def test_runs_at_levels_and_content_words() -> None:
 
 
 @pytest.mark.usefixtures("grid")
-def test_where_each_token_had_the_epsilon_none_of_a_release_gets_more(command: Command) -> None:
+def test_where_each_token_had_the_epsilon_none_of_a_release_gets_more(command):
     limits = ("--max-attack", "1")
     assert "--max-token-epsilon" not in command(*limits)[1]
     change_params(grid={"budget": "token"})

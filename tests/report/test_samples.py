@@ -18,7 +18,7 @@ from lexveil.lab.data.default import write_small_documents
 from lexveil.lab.data.documents import document, write_set
 from lexveil.lab.report.data import ReportData
 from lexveil.lab.report.page import render
-from lexveil.lab.report.samples import SampleText, load_samples
+from lexveil.lab.report.samples import load_samples
 from lexveil.lab.report.section import PageSection
 from lexveil.lab.report.sections import samples as section
 from tests.conftest import ROOT, made_of, run_stage
@@ -35,25 +35,25 @@ OWN = [
 ]
 
 
-def privatize() -> None:
+def privatize():
     for run in (("none", "none", BaseEpsilon(0.0)), *RUNS):
         run_stage("privatize", *map(str, run))
 
 
 @pytest.fixture(scope="module")
-def _rewritten(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def _rewritten(_built, tmp_path_factory):
     return made_of(_built, tmp_path_factory, privatize)
 
 
 @pytest.fixture
-def rewritten(_rewritten: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def rewritten(_rewritten, monkeypatch):
     """The embedded documents, rewritten by two runs; only for reading."""
     monkeypatch.chdir(_rewritten)
     return _rewritten
 
 
 @pytest.fixture
-def own(_rewritten: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own(_rewritten, tmp_path, monkeypatch):
     """Rewritten project with documents of a user: three texts, two of them a pair, and one without
     a token.
     """
@@ -72,13 +72,13 @@ def own(_rewritten: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     return root
 
 
-def samples(number: int | None = None, seed: int = 0) -> list[SampleText]:
+def samples(number=None, seed=0):
     params = load_params()
     changed = {"report": ReportParams(samples=number), "seed": params.seed + seed}
     return load_samples(params.model_copy(update=changed), RUNS, MachineParams())
 
 
-def page(number: int | None, monkeypatch: pytest.MonkeyPatch) -> str:
+def page(number, monkeypatch):
     report = ReportData(load_params().model_copy(update={"report": ReportParams(samples=number)}))
     monkeypatch.setattr(ReportData, "keys", RUNS)
     monkeypatch.setattr(ReportData, "coverage", {"reviews": {}})
@@ -86,8 +86,8 @@ def page(number: int | None, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_embedded_documents_are_known_by_their_texts_and_one_other_character_makes_a_set_private(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, monkeypatch
+):
     write_small_documents(tmp_path / "documents")
     params = load_params(ROOT / "params.yaml")
     clean = tmp_path / "artifacts/private/none/none/0.0/documents.parquet"
@@ -105,7 +105,7 @@ def test_embedded_documents_are_known_by_their_texts_and_one_other_character_mak
 
 
 @pytest.mark.usefixtures("rewritten")
-def test_three_of_the_embedded_texts_in_turn_of_the_sets() -> None:
+def test_three_of_the_embedded_texts_in_turn_of_the_sets():
     shown = samples()
     assert [sample.dataset for sample in shown] == ["pang_lee", "reviews", "pang_lee"]
     assert all(sample.is_embedded and list(sample.runs) == RUNS for sample in shown)
@@ -119,7 +119,7 @@ def test_three_of_the_embedded_texts_in_turn_of_the_sets() -> None:
 
 
 @pytest.mark.usefixtures("own")
-def test_a_users_texts_are_shown_only_by_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_users_texts_are_shown_only_by_a_number(monkeypatch):
     """Though the data set has the name of an embedded one."""
     silent = page(None, monkeypatch)
     assert samples() == [] and CANARY not in silent
@@ -134,7 +134,7 @@ def test_a_users_texts_are_shown_only_by_a_number(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.usefixtures("own")
-def test_the_token_log_of_another_text_is_found_out() -> None:
+def test_the_token_log_of_another_text_is_found_out():
     file = Path("artifacts/private/madlib/S3/20.0/documents.parquet")
     rows = pq.read_table(file)
     pq.write_table(
@@ -148,7 +148,7 @@ def test_the_token_log_of_another_text_is_found_out() -> None:
 
 
 @pytest.mark.usefixtures("rewritten")
-def test_the_marks_are_those_of_the_token_log(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_marks_are_those_of_the_token_log(monkeypatch):
     cells = iter(
         re.findall(r"<td>(.*?)<small>(.*?)</small></td>", page(None, monkeypatch), flags=re.DOTALL)
     )

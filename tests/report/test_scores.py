@@ -2,13 +2,11 @@
 recovered."""
 
 import math
-from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
 from lexveil.base.errors import CheckFailedError
-from lexveil.base.levels import BaseEpsilon, NoiseSetting, RecoveryTarget, Run
+from lexveil.base.levels import BaseEpsilon, RecoveryTarget
 from lexveil.io.config import CLEAN
 from lexveil.lab.evaluation.metrics.attack import ADAPTIVE
 from lexveil.lab.evaluation.metrics.membership import MEMBERSHIP
@@ -18,15 +16,12 @@ from lexveil.lab.evaluation.metrics.utility import UTILITY, UTILITY_MICRO
 from lexveil.lab.report.equal_recovery import Rung, at_level, made_at_levels, rungs
 from lexveil.lab.report.evaluation_values import (
     MAJORITY,
-    EvaluatedRun,
-    Values,
     require_same_back_ends,
     values,
 )
 from lexveil.lab.report.formatting import Interval, MeanSd
 from lexveil.lab.report.records import RunRecovery
 from lexveil.lab.report.sections import equal_recovery, evaluation
-from lexveil.lab.report.table import Table
 from lexveil.readers.bands import CONTENT
 from tests.report.records import dataset, evaluated, named, recovered
 
@@ -36,16 +31,16 @@ HIGH = ("madlib", "S1", BaseEpsilon(10.0))
 NAME = UTILITY.name
 
 
-def measured(key: Run, *names: str, **changed: float) -> EvaluatedRun:
+def measured(key, *names, **changed):
     """A run of which everything is measured on some data sets."""
     return evaluated(*key, {name: dataset(**(EVERYTHING | changed)) for name in names})
 
 
-def shown(table: Table) -> list[list[str]]:
+def shown(table):
     return [[cell.text for cell in row] for row in table.cells]
 
 
-def test_standard_errors() -> None:
+def test_standard_errors():
     of = values(measured(CLEAN, "a"), [measured(LOW, "a")], "a")
     errors = {
         score: of[score.name, LOW].error
@@ -62,7 +57,7 @@ def test_standard_errors() -> None:
     assert of[UTILITY_MICRO.name, MAJORITY] == MeanSd(0.5, None)
 
 
-def test_means_are_of_what_is_known_in_each_data_set() -> None:
+def test_means_are_of_what_is_known_in_each_data_set():
     """Set a has another cosine at ε 1; at ε 10 nothing but its cosine is known, so that tem has the
     only mean there."""
     names = ["a", "b", "c", "d", "e"]
@@ -100,16 +95,14 @@ def test_means_are_of_what_is_known_in_each_data_set() -> None:
         ({}, []),
     ],
 )
-def test_what_clean_texts_do_not_show_to_be_learnable_is_named(
-    scores: Any, unlearnt: list[str]
-) -> None:
+def test_what_clean_texts_do_not_show_to_be_learnable_is_named(scores, unlearnt):
     assert (
         evaluation.unlearnt({"a": values(evaluated(*CLEAN, {"a": dataset(**scores)}), [], "a")})
         == unlearnt
     )
 
 
-def test_runs_of_different_back_ends_are_never_compared() -> None:
+def test_runs_of_different_back_ends_are_never_compared():
     require_same_back_ends(measured(CLEAN, "a"), [measured(LOW, "a")])
     with pytest.raises(CheckFailedError, match=r"2 settings of encoder \(minilm, tfidf_mean\)"):
         require_same_back_ends(
@@ -117,7 +110,7 @@ def test_runs_of_different_back_ends_are_never_compared() -> None:
         )
 
 
-def rung(epsilon: float, share: float, mean: float, error: float = 0.0, half: float = 0.0) -> Rung:
+def rung(epsilon, share, mean, error=0.0, half=0.0):
     return Rung(
         ("tem", "S1", BaseEpsilon(epsilon)),
         Interval(share, share - half, share + half),
@@ -125,7 +118,7 @@ def rung(epsilon: float, share: float, mean: float, error: float = 0.0, half: fl
     )
 
 
-def run(mechanism: str, noise: NoiseSetting, right: int, strategy: str = "S1") -> RunRecovery:
+def run(mechanism, noise, right, strategy="S1"):
     """Function words come back whole, of 100 content words ``right``."""
     known = {
         "all": (200, 100 + right),
@@ -141,13 +134,13 @@ def run(mechanism: str, noise: NoiseSetting, right: int, strategy: str = "S1") -
     )
 
 
-def utilities(runs: Sequence[RunRecovery], *means: float) -> Values:
+def utilities(runs, *means):
     return {
         (NAME, one.key): MeanSd(mean, 0.01, 0.02) for one, mean in zip(runs, means, strict=True)
     }
 
 
-def test_a_level_is_read_between_two_rungs_and_nothing_beyond_them() -> None:
+def test_a_level_is_read_between_two_rungs_and_nothing_beyond_them():
     """Scores on the straight line over recovery, epsilon on that of its logarithm; errors of the
     rungs add up."""
     found = at_level([rung(1.0, 0.1, 0.5), rung(4.0, 0.3, 0.7), rung(9.0, 0.9, 0.9)], 0.2)
@@ -164,7 +157,7 @@ def test_a_level_is_read_between_two_rungs_and_nothing_beyond_them() -> None:
     )
 
 
-def test_all_mechanisms_are_compared_at_each_level() -> None:
+def test_all_mechanisms_are_compared_at_each_level():
     """The highest utility of a level comes first; a mechanism without rungs around it has dashes,
     and comes last.
 

@@ -1,22 +1,19 @@
 """Dask workers that somebody else has started."""
 
-from collections.abc import Iterator
-from typing import Any
-
 import pytest
 
 from lexveil.io.config import MachineParams
 from tests.conftest import ROOT
 
 
-def machine_behind(cluster: Any) -> MachineParams:
+def machine_behind(cluster):
     """Settings to work on a cluster, or at the address of a scheduler."""
     address = cluster if isinstance(cluster, str) else cluster.scheduler_address
     return MachineParams(memory_limit="900MB", threads=1, workers=1, dask_scheduler=address)
 
 
 @pytest.fixture(scope="module")
-def workers() -> Iterator[Any]:
+def workers():
     """Three workers and their scheduler."""
     dask = pytest.importorskip("dask")
     distributed = pytest.importorskip("distributed")
@@ -34,7 +31,7 @@ def workers() -> Iterator[Any]:
 
 
 @pytest.fixture
-def there(workers: Any) -> MachineParams:
+def there(workers):
     """Machine with a Dask cluster; workers that an earlier test killed are back."""
     import distributed
 

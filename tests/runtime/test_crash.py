@@ -51,7 +51,7 @@ ENTRIES = {
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
-def test_a_fault_is_shown_without_its_message(entry: str, tmp_path: Path) -> None:
+def test_a_fault_is_shown_without_its_message(entry, tmp_path):
     module, call = ENTRIES[entry]
     (tmp_path / "fails.py").write_text(FAILS.format(module=module, call=call))
     command = [sys.executable, tmp_path / "fails.py"]
@@ -61,8 +61,8 @@ def test_a_fault_is_shown_without_its_message(entry: str, tmp_path: Path) -> Non
     assert "fails.py" in done.stderr and "KeyError" in done.stderr and "ValueError" in done.stderr
 
 
-def test_the_last_line_of_a_stage_is_its_error(capsys) -> None:
-    def fails() -> None:
+def test_the_last_line_of_a_stage_is_its_error(capsys):
+    def fails():
         raise RequestError("no such\nkey")
 
     with pytest.raises(SystemExit) as ended:

@@ -4,15 +4,12 @@ import logging
 import socket
 import sys
 import time
-from collections.abc import Iterator
 from operator import length_hint
-from pathlib import Path
 
 import pytest
 from pool_functions import DieOnce, die, fail, negative, refuse, sleep
 
 from lexveil.base.errors import LexveilError, RequestError
-from lexveil.io.config import MachineParams
 from lexveil.io.execution.pool import ordered_map
 from tests.runtime.conftest import machine_behind
 
@@ -22,7 +19,7 @@ distributed = pytest.importorskip("distributed")
 cluster = pytest.importorskip("lexveil.io.execution.dask_cluster")
 
 
-def test_order_and_how_much_is_under_way(there: MachineParams) -> None:
+def test_order_and_how_much_is_under_way(there):
     """The scheduler's workers count, not those of params.yaml."""
     items = iter(range(30))
     results = ordered_map(negative, items, there)
@@ -32,7 +29,7 @@ def test_order_and_how_much_is_under_way(there: MachineParams) -> None:
     assert list(ordered_map(negative, [], there)) == []
 
 
-def test_what_a_task_raises_is_raised_here(there: MachineParams) -> None:
+def test_what_a_task_raises_is_raised_here(there):
     # what it says may be a text
     with pytest.raises(RuntimeError, match=r"^ValueError in \w+\.py, line \d+$"):
         list(ordered_map(fail, range(9), there))
@@ -40,7 +37,7 @@ def test_what_a_task_raises_is_raised_here(there: MachineParams) -> None:
         list(ordered_map(refuse, ["x"], there))
 
 
-def test_a_killed_worker_loses_and_doubles_nothing(tmp_path: Path, there: MachineParams) -> None:
+def test_a_killed_worker_loses_and_doubles_nothing(tmp_path, there):
     """A worker dies in the middle of the first item, when no other worker may have the function
     yet.
     """
@@ -49,13 +46,13 @@ def test_a_killed_worker_loses_and_doubles_nothing(tmp_path: Path, there: Machin
     assert tried.count("0") >= 2
 
 
-def test_a_worker_with_other_code_is_refused(there: MachineParams, monkeypatch) -> None:
+def test_a_worker_with_other_code_is_refused(there, monkeypatch):
     monkeypatch.setattr(cluster, "build_hash", lambda: "another")
     with pytest.raises(RequestError, match="another version of Lexveil"):
         list(ordered_map(negative, [1], there))
 
 
-def test_a_failure_is_logged_without_what_failed(caplog, monkeypatch) -> None:
+def test_a_failure_is_logged_without_what_failed(caplog, monkeypatch):
     """Dask's log of a task that failed shows its arguments, which may be texts."""
     with distributed.LocalCluster(
         1, processes=False, protocol="tcp", dashboard_address="127.0.0.1:0"
@@ -74,12 +71,10 @@ def test_a_failure_is_logged_without_what_failed(caplog, monkeypatch) -> None:
 @pytest.mark.parametrize(
     ("lost", "said"), [("worker", "lost its last worker"), ("scheduler", r"tcp://.* was lost")]
 )
-def test_who_is_lost_in_the_middle_is_said(
-    tmp_path: Path, monkeypatch, lost: str, said: str
-) -> None:
+def test_who_is_lost_in_the_middle_is_said(tmp_path, monkeypatch, lost, said):
     """The only worker with its nanny, who would start it anew; or the scheduler."""
 
-    def items() -> Iterator[str]:
+    def items():
         yield str(tmp_path / "mark")
         while not (tmp_path / "mark").exists():
             time.sleep(0.05)
@@ -95,7 +90,7 @@ def test_who_is_lost_in_the_middle_is_said(
 
 
 @pytest.mark.parametrize("answers", [True, False])
-def test_where_no_scheduler_answers_it_is_said(answers: bool, monkeypatch) -> None:
+def test_where_no_scheduler_answers_it_is_said(answers, monkeypatch):
     """Nobody listens at the address, or a server accepts connections and stays silent, as one that
     expects TLS does.
     """
@@ -106,7 +101,7 @@ def test_where_no_scheduler_answers_it_is_said(answers: bool, monkeypatch) -> No
             list(ordered_map(negative, [1], machine_behind(nobody)))
 
 
-def test_a_scheduler_without_workers_is_said(monkeypatch) -> None:
+def test_a_scheduler_without_workers_is_said(monkeypatch):
     monkeypatch.setattr(cluster, "WORKERS", 0.5)
     none = distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0")
     with (
@@ -116,14 +111,14 @@ def test_a_scheduler_without_workers_is_said(monkeypatch) -> None:
         list(ordered_map(negative, [1], machine_behind(empty)))
 
 
-def test_without_the_extra_it_is_named(monkeypatch) -> None:
+def test_without_the_extra_it_is_named(monkeypatch):
     monkeypatch.delitem(sys.modules, "lexveil.io.execution.dask_cluster")
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(RequestError, match="uv sync --extra dask"):
         list(ordered_map(negative, [1], machine_behind("tcp://127.0.0.1:9")))
 
 
-def test_what_kills_every_worker_is_given_up(there: MachineParams) -> None:
+def test_what_kills_every_worker_is_given_up(there):
     """The last test, because Dask needs a while to replace so many."""
     with pytest.raises(LexveilError, match=r"Dask worker was killed.*machine\.workers"):
         list(ordered_map(die, range(3), there))

@@ -2,8 +2,6 @@
 limit is refused.
 """
 
-from pathlib import Path
-
 import pytest
 
 from lexveil.base.errors import RequestError
@@ -13,7 +11,7 @@ from lexveil.io.execution.effort import RATES, Rate, foresee
 from tests.conftest import run_stage
 
 
-def test_minutes_memory_and_the_way_out(capsys: pytest.CaptureFixture[str]) -> None:
+def test_minutes_memory_and_the_way_out(capsys):
     """90,000 s of one core are 1,500 minutes; 0.5 GB of libraries and 19 bytes of each of 10^8 are
     2.4 GB."""
     work = {
@@ -44,9 +42,7 @@ def test_minutes_memory_and_the_way_out(capsys: pytest.CaptureFixture[str]) -> N
         ("evaluate", "none", "none", "0.0"),
     ],
 )
-def test_long_stages_ask_before_they_begin(
-    listed: Path, monkeypatch, stage: tuple[str, ...]
-) -> None:
+def test_long_stages_ask_before_they_begin(listed, monkeypatch, stage):
     """With very slow rates, each stage refuses and names a parameter; existing outputs stay."""
     run_stage("privatize", "none", "none", "0.0")
     slow = {kind: Rate(1e9, rate.bytes) for kind, rate in effort.RATES.items()}

@@ -4,9 +4,7 @@ stage that has parts.
 
 import os
 import signal
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -21,7 +19,7 @@ from lexveil.io.artifacts.lexicons import load_lexicon
 from lexveil.io.artifacts.mechanisms import ModelSpace, prepare
 from lexveil.io.artifacts.model_source import OwnRun
 from lexveil.io.artifacts.project import Project
-from lexveil.io.config import MachineParams, load_params
+from lexveil.io.config import load_params
 from lexveil.io.execution.pool import ordered_map
 from lexveil.lab.collocations import counting, sampling
 from lexveil.lab.collocations.counting import count
@@ -43,12 +41,12 @@ class Used:
     """The map of a cluster, which counts what it gives back and can kill a worker when it has given
     the first."""
 
-    def __init__(self, workers: Any) -> None:
+    def __init__(self, workers):
         self.workers = workers
-        self.counts: list[int] = []
+        self.counts = []
         self.kill = False
 
-    def __call__(self, function: Any, items: Any, machine: MachineParams) -> Iterator[Any]:
+    def __call__(self, function, items, machine):
         self.counts.append(0)
         results = CLUSTER_MAP(function, items, machine)
         for result in results:
@@ -60,7 +58,7 @@ class Used:
 
 
 @pytest.fixture
-def used(workers: Any, there: MachineParams, monkeypatch) -> Used:
+def used(workers, there, monkeypatch):
     """The map, of small data in many parts."""
     used = Used(workers)
     monkeypatch.setattr(cluster, "cluster_map", used)
@@ -78,28 +76,28 @@ def used(workers: Any, there: MachineParams, monkeypatch) -> Used:
     return used
 
 
-def tokens(out: Path, machine: MachineParams) -> object:
+def tokens(out, machine):
     return tokenize(paths.SAMPLE.resolve(), out / "tokens.parquet", out / "words.parquet", machine)
 
 
-def in_small_groups() -> Path:
+def in_small_groups():
     """The tokens of the project, in row groups so small that there are several parts."""
     file = Path("tokens.parquet").resolve()
     pq.write_table(pq.read_table(paths.TOKENS), file, row_group_size=500)
     return file
 
 
-def counts(out: Path, machine: MachineParams) -> object:
+def counts(out, machine):
     return count(in_small_groups(), paths.WORDS, out, 2, machine)
 
 
-def segments(out: Path, machine: MachineParams) -> object:
+def segments(out, machine):
     return segment_file(
         in_small_groups(), paths.WORDS, out / "mst.txt", "mst", load_collocations(), machine
     )
 
 
-def private_documents(out: Path, machine: MachineParams) -> object:
+def private_documents(out, machine):
     """Noise too: it belongs to a text, wherever it is rewritten, and again after a worker was
     killed."""
     names = ("memory_limit", "threads", "workers", "temp_directory", "dask_scheduler")
@@ -117,14 +115,14 @@ def private_documents(out: Path, machine: MachineParams) -> object:
     ],
 )
 def test_the_same_bytes_from_everywhere_and_after_a_worker_was_killed(
-    project: Path,
-    tmp_path: Path,
-    used: Used,
-    there: MachineParams,
-    make: Callable[[Path, MachineParams], object],
-    n_files: int,
-    n_parts: int,
-) -> None:
+    project,
+    tmp_path,
+    used,
+    there,
+    make,
+    n_files,
+    n_parts,
+):
     used.kill = True
     machines = {
         "one": {"dask_scheduler": None},
@@ -143,9 +141,7 @@ def test_the_same_bytes_from_everywhere_and_after_a_worker_was_killed(
     assert used.counts == [n_parts]
 
 
-def test_a_release_has_noise_of_its_own_in_every_batch(
-    project: Path, used: Used, there: MachineParams
-) -> None:
+def test_a_release_has_noise_of_its_own_in_every_batch(project, used, there):
     """Two texts are the same by chance once in 10^35: twelve draws of some 2,000 words."""
     policy = Policy("perturb", "keep", "sample")
     source = OwnRun(Project.find(Path()))

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from operator import length_hint
 from pathlib import Path
@@ -20,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_order_and_how_much_is_under_way(workers: int) -> None:
+def test_order_and_how_much_is_under_way(workers):
     items = iter(range(20))
     results = ordered_map(negative, items, workers)
     assert next(results) == 0
@@ -29,7 +28,7 @@ def test_order_and_how_much_is_under_way(workers: int) -> None:
     assert list(ordered_map(negative, [], workers)) == []
 
 
-def children() -> set[int]:
+def children():
     return {
         child.pid
         for child in psutil.Process().children()
@@ -37,16 +36,16 @@ def children() -> set[int]:
     }
 
 
-def test_what_a_worker_raises_is_raised_here_and_ends_all() -> None:
+def test_what_a_worker_raises_is_raised_here_and_ends_all():
     with pytest.raises(ValueError, match="two"):
         list(ordered_map(fail, range(9), 2))
     assert not children()
 
 
-def test_an_error_while_workers_start_ends_them_though_nobody_reads_what_waits() -> None:
+def test_an_error_while_workers_start_ends_them_though_nobody_reads_what_waits():
     """The items are larger than a pipe holds."""
 
-    def items() -> Iterator[bytes]:
+    def items():
         yield bytes(2**20)
         yield bytes(2**20)
         raise RuntimeError("no more")
@@ -56,20 +55,20 @@ def test_an_error_while_workers_start_ends_them_though_nobody_reads_what_waits()
     assert not children()
 
 
-def test_a_killed_worker_is_said() -> None:
+def test_a_killed_worker_is_said():
     with pytest.raises(LexveilError, match=r"a worker process was killed.*machine\.workers"):
         list(ordered_map(die, range(9), 2))
     assert not children()
 
 
-def test_who_stops_reading_ends_the_workers() -> None:
+def test_who_stops_reading_ends_the_workers():
     results = ordered_map(negative, range(1000), 2)
     assert next(results) == 0 and children()
     results.close()
     assert not children()
 
 
-def test_workers_do_not_outlive_a_process_that_is_killed(tmp_path: Path) -> None:
+def test_workers_do_not_outlive_a_process_that_is_killed(tmp_path):
     """The process is killed in the middle of long work; for Ctrl-C see
     tests/privatization/test_workers.py.
     """
@@ -97,7 +96,7 @@ def test_workers_do_not_outlive_a_process_that_is_killed(tmp_path: Path) -> None
         assert process.stderr is not None and "Traceback" not in process.stderr.read()
 
 
-def run_script(folder: Path, script: str) -> str:
+def run_script(folder, script):
     """Run a program from its own file, and return its output."""
     (folder / "script.py").write_text(script)
     command = [sys.executable, folder / "script.py"]
@@ -108,7 +107,7 @@ def run_script(folder: Path, script: str) -> str:
 
 
 @pytest.mark.parametrize("block", ["prepared_workers('lexveil.io.formats')", "nullcontext()"])
-def test_a_script_that_starts_workers_is_not_run_again_by_them(tmp_path: Path, block: str) -> None:
+def test_a_script_that_starts_workers_is_not_run_again_by_them(tmp_path, block):
     """The script need not check ``__name__``, as scripts that call ``lexveil.privatize`` often do
     not.
     """
@@ -142,6 +141,6 @@ if __name__ == "__main__":
 
 
 def test_threads_start_workers_at_once_and_own_processes_of_a_script_start_as_ever(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     assert run_script(tmp_path, TWO_THREADS) == "[1, 2, 3] [0, -1, -2] [0, -1, -2]\nTrue\n"

@@ -18,7 +18,7 @@ from lexveil.io.execution.checkpoints import check_disk, kept_work
 from lexveil.io.execution.duckdb_session import SPILL, session
 
 
-def test_a_failed_file_leaves_the_old_one(tmp_path: Path) -> None:
+def test_a_failed_file_leaves_the_old_one(tmp_path):
     target = tmp_path / "deep" / "file.txt"
     with atomic_file(target) as partial:
         partial.write_text("old")
@@ -29,7 +29,7 @@ def test_a_failed_file_leaves_the_old_one(tmp_path: Path) -> None:
     assert list(target.parent.iterdir()) == [target]
 
 
-def test_a_failed_directory_leaves_the_old_one(tmp_path: Path) -> None:
+def test_a_failed_directory_leaves_the_old_one(tmp_path):
     """The remains of a killed run are replaced as well."""
     target = tmp_path / "folder"
     (tmp_path / ".folder.partial/junk").mkdir(parents=True)
@@ -43,19 +43,19 @@ def test_a_failed_directory_leaves_the_old_one(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> MachineParams:
+def machine(tmp_path):
     return MachineParams(
         memory_limit="1GB", threads=1, workers=1, temp_directory=str(tmp_path / "work")
     )
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Path:
+def source(tmp_path):
     (tmp_path / "input").write_text("a", encoding="utf-8")
     return tmp_path / "input"
 
 
-def interrupted(machine: MachineParams, source: Path, *settings: object) -> Path:
+def interrupted(machine, source, *settings):
     with (
         pytest.raises(KeyboardInterrupt),
         kept_work(machine, "stage", ["lexveil.core.text"], [source], *settings) as folder,
@@ -65,7 +65,7 @@ def interrupted(machine: MachineParams, source: Path, *settings: object) -> Path
     return folder
 
 
-def test_an_interruption_keeps_what_is_finished(machine: MachineParams, source: Path) -> None:
+def test_an_interruption_keeps_what_is_finished(machine, source):
     before = interrupted(machine, source, 1)
     with kept_work(machine, "stage", ["lexveil.core.text"], [source], 1) as folder:
         assert folder == before
@@ -74,7 +74,7 @@ def test_an_interruption_keeps_what_is_finished(machine: MachineParams, source: 
 
 
 @pytest.mark.parametrize("change", ["input", "setting", "code"])
-def test_anything_else_finds_nothing(machine: MachineParams, source: Path, change: str) -> None:
+def test_anything_else_finds_nothing(machine, source, change):
     before = interrupted(machine, source, 1)
     if change == "input":
         source.write_text("b", encoding="utf-8")
@@ -89,7 +89,7 @@ def test_anything_else_finds_nothing(machine: MachineParams, source: Path, chang
         assert not before.exists()  # or the work of every try would pile up
 
 
-def test_a_disk_without_room_is_said_before(tmp_path: Path, capsys) -> None:
+def test_a_disk_without_room_is_said_before(tmp_path, capsys):
     with pytest.raises(
         RequestError, match=r"^sorting takes about 1,000,000,000\.0 GB in .* machine.temp_directory"
     ):
@@ -98,7 +98,7 @@ def test_a_disk_without_room_is_said_before(tmp_path: Path, capsys) -> None:
     assert capsys.readouterr().err.startswith("caution: sorting takes about 1 bytes")
 
 
-def test_parts_on_storage_that_is_not_shared_are_missed(tmp_path: Path, monkeypatch) -> None:
+def test_parts_on_storage_that_is_not_shared_are_missed(tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoints, "SHOWN", 0.0)
     with pytest.raises(
         RequestError, match=r"cannot be seen by this process .*machine\.temp_directory"
@@ -109,11 +109,11 @@ def test_parts_on_storage_that_is_not_shared_are_missed(tmp_path: Path, monkeypa
 OURS = f"{SPILL}-{re.sub(r'[^A-Za-z0-9_]', '_', platform.node())}"
 
 
-def spilling(folder: Path, limit: str = "100MB") -> MachineParams:
+def spilling(folder, limit="100MB"):
     return MachineParams(memory_limit=limit, threads=1, workers=1, temp_directory=str(folder))
 
 
-def test_spill_goes_to_the_folder_of_params_and_away(tmp_path: Path) -> None:
+def test_spill_goes_to_the_folder_of_params_and_away(tmp_path):
     with session(spilling(tmp_path / "deep/work")) as con:
         (where,) = con.execute("select current_setting('temp_directory')").fetchone()
         assert Path(where).parent == tmp_path / "deep/work"
@@ -121,7 +121,7 @@ def test_spill_goes_to_the_folder_of_params_and_away(tmp_path: Path) -> None:
     assert list((tmp_path / "deep/work").iterdir()) == []
 
 
-def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
+def test_what_a_killed_process_left_is_removed(tmp_path):
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     names = (
@@ -140,14 +140,14 @@ def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
     assert all(other.exists() for other in others)
 
 
-def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").touch()
     said = pytest.raises(ParameterError, match=r"machine\.temp_directory is .*name a folder")
     with said, session(spilling(tmp_path / "file/work")):
         pass
 
 
-def test_room_for_spilled_rows_that_is_full_is_said(tmp_path: Path) -> None:
+def test_room_for_spilled_rows_that_is_full_is_said(tmp_path):
     query = "select i, md5(i::varchar) h from range(3_000_000) t(i) order by h"
     small = spilling(tmp_path / "spill", "40MB")
     with pytest.raises(LexveilError, match=r"machine\.temp_directory"), session(small) as con:

@@ -3,9 +3,6 @@
 import contextlib
 import logging
 import sqlite3
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -20,17 +17,14 @@ from lexveil.release.ledger.ledger import Ledger
 # A mechanism that needs no lists of near words, so that a worker is ready at once.
 SETTINGS = {"mechanism": "tem", "strategy": "S3", "epsilon": 20.0}
 
-Make = Callable[..., TestClient]
-Logged = pytest.LogCaptureFixture
-
 
 @pytest.fixture
-def service(outside: Path) -> Make:
+def service(outside):
     """Makes the service of one worker, and the ledger, as the start of a service does; ``terms``
     beside those of the tests.
     """
 
-    def make(**terms: Any) -> TestClient:
+    def make(**terms):
         home = outside.parent / "home"
         Ledger.open(home / "ledger", anchor=home / "ledger-anchor.json").close()
         given = {"model": "toy", "fixed": SETTINGS, "allowed_host": ("testserver",)} | terms
@@ -40,15 +34,13 @@ def service(outside: Path) -> Make:
 
 
 @pytest.fixture
-def ledger(outside: Path) -> Path:
+def ledger(outside):
     """The folder of the ledger that the service charges."""
     return outside.parent / "home" / "ledger"
 
 
 @pytest.fixture
-def logged(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[pytest.LogCaptureFixture]:
+def logged(caplog, monkeypatch):
     """Log of the service in the form of its formatter, whatever logging other tests of this process
     have set up.
     """
@@ -60,7 +52,7 @@ def logged(
         yield caplog
 
 
-def charges(ledger: Path) -> list[tuple[str, str, int, int]]:
+def charges(ledger):
     """Return the id, the state, the number of charged subjects and the nano-epsilon of each
     release.
     """

@@ -1,8 +1,5 @@
 """A service that hides little says so when it starts."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from lexveil.core.accounting.expected_recovery import BandRecovery, Meaning, MeaningAt
@@ -12,7 +9,6 @@ from lexveil.faces.service.rewriting import TextRewriter
 from lexveil.faces.service.terms import Terms
 from lexveil.faces.service.warm_model import WarmModel
 from lexveil.release.ledger.ledger import Ledger
-from tests.service.conftest import Logged
 
 TEM = ("--mechanism", "tem", "--strategy", "S3")
 
@@ -30,12 +26,12 @@ TEM = ("--mechanism", "tem", "--strategy", "S3")
     ],
 )
 def test_more_than_light_is_said_before_it_serves(
-    options: tuple[str, ...],
-    warns: bool,
-    outside: Path,
-    cli: Any,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    options,
+    warns,
+    outside,
+    cli,
+    monkeypatch,
+):
     monkeypatch.setattr(server, "serve", lambda _: 0)
     home = outside.parent / "home"
     with Ledger.open(home / "ledger", anchor=home / "ledger-anchor.json") as ledger:
@@ -45,17 +41,15 @@ def test_more_than_light_is_said_before_it_serves(
 
 
 @pytest.mark.parametrize(("epsilon", "warns"), [(500.0, True), (0.5, False)])
-def test_a_worker_that_leaves_words_as_they_are_says_so(
-    epsilon: float, warns: bool, outside: Path, logged: Logged
-) -> None:
+def test_a_worker_that_leaves_words_as_they_are_says_so(epsilon, warns, outside, logged):
     """By public texts, also of a model without figures."""
     fixed = {"mechanism": "tem", "strategy": "S3", "epsilon": epsilon}
     TextRewriter(Terms(model="toy", fixed=fixed), WarmModel.find("toy")).warm_up()
     assert ("WARNING CAUTION: hardly a word of public texts" in logged.text) == warns
 
 
-def test_what_is_worked_out_later_is_judged_by_content_words() -> None:
-    def meaning(content: float) -> Meaning:
+def test_what_is_worked_out_later_is_judged_by_content_words():
+    def meaning(content):
         shares = {"function": (0.5, 0.9), "frequent": (0.3, content), "rare": (0.2, content)}
         bands = {
             name: BandRecovery(share_of_words=part, recovered=named, low=0, high=1, unchanged=0)

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from lexveil.faces.service.masking import without_numbers
-from tests.service.conftest import Logged, Make
 
 FOLDERS = [Path("/srv/7/lexveil"), Path("/srv/7/lexveil-2"), Path("/srv/my texts 9")]
 
@@ -27,15 +26,15 @@ FOLDERS = [Path("/srv/7/lexveil"), Path("/srv/7/lexveil-2"), Path("/srv/my texts
         ("/srv/7/lexveil9 /srv/8 7/lexveil", "/srv/#/lexveil9 /srv/# #/lexveil"),
     ],
 )
-def test_a_number_stays_only_in_a_name_or_a_path_of_the_operator(line: str, masked: str) -> None:
+def test_a_number_stays_only_in_a_name_or_a_path_of_the_operator(line, masked):
     assert without_numbers(line, FOLDERS) == masked
 
 
-def test_without_folders_every_number_goes() -> None:
+def test_without_folders_every_number_goes():
     assert without_numbers("/srv/7: 5") == "/srv/#: #"
 
 
-def test_the_cap_of_a_new_ledger_and_paths_are_shown_in_full(service: Make, logged: Logged) -> None:
+def test_the_cap_of_a_new_ledger_and_paths_are_shown_in_full(service, logged):
     client = service()
     asked = {"texts": ["The fire burned."], "subjects": ["ann"]}
     answer = client.post("/v1/privatize", json=asked)
@@ -44,7 +43,7 @@ def test_the_cap_of_a_new_ledger_and_paths_are_shown_in_full(service: Make, logg
     assert "audit: there is none of tem S3 in " in logged.text
 
 
-def test_a_missing_ledger_is_named_by_its_path(service: Make, logged: Logged, ledger: Path) -> None:
+def test_a_missing_ledger_is_named_by_its_path(service, logged, ledger):
     client = service()
     ledger.rename(ledger.with_name("elsewhere"))
     client.post("/v1/privatize", json={"texts": ["The fire burned."]})

@@ -1,37 +1,33 @@
 """Which model a service answers with, and that a run of the project meanwhile changes nothing."""
 
 import shutil
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from lexveil import Model
 from lexveil.faces.service import server
-from lexveil.faces.service.terms import Terms
 from lexveil.io.artifacts import model as models
-from lexveil.io.artifacts.packaged_model import PackagedModel
 from lexveil.release.ledger.ledger import Ledger
 
 CAPPED = ("--mechanism", "tem", "--strategy", "S1", "--epsilon", "1")
 
 
 @pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[Terms]:
+def started(monkeypatch):
     """The terms of each service that would have been started."""
-    terms: list[Terms] = []
+    terms = []
     monkeypatch.setattr(server, "serve", lambda given: terms.append(given) or 0)
     return terms
 
 
 def test_a_service_keeps_the_model_it_began_with(
-    built: Path,
-    packaged: PackagedModel,
-    started: list[Terms],
-    cli: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    built,
+    packaged,
+    started,
+    cli,
+    tmp_path,
+    monkeypatch,
+):
     """The workers of a service are told the model by name, because a worker may start after a later
     run of the project.
     """
@@ -53,7 +49,7 @@ def test_a_service_keeps_the_model_it_began_with(
 
 
 @pytest.mark.usefixtures("outside")
-def test_a_service_says_its_model_also_where_one_is_named(started: list[Terms], cli: Any) -> None:
+def test_a_service_says_its_model_also_where_one_is_named(started, cli):
     assert "using the model toy 1.0, made of " in cli("service", "--model", "toy", *CAPPED).err
     assert started[0].model == "toy"
 
@@ -66,9 +62,7 @@ def test_a_service_says_its_model_also_where_one_is_named(started: list[Terms], 
         ((None,), "cap of a subject: unlimited"),
     ],
 )
-def test_a_service_says_which_ledger_it_charges(
-    outside: Path, started: list[Terms], cli: Any, cap: tuple[float | None, ...], said: str
-) -> None:
+def test_a_service_says_which_ledger_it_charges(outside, started, cli, cap, said):
     home = outside.parent / "home"
     with Ledger.open(home / "ledger", anchor=home / "ledger-anchor.json") as ledger:
         for one in cap:

@@ -5,10 +5,8 @@ therefore shows none in its timing.
 import functools
 import hashlib
 import sys
-from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +23,7 @@ from tests.privatization.sentence_banks import build_bank
 PLAIN = (str, bytes, int, float, complex, bool, type(None), Path, Enum)
 
 
-def parts(value: Any) -> Iterator[tuple[str, Any]]:
+def parts(value):
     if isinstance(value, dict):
         yield from ((f"[{key!r}]", item) for key, item in value.items())
     elif isinstance(value, list | tuple | set | frozenset):
@@ -39,14 +37,14 @@ def parts(value: Any) -> Iterator[tuple[str, Any]]:
         )
 
 
-def kept(root: object) -> dict[str, str]:
+def kept(root):
     """Return a digest of each value that can be reached from an object or from the library's
     modules, by the place of the value.
     """
-    values: dict[str, str] = {}
-    seen: dict[int, object] = {}
+    values = {}
+    seen = {}
 
-    stack: list[tuple[str, Any]] = [("", root)]
+    stack = [("", root)]
     for name, module in sorted(sys.modules.items()):
         if name.startswith("lexveil"):
             stack += [
@@ -74,7 +72,7 @@ def kept(root: object) -> dict[str, str]:
 
 
 # By lists of near words, which are made at this epsilon; by searches; by lists of words.
-SETTINGS: list[dict[str, Any]] = [
+SETTINGS = [
     {"mechanism": "tem_context", "strategy": "S1", "epsilon": 20.0},
     {"mechanism": "tem", "strategy": "S3", "epsilon": 40.0, "oov": "sample"},
     {"mechanism": "diffractor_tem", "strategy": "S2", "epsilon": 3.0},
@@ -83,22 +81,22 @@ SETTINGS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=lambda settings: settings["mechanism"])
-def test_the_process_keeps_nothing_of_a_request(settings: dict[str, Any], outside: Path) -> None:
+def test_the_process_keeps_nothing_of_a_request(settings, outside):
     nothing_is_kept(settings, "toy")
 
 
 @pytest.mark.parametrize("unit", ["text", "sentence"])
-def test_the_process_keeps_nothing_of_sentences(unit: str, outside: Path, tmp_path: Path) -> None:
+def test_the_process_keeps_nothing_of_sentences(unit, outside, tmp_path):
     bank = str(build_bank(tmp_path))
     settings = {"mechanism": "tem", "strategy": "S5", "epsilon": 5.0, "bank": bank, "unit": unit}
     nothing_is_kept(settings, "en+sentiment=3")
 
 
-def nothing_is_kept(settings: dict[str, Any], model: str) -> None:
+def nothing_is_kept(settings, model):
     rewriter = TextRewriter(Terms(model=model, fixed=settings), WarmModel.find(model))
     rewriter.warm_up()
 
-    def ask(text: str, subject: str) -> None:
+    def ask(text, subject):
         rewriter.privatize([text], [subject], {}, None, None)
         rewriter.inspect([text], {})
 
@@ -116,9 +114,7 @@ def nothing_is_kept(settings: dict[str, Any], model: str) -> None:
     assert not [where for where, value in after.items() if "zanzibarsecret" in where + value]
 
 
-def test_a_record_names_the_files_that_were_loaded(
-    outside: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_record_names_the_files_that_were_loaded(outside, monkeypatch):
     """The record does not name files that replaced the loaded ones since."""
     model = WarmModel.find("toy")
     of = ("tem_context", "S1", Policy("keep", "keep", "sample"))
@@ -127,9 +123,9 @@ def test_a_record_names_the_files_that_were_loaded(
     assert loaded and model.mechanism(*of).hashes() == loaded
 
 
-def test_a_model_shared_by_several_clients_keeps_nothing_of_their_texts(listed: Path) -> None:
+def test_a_model_shared_by_several_clients_keeps_nothing_of_their_texts(listed):
     model = Model.load(listed)
-    how: dict[str, Any] = {
+    how = {
         "mechanism": "tem",
         "strategy": "S1",
         "epsilon": 40.0,

@@ -2,10 +2,8 @@
 
 import json
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
@@ -14,13 +12,13 @@ from lexveil.release.engine.worker import BatchWorker
 from lexveil.release.ledger.ledger import Ledger
 from lexveil.release.ledger.transaction import Transaction
 from lexveil.release.ledger.verification import verify
-from tests.service.conftest import Logged, Make, charges
+from tests.service.conftest import charges
 
 SECRET = "zanzibarsecret"
 TEXTS = ["The fire burned for days.", None, "The police were there."]
 
 
-def test_an_answer_is_paid_and_has_texts_and_record(service: Make, ledger: Path) -> None:
+def test_an_answer_is_paid_and_has_texts_and_record(service, ledger):
     client = service()
     answer = client.post("/v1/privatize", json={"texts": TEXTS, "subjects": ["ann", "ann", "ben"]})
     assert answer.status_code == 200 and answer.headers["cache-control"] == "no-store"
@@ -42,7 +40,7 @@ def test_an_answer_is_paid_and_has_texts_and_record(service: Make, ledger: Path)
     )
 
 
-def test_requests_choose_what_is_not_fixed(service: Make, ledger: Path) -> None:
+def test_requests_choose_what_is_not_fixed(service, ledger):
     client = service(fixed={"mechanism": "tem", "max_token_epsilon": 5.0})
     settings = {"strategy": "S1", "document_budget": 50.0, "consistent": True}
     answer = client.post("/v1/privatize", json={"texts": TEXTS[:1], "settings": settings})
@@ -70,9 +68,7 @@ def test_requests_choose_what_is_not_fixed(service: Make, ledger: Path) -> None:
     assert len(charges(ledger)) == 1
 
 
-def test_settings_that_are_refused_are_named_in_the_log_alone(
-    service: Make, logged: Logged, ledger: Path
-) -> None:
+def test_settings_that_are_refused_are_named_in_the_log_alone(service, logged, ledger):
     client = service(fixed={})
     # which has no guarantee
     settings = {"mechanism": "truncated_gumbel", "strategy": "S1", "epsilon": 1.0}
@@ -86,7 +82,7 @@ def test_settings_that_are_refused_are_named_in_the_log_alone(
     )
 
 
-def fail(*_: Any, **__: Any) -> Any:
+def fail(*_, **__):
     raise ValueError(f"cannot rewrite {SECRET}")
 
 
@@ -97,12 +93,12 @@ FAULTS = [(Transaction, "reserve", 503, "aborted"), (BatchWorker, "draw", 500, "
     "fault", [*FAULTS, (Transaction, "commit", 500, "failed")], ids=lambda fault: fault[1]
 )
 def test_a_fault_gives_no_text_and_after_the_charge_nothing_back(
-    service: Make,
-    ledger: Path,
-    logged: Logged,
-    monkeypatch: pytest.MonkeyPatch,
-    fault: tuple[type, str, int, str],
-) -> None:
+    service,
+    ledger,
+    logged,
+    monkeypatch,
+    fault,
+):
     place, method, status, state = fault
     client = service()
     is_charged = state == "failed"
@@ -125,9 +121,7 @@ def test_a_fault_gives_no_text_and_after_the_charge_nothing_back(
     )
 
 
-def test_nothing_goes_out_that_the_ledger_has_not_heard_of(
-    service: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_goes_out_that_the_ledger_has_not_heard_of(service, monkeypatch):
     """The test simulates settings that ask for an experiment, which has no ledger."""
     monkeypatch.setattr("lexveil.release.settings.Settings.mode", "experiment")
     answer = service().post("/v1/privatize", json={"texts": TEXTS})
@@ -144,9 +138,7 @@ def test_nothing_goes_out_that_the_ledger_has_not_heard_of(
     ],
     ids=["replaced", "removed", "without salt", "moved away"],
 )
-def test_without_its_ledger_a_service_answers_nothing_and_is_not_well(
-    service: Make, ledger: Path, lose: Callable[[Path], object]
-) -> None:
+def test_without_its_ledger_a_service_answers_nothing_and_is_not_well(service, ledger, lose):
     client = service()
     well = {"status": "ok", "version": "0.1.0", "ledger": "ok"}
     assert client.get("/v1/health").json() == well
@@ -158,9 +150,7 @@ def test_without_its_ledger_a_service_answers_nothing_and_is_not_well(
 
 
 @pytest.mark.parametrize(("own", "shown"), [(300.0, 300.0), (None, "unlimited")])
-def test_inspecting_shows_the_cap_that_the_ledger_has(
-    service: Make, ledger: Path, own: float | None, shown: object
-) -> None:
+def test_inspecting_shows_the_cap_that_the_ledger_has(service, ledger, own, shown):
     client = service()
     before = client.post("/v1/inspect", json={"texts": TEXTS}).json()["inspection"]["budget"]
     assert before["cap"] is None and before["default_cap"] > 0
@@ -170,7 +160,7 @@ def test_inspecting_shows_the_cap_that_the_ledger_has(
     assert (after["cap"], after["default_cap"]) == (shown, None)
 
 
-def test_it_is_ready_once_what_goes_before_requests_is_done(service: Make) -> None:
+def test_it_is_ready_once_what_goes_before_requests_is_done(service):
     """Health answers meanwhile, and requests wait."""
     client = service()
     may_end = threading.Event()
@@ -187,7 +177,7 @@ def test_it_is_ready_once_what_goes_before_requests_is_done(service: Make) -> No
     assert client.get("/v1/ready").status_code == 200
 
 
-def test_exhausted_subjects_get_nothing(service: Make, ledger: Path) -> None:
+def test_exhausted_subjects_get_nothing(service, ledger):
     """The ledger's own cap is ten document budgets, of which each of these texts takes one."""
     fixed = {"mechanism": "tem", "strategy": "S3", "document_budget": 1.0, "max_token_epsilon": 1.0}
     client = service(fixed=fixed)
@@ -204,7 +194,7 @@ def test_exhausted_subjects_get_nothing(service: Make, ledger: Path) -> None:
     assert "lexveil_texts_withheld_total 1.0" in client.get("/metrics").text
 
 
-def test_inspecting_charges_nothing(service: Make, ledger: Path) -> None:
+def test_inspecting_charges_nothing(service, ledger):
     answer = service().post("/v1/inspect", json={"texts": TEXTS})
     seen = answer.json()["inspection"]
     assert answer.status_code == 200 and (seen["rows"], seen["texts"]) == (3, 2)
@@ -241,8 +231,8 @@ def test_inspecting_charges_nothing(service: Make, ledger: Path) -> None:
     ],
 )
 def test_an_unknown_field_is_named_where_its_name_is_a_word_of_ours(
-    service: Make, unknown: dict[str, Any], field: str, message: str
-) -> None:
+    service, unknown, field, message
+):
     answer = service().post("/v1/privatize", json={"texts": ["a"], **unknown})
     assert answer.status_code == 422
     assert answer.json()["error"]["fields"] == [{"field": field, "message": message}]
@@ -260,9 +250,7 @@ def test_an_unknown_field_is_named_where_its_name_is_a_word_of_ours(
         ('{"texts": [{"x": 1, "\\u0078": 2}]}', "body"),
     ],
 )
-def test_a_key_that_stands_twice_is_refused(
-    service: Make, ledger: Path, content: str, field: str
-) -> None:
+def test_a_key_that_stands_twice_is_refused(service, ledger, content, field):
     client = service()
     for path in ("/v1/privatize", "/v1/inspect"):
         answer = client.post(path, content=content, headers={"content-type": "application/json"})
@@ -283,13 +271,11 @@ def test_a_key_that_stands_twice_is_refused(
         ({"content-type": "application/json", "content-encoding": "gzip"}, "encoded"),
     ],
 )
-def test_a_body_that_is_not_said_to_be_json_is_refused_by_its_header(
-    service: Make, headers: dict[str, str], code: str
-) -> None:
+def test_a_body_that_is_not_said_to_be_json_is_refused_by_its_header(service, headers, code):
     answer = service().post("/v1/privatize", content='{"texts": ["a"]}', headers=headers)
     assert (answer.status_code, answer.json()["error"]["code"]) == (415, code)
 
 
-def test_probes_may_ask_for_the_head_alone(service: Make) -> None:
+def test_probes_may_ask_for_the_head_alone(service):
     answer = service().head("/v1/health")
     assert answer.status_code == 200 and answer.content == b""

@@ -7,8 +7,6 @@ import contextlib
 import json
 import sqlite3
 import threading
-from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import AsyncMock
 
@@ -19,7 +17,7 @@ from lexveil.faces.service.gate import RequestQueue, read_body
 from lexveil.faces.service.keys import add_key, remove_key
 from lexveil.faces.service.refusals import Refusal
 from tests.german_texts import german_texts
-from tests.service.conftest import Logged, Make, charges
+from tests.service.conftest import charges
 
 SECRET = "zanzibarsecret"
 PATH = "/v1/privatize"
@@ -45,13 +43,13 @@ PATH = "/v1/privatize"
     ],
 )
 def test_no_answer_or_log_holds_what_was_sent(
-    service: Make,
-    ledger: Path,
-    logged: Logged,
-    capfd: pytest.CaptureFixture[str],
-    content: str,
-    status: int,
-) -> None:
+    service,
+    ledger,
+    logged,
+    capfd,
+    content,
+    status,
+):
     client = service()
     answer = client.post(
         f"{PATH}?{SECRET}={SECRET}", content=content, headers={"content-type": "application/json"}
@@ -63,9 +61,7 @@ def test_no_answer_or_log_holds_what_was_sent(
     assert f"POST {PATH} {status}" in logged.text
 
 
-def test_a_good_request_leaves_no_word_in_logs_and_metrics(
-    service: Make, logged: Logged, capfd
-) -> None:
+def test_a_good_request_leaves_no_word_in_logs_and_metrics(service, logged, capfd):
     client = service()
     texts = [f"The {SECRET} burned.", *german_texts(3)]
     assert client.post(PATH, json={"texts": texts, "subjects": [SECRET] * 4}).status_code == 200
@@ -76,9 +72,7 @@ def test_a_good_request_leaves_no_word_in_logs_and_metrics(
     assert logged.text.count("POST /v1/privatize 200") == 1
 
 
-def test_a_text_without_spaces_is_the_clients_fault(
-    service: Make, ledger: Path, logged: Logged, capfd
-) -> None:
+def test_a_text_without_spaces_is_the_clients_fault(service, ledger, logged, capfd):
     client = service()
     text = "这家餐厅的服务非常好，下次还会再来。"
     for path in (PATH, "/v1/inspect"):
@@ -98,7 +92,7 @@ def test_a_text_without_spaces_is_the_clients_fault(
 @pytest.mark.parametrize(
     "host", [f"{SECRET}.example", f"testserver@{SECRET}", f"testserver.{SECRET}", "[::1", ""]
 )
-def test_other_names_of_this_machine_are_refused(service: Make, ledger: Path, host: str) -> None:
+def test_other_names_of_this_machine_are_refused(service, ledger, host):
     client = service()
     for method, path in (("GET", "/v1/health"), ("POST", PATH), ("GET", "/nothing")):
         answer = client.request(method, path, headers={"host": host}, json={"texts": ["a fire"]})
@@ -120,14 +114,12 @@ def test_other_names_of_this_machine_are_refused(service: Make, ledger: Path, ho
         pytest.param("a.example", "[::1]:8750", 200, id="this machine"),
     ],
 )
-def test_names_are_those_that_are_allowed(
-    service: Make, allowed: str, host: str, status: int
-) -> None:
+def test_names_are_those_that_are_allowed(service, allowed, host, status):
     client = service(allowed_host=(allowed,))
     assert client.get("/v1/health", headers={"host": host}).status_code == status
 
 
-def test_a_name_with_a_star_inside_is_refused(service: Make) -> None:
+def test_a_name_with_a_star_inside_is_refused(service):
     with pytest.raises(ValueError, match=r"a\*b: a \* stands alone, or as \*\. before a name"):
         service(allowed_host=("a*b",))
 
@@ -135,13 +127,13 @@ def test_a_name_with_a_star_inside_is_refused(service: Make) -> None:
 class Asked:
     """A service with a key of a client, and one for its metrics, and what it answers."""
 
-    def __init__(self, service: Make, folder: Path) -> None:
+    def __init__(self, service, folder):
         self.file = folder / "keys.json"
         self.key = add_key(self.file, "billing")
         self.metrics = add_key(self.file, "watch", "metrics")
         self.client = service(keys=str(self.file))
 
-    def status(self, path: str, authorization: str | None) -> int:
+    def status(self, path, authorization):
         """Status of a request."""
         headers = {}
         if authorization is not None:
@@ -152,11 +144,11 @@ class Asked:
 
 
 @pytest.fixture
-def asked(service: Make, tmp_path: Path) -> Asked:
+def asked(service, tmp_path):
     return Asked(service, tmp_path)
 
 
-def test_keys_are_kept_private_and_not_in_clear(asked: Asked) -> None:
+def test_keys_are_kept_private_and_not_in_clear(asked):
     assert asked.key not in asked.file.read_text()
     assert asked.file.stat().st_mode & 0o777 == 0o600
 
@@ -173,7 +165,7 @@ def test_keys_are_kept_private_and_not_in_clear(asked: Asked) -> None:
         pytest.param("Bearer é", id="no ASCII"),
     ],
 )
-def test_nobody_without_a_key_is_served(asked: Asked, wrong: str | None, ledger: Path) -> None:
+def test_nobody_without_a_key_is_served(asked, wrong, ledger):
     if wrong is not None:
         wrong = wrong.format(key=asked.key, shorter=asked.key[:-1])
     paths = (PATH, "/metrics", "/v1/openapi.json")
@@ -181,11 +173,11 @@ def test_nobody_without_a_key_is_served(asked: Asked, wrong: str | None, ledger:
     assert charges(ledger) == []
 
 
-def test_health_is_told_without_a_key(asked: Asked) -> None:
+def test_health_is_told_without_a_key(asked):
     assert asked.status("/v1/health", None) == 200
 
 
-def test_keys_say_who_may_ask_for_what(asked: Asked, ledger: Path) -> None:
+def test_keys_say_who_may_ask_for_what(asked, ledger):
     client = f"Bearer {asked.key}"
     watch = f"bearer {asked.metrics}"
     assert (asked.status(PATH, client), asked.status("/metrics", client)) == (200, 403)
@@ -193,7 +185,7 @@ def test_keys_say_who_may_ask_for_what(asked: Asked, ledger: Path) -> None:
     assert len(charges(ledger)) == 1
 
 
-def test_a_removed_key_is_refused_at_once(asked: Asked) -> None:
+def test_a_removed_key_is_refused_at_once(asked):
     remove_key(asked.file, "billing")
     assert asked.status(PATH, f"Bearer {asked.key}") == 401
 
@@ -208,8 +200,8 @@ def test_a_removed_key_is_refused_at_once(asked: Asked) -> None:
     ids=["writable", "missing", "broken"],
 )
 def test_without_its_keys_a_service_lets_nobody_in_and_says_why(
-    service: Make, tmp_path: Path, logged: Logged, spoil: Callable[[Path], object], advice: str
-) -> None:
+    service, tmp_path, logged, spoil, advice
+):
     file = tmp_path / "keys7.json"
     headers = {"Authorization": f"Bearer {add_key(file, 'billing')}"}
     client = service(keys=str(file))
@@ -222,7 +214,7 @@ def test_without_its_keys_a_service_lets_nobody_in_and_says_why(
 
 
 @pytest.mark.parametrize("name", ["billing", "", "a/b", "(no keys)", "a b", "x" * 65])
-def test_names_of_keys_are_new_and_plain(tmp_path: Path, name: str) -> None:
+def test_names_of_keys_are_new_and_plain(tmp_path, name):
     assert add_key(tmp_path / "keys.json", "billing") != add_key(tmp_path / "keys.json", "other")
     with pytest.raises(RequestError):
         add_key(tmp_path / "keys.json", name)
@@ -238,13 +230,13 @@ def test_names_of_keys_are_new_and_plain(tmp_path: Path, name: str) -> None:
     ],
 )
 def test_subjects_are_one_or_each_keys_own(
-    service: Make,
-    tmp_path: Path,
-    ledger: Path,
-    mode: str,
-    asked: list[tuple[str, str]],
-    n_charged: int,
-) -> None:
+    service,
+    tmp_path,
+    ledger,
+    mode,
+    asked,
+    n_charged,
+):
     file = tmp_path / "keys.json"
     headers = {name: {"Authorization": f"Bearer {add_key(file, name)}"} for name in ("a", "ab")}
     client = service(keys=str(file), subjects=mode, require_subjects=True)
@@ -273,9 +265,7 @@ def test_subjects_are_one_or_each_keys_own(
         ("The\u00a0fire was  under control.\n", "The fire was under control."),
     ],
 )
-def test_by_key_no_client_learns_what_another_has_sent(
-    service: Make, tmp_path: Path, mode: str, first: str, second: str
-) -> None:
+def test_by_key_no_client_learns_what_another_has_sent(service, tmp_path, mode, first, second):
     """One client spends all of a text's budget; what the other gets for the same text is what it
     gets for one that nobody has sent."""
     file = tmp_path / "keys.json"
@@ -286,7 +276,7 @@ def test_by_key_no_client_learns_what_another_has_sent(
     record = once.json()["record"]
     copies = int(record["release"]["cap"] / record["spent"]["most"]) - 1  # amounts are rounded up
 
-    def ask(name: str, text: str) -> int:
+    def ask(name, text):
         body = {"texts": [text] * copies, "on_exhausted": "refuse"}
         return int(client.post(PATH, json=body, headers=headers[name]).status_code)
 
@@ -298,7 +288,7 @@ def test_by_key_no_client_learns_what_another_has_sent(
     assert ask("b", second) == 409
 
 
-def test_sizes_are_limited(service: Make, ledger: Path) -> None:
+def test_sizes_are_limited(service, ledger):
     client = service(max_texts=3, max_bytes=200)
     assert client.post(PATH, json={"texts": ["a"] * 4}).json()["error"]["code"] == "too_many_texts"
     # of no announced length
@@ -308,7 +298,7 @@ def test_sizes_are_limited(service: Make, ledger: Path) -> None:
     assert charges(ledger) == []
 
 
-def test_a_body_that_is_too_large_is_not_read_to_its_end() -> None:
+def test_a_body_that_is_too_large_is_not_read_to_its_end():
     endless = AsyncMock(
         return_value={"type": "http.request", "body": b"x" * 100, "more_body": True}
     )
@@ -317,13 +307,13 @@ def test_a_body_that_is_too_large_is_not_read_to_its_end() -> None:
     assert endless.await_count == 11
 
 
-def test_more_than_can_wait_are_sent_away() -> None:
+def test_more_than_can_wait_are_sent_away():
     here, gone = (
         SimpleNamespace(is_disconnected=AsyncMock(return_value=has_left))
         for has_left in (False, True)
     )
 
-    async def story() -> None:
+    async def story():
         turns = RequestQueue(1, 0.05)
         held = threading.Event()
         running = asyncio.create_task(turns.take(here, lambda: held.wait(600)))
@@ -342,7 +332,7 @@ def test_more_than_can_wait_are_sent_away() -> None:
     asyncio.run(story())
 
 
-def test_probes_fill_no_log(service: Make, logged: Logged, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_probes_fill_no_log(service, logged, monkeypatch):
     """An answer of a probe is logged once, until its status is another one."""
     client = service()
     for _ in range(5):

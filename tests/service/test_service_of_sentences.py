@@ -4,9 +4,7 @@ refuses.
 
 import json
 import os
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import httpx
 import jsonschema
@@ -24,7 +22,7 @@ from lexveil.faces.service.warm_model import WarmModel
 from lexveil.io.artifacts.sentence_banks import open_bank
 from tests.privatization.sentence_banks import SENTENCES, build_bank
 from tests.same_noise import SameAnswers
-from tests.service.conftest import Logged, Make, charges
+from tests.service.conftest import charges
 
 TEXTS = ["The food was cold. Nobody came! We left early.", None, "Great film, see it."]
 OTHERS = ["x", None, "One. Two. Three. Four, five and six are far too many for me."]
@@ -32,15 +30,15 @@ ADDRESS = "/v1/privatize"
 
 
 @pytest.fixture(scope="module")
-def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bank(tmp_path_factory):
     return build_bank(tmp_path_factory.mktemp("bank"))
 
 
 @pytest.fixture
-def sentences(outside: Path, bank: Path) -> Callable[..., TestClient]:
+def sentences(outside, bank):
     """Makes a service of sentences; ``fixed`` beside strategy, bank and epsilon."""
 
-    def make(model: str = "en", **fixed: Any) -> TestClient:
+    def make(model="en", **fixed):
         of_bank = {"mechanism": "tem", "strategy": "S5", "bank": str(bank), "epsilon": 10.0}
         terms = Terms(
             model=model, fixed=fixed_settings(of_bank | fixed), allowed_host=("testserver",)
@@ -52,44 +50,42 @@ def sentences(outside: Path, bank: Path) -> Callable[..., TestClient]:
     return make
 
 
-def answered(client: TestClient, texts: Sequence[str | None] = TEXTS, **more: Any) -> Any:
+def answered(client, texts=TEXTS, **more):
     answer = client.post(ADDRESS, json={"texts": texts} | more)
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
-def n_written(text: str) -> int:
+def n_written(text):
     parts = text.split(". ")
     assert {f"{part.rstrip('.')}." for part in parts} <= {*SENTENCES}
     return len(parts)
 
 
-def test_a_text_becomes_sentences_of_the_bank(sentences: Callable[..., TestClient]) -> None:
+def test_a_text_becomes_sentences_of_the_bank(sentences):
     texts = answered(sentences(sentences="3"))["texts"]
     assert [text and n_written(text) for text in texts] == [3, None, 3]
 
 
-def test_each_sentence_becomes_one(sentences: Callable[..., TestClient]) -> None:
+def test_each_sentence_becomes_one(sentences):
     texts = answered(sentences(unit="sentence"))["texts"]
     assert [text and n_written(text) for text in texts] == [3, None, 1]
 
 
-def test_purposes_hold_in_a_service(sentences: Callable[..., TestClient]) -> None:
+def test_purposes_hold_in_a_service(sentences):
     record = answered(sentences("en+sentiment=3"))["record"]
     assert record["sentences"]["diameter"] == pytest.approx(2 * 10**0.5)
 
 
-def test_each_sentence_that_is_written_is_charged(
-    sentences: Callable[..., TestClient], ledger: Path
-) -> None:
+def test_each_sentence_that_is_written_is_charged(sentences, ledger):
     answered(sentences(sentences="3"), subjects=["ann", "ann", "ben"])
     ((_, state, n_subjects, nano),) = charges(ledger)
     assert (state, n_subjects, nano) == ("committed", 2, 60 * 10**9)
 
 
 def test_the_record_is_that_of_a_release_of_sentences(
-    sentences: Callable[..., TestClient],
-) -> None:
+    sentences,
+):
     record = answered(sentences())["record"]
     schema = Path(__file__).parents[2] / "docs/record.schema.json"
     jsonschema.validate(record, json.loads(schema.read_text()))
@@ -97,9 +93,7 @@ def test_the_record_is_that_of_a_release_of_sentences(
     assert record["sentences"]["per_text"] == 4
 
 
-def test_an_inspection_counts_sentences_and_charges_nothing(
-    sentences: Callable[..., TestClient], ledger: Path
-) -> None:
+def test_an_inspection_counts_sentences_and_charges_nothing(sentences, ledger):
     answer = sentences().post("/v1/inspect", json={"texts": TEXTS})
     inspection = answer.json()["inspection"]
     assert inspection["by_class"]["sentence"]["perturbed"] == 8
@@ -117,16 +111,12 @@ def test_an_inspection_counts_sentences_and_charges_nothing(
         pytest.param({"bank": "/etc"}, "invalid", id="a folder of the operator"),
     ],
 )
-def test_all_is_fixed(
-    sentences: Callable[..., TestClient], settings: dict[str, Any], code: str | None
-) -> None:
+def test_all_is_fixed(sentences, settings, code):
     answer = sentences().post(ADDRESS, json={"texts": TEXTS, "settings": settings})
     assert answer.json().get("error", {"code": None})["code"] == code
 
 
-def test_sentences_are_served_where_the_operator_fixed_them_alone(
-    service: Make, ledger: Path
-) -> None:
+def test_sentences_are_served_where_the_operator_fixed_them_alone(service, ledger):
     settings = {"strategy": "S5", "mechanism": "tem", "epsilon": 1.0}
     answer = service(fixed={}).post(ADDRESS, json={"texts": ["a"], "settings": settings})
     wrong = {"field": "settings.strategy", "message": "is served where the operator has fixed it"}
@@ -134,17 +124,17 @@ def test_sentences_are_served_where_the_operator_fixed_them_alone(
     assert charges(ledger) == []
 
 
-def test_a_bank_that_is_not_there_stops_the_start(sentences: Callable[..., TestClient]) -> None:
+def test_a_bank_that_is_not_there_stops_the_start(sentences):
     with pytest.raises(RequestError, match="is no bank of sentences"):
         sentences(bank="nowhere")
 
 
 def test_what_is_answered_is_a_function_of_the_output(
-    sentences: Callable[..., TestClient],
-    outside: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> None:
+    sentences,
+    outside,
+    monkeypatch,
+    tmp_path,
+):
     """Two sources that have nothing in common but the number of texts, and draws that answer both
     alike: answers are the same byte by byte.
     """
@@ -164,20 +154,18 @@ def test_what_is_answered_is_a_function_of_the_output(
     assert answers[0] == answers[1]
 
 
-def test_the_bank_is_opened_once(
-    sentences: Callable[..., TestClient], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_bank_is_opened_once(sentences, monkeypatch):
     client = sentences()
     monkeypatch.setattr("lexveil.io.artifacts.default_bank.open_bank", None)
     answered(client)
 
 
-def test_no_text_stands_in_the_log(sentences: Callable[..., TestClient], logged: Logged) -> None:
+def test_no_text_stands_in_the_log(sentences, logged):
     answered(sentences(), ["The zanzibarsecret was cold."])
     assert "zanzibar" not in logged.text
 
 
-def test_a_model_that_is_kept_tells_purposes_from_none(outside: Path, bank: Path) -> None:
+def test_a_model_that_is_kept_tells_purposes_from_none(outside, bank):
     """The hash of the model without its purposes, to which the bank belongs, is not that with
     them.
     """
@@ -199,17 +187,13 @@ def test_a_model_that_is_kept_tells_purposes_from_none(outside: Path, bank: Path
         pytest.param(("--strategy", "S5", "--bank", "x"), "is no bank of sentences", id="no bank"),
     ],
 )
-def test_a_service_that_cannot_write_sentences_does_not_start(
-    options: tuple[str, ...], said: str, outside: Path, cli: Any
-) -> None:
+def test_a_service_that_cannot_write_sentences_does_not_start(options, said, outside, cli):
     told = r"(using the model.*\ncharging the ledger.*\n)?"
     assert said in cli("service", "--model", "en", *options, code=2, told=told).err
 
 
 @pytest.mark.slow
-def test_a_service_of_sentences_starts_answers_and_ends(
-    outside: Path, tmp_path: Path, bank: Path
-) -> None:
+def test_a_service_of_sentences_starts_answers_and_ends(outside, tmp_path, bank):
     """The bank is named from where the operator stands, whatever folder the service works in."""
     place = os.path.relpath(bank, tmp_path)
     options = ("--model", "en", "--strategy", "sentence", "--epsilon", "5", "--bank", place)

@@ -6,8 +6,6 @@ import socket
 import subprocess
 import sys
 import time
-from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -23,9 +21,7 @@ pytestmark = pytest.mark.slow
 SETTINGS = {"mechanism": "madlib", "strategy": "S1", "epsilon": 20.0}
 
 
-def test_what_is_answered_is_paid_also_when_workers_are_killed(
-    outside: Path, tmp_path: Path
-) -> None:
+def test_what_is_answered_is_paid_also_when_workers_are_killed(outside, tmp_path):
     home = tmp_path / "home"
     log = tmp_path / "log"
     with Ledger.open(home / "ledger", anchor=home / "ledger-anchor.json") as ledger:
@@ -51,9 +47,7 @@ def test_what_is_answered_is_paid_also_when_workers_are_killed(
     assert unpaid(service.ledger, unknown) != []
 
 
-def test_at_a_stop_new_connections_are_refused_and_what_is_begun_is_answered(
-    outside: Path, tmp_path: Path
-) -> None:
+def test_at_a_stop_new_connections_are_refused_and_what_is_begun_is_answered(outside, tmp_path):
     fixed = ("--mechanism", "tem", "--strategy", "S3", "--epsilon", "20")
     body = b'{"texts": ["The fire burned."]}'
     headers = ("Host: localhost", "Content-Type: application/json", "Expect: 100-continue")
@@ -73,7 +67,7 @@ def test_at_a_stop_new_connections_are_refused_and_what_is_begun_is_answered(
         assert service.process.wait(600) == 0
 
 
-def is_refused(address: tuple[str, int]) -> bool:
+def is_refused(address):
     """Whether connections to an address come to be refused."""
     for _ in range(300):
         try:
@@ -84,9 +78,7 @@ def is_refused(address: tuple[str, int]) -> bool:
     return False
 
 
-def test_a_service_that_cannot_serve_does_not_start(
-    outside: Path, tmp_path: Path, cli: Any
-) -> None:
+def test_a_service_that_cannot_serve_does_not_start(outside, tmp_path, cli):
     for options, said in (
         (["--model", "nowhere"], "nowhere"),
         (["--model", "toy", "--max-token-epsilon", "9"], "has no cap yet"),
@@ -101,7 +93,7 @@ def test_a_service_that_cannot_serve_does_not_start(
         check_start(Terms(model="toy", fixed={"mechanism": "tem"}), Model.load(name="toy"))
 
 
-def test_what_its_workers_cannot_do_ends_it(outside: Path) -> None:
+def test_what_its_workers_cannot_do_ends_it(outside):
     """The service ends with the message of the command line, and with the exit code of a wrong
     request.
     """
@@ -126,7 +118,7 @@ def test_what_its_workers_cannot_do_ends_it(outside: Path) -> None:
     )
 
 
-def test_keys_are_made_listed_and_removed(tmp_path: Path, cli: Any) -> None:
+def test_keys_are_made_listed_and_removed(tmp_path, cli):
     file = str(tmp_path / "keys.json")
     key = cli("service", "key", "add", "billing", "--keys", file).out.strip()
     assert (
@@ -138,9 +130,7 @@ def test_keys_are_made_listed_and_removed(tmp_path: Path, cli: Any) -> None:
     cli("service", "--keys", file, "--model", "toy", code=2)  # nobody could ask
 
 
-def test_without_its_libraries_it_says_what_brings_them(
-    monkeypatch: pytest.MonkeyPatch, cli: Any
-) -> None:
+def test_without_its_libraries_it_says_what_brings_them(monkeypatch, cli):
     find = importlib.util.find_spec
     monkeypatch.setattr(
         "importlib.util.find_spec", lambda name, *a: None if name == "fastapi" else find(name, *a)

@@ -3,14 +3,12 @@
 import json
 import socket
 import threading
-from collections.abc import Iterator
 
 import pytest
 from uvicorn import Config, Server
 
 from lexveil.base.errors import LexveilError
 from lexveil.base.logs import logger, messages_to
-from tests.service.conftest import Logged, Make
 
 LOG = logger("lexveil.made_for_this_test")
 CHUNKED = "Transfer-Encoding: chunked"
@@ -19,7 +17,7 @@ CHUNKS = f"{len(BODY):x}\r\n{BODY}\r\n0\r\n\r\n"
 
 
 @pytest.fixture
-def port(service: Make) -> Iterator[int]:
+def port(service):
     """Port of a listening service."""
     config = Config(
         service(allowed_host=("*",)).app,
@@ -48,8 +46,8 @@ def port(service: Make) -> Iterator[int]:
     ],
 )
 def test_a_request_with_two_ends_is_refused_and_its_connection_closed(
-    port: int, lengths: list[str], status: bytes, is_closed: bool
-) -> None:
+    port, lengths, status, is_closed
+):
     """A proxy before the service could take another end than the service does."""
     head = "\r\n".join(
         ["POST /v1/inspect HTTP/1.1", "Host: a", "Content-Type: application/json", *lengths]
@@ -70,9 +68,7 @@ def test_a_request_with_two_ends_is_refused_and_its_connection_closed(
             assert answer.readline().split()[1] == b"200"
 
 
-def test_no_count_of_a_request_is_logged(
-    service: Make, logged: Logged, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_count_of_a_request_is_logged(service, logged, monkeypatch):
     """No error message contains a count, and no message to the operator about subjects that look
     alike or about lists.
     """
@@ -88,7 +84,7 @@ def test_no_count_of_a_request_is_logged(
         "near words: lists of # words"
     ]
 
-    def failing(*_: object, **__: object) -> None:
+    def failing(*_, **__):
         raise LexveilError("text 4,711: more than 16 Mi characters; divide it")
 
     monkeypatch.setattr("lexveil.faces.service.rewriting.privatize_texts", failing)

@@ -2,8 +2,6 @@
 
 import math
 from collections import Counter
-from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -28,7 +26,7 @@ pytestmark = pytest.mark.slow
 ALL = [measure.name for measure in MEASURES]
 
 
-def machine(folder: Path, **limits: int | str) -> MachineParams:
+def machine(folder, **limits):
     return MachineParams(
         **{
             "memory_limit": "1GB",
@@ -40,7 +38,7 @@ def machine(folder: Path, **limits: int | str) -> MachineParams:
     )
 
 
-def write_tokens(lines: list[list[str]], folder: Path, rows: int = 1000) -> tuple[Path, Path]:
+def write_tokens(lines, folder, rows=1000):
     """Sentences as the corpus stage writes them, in row groups of ``rows`` sentences."""
     counts = Counter(word for line in lines for word in line)
     words = sorted(counts, key=lambda word: (kind_of(word, CONNECTORS), -counts[word], word))
@@ -65,18 +63,14 @@ def write_tokens(lines: list[list[str]], folder: Path, rows: int = 1000) -> tupl
     return folder / "tokens.parquet", folder / "words.parquet"
 
 
-def counted(
-    lines: list[list[str]], folder: Path, min_count: int = 1, rows: int = 1000
-) -> tuple[dict, dict[str, int]]:
+def counted(lines, folder, min_count=1, rows=1000):
     """Counts by n-gram of words, from the files that the stage writes."""
     totals = count(
         *write_tokens(lines, folder, rows), folder / "ngrams", min_count, machine(folder)
     )
     words = pq.read_table(folder / "ngrams" / "words.parquet").to_pydict()
     assert words["word_id"] == list(range(len(words["word"])))
-    found: dict[tuple[str, ...], int] = {
-        (word,): n for word, n in zip(words["word"], words["count"], strict=True)
-    }
+    found = {(word,): n for word, n in zip(words["word"], words["count"], strict=True)}
     for name in ("bigrams", "trigrams"):
         table = pq.read_table(folder / "ngrams" / f"{name}.parquet").to_pydict()
         *ids, counts = table.values()
@@ -86,7 +80,7 @@ def counted(
     return found, totals
 
 
-def brute_force(lines: list[list[str]], min_count: int = 1) -> dict[tuple[str, ...], int]:
+def brute_force(lines, min_count=1):
     """Count every n-gram of up to three words inside each sentence; a word without letters, or a
     connector, ends it."""
     grams = Counter(
@@ -103,9 +97,7 @@ def brute_force(lines: list[list[str]], min_count: int = 1) -> dict[tuple[str, .
     }
 
 
-def measured(
-    folder: Path, n_tokens: int = 10, **params: Any
-) -> dict[tuple[str, ...], dict[str, Any]]:
+def measured(folder, n_tokens=10, **params):
     """The collocations by their words, as the stage writes them."""
     options = CollocationParams(**{"min_count": 1, "min_pmi": -100.0, **params})
     build(folder / "ngrams", n_tokens, folder / "collocations", options, machine(folder))
@@ -119,7 +111,7 @@ def measured(
 BY_HAND = ["new york is big".split(), "new york is old".split()]
 
 
-def test_ngrams_by_hand(tmp_path: Path) -> None:
+def test_ngrams_by_hand(tmp_path):
     """No n-gram crosses a sentence."""
     grams, _ = counted(BY_HAND, tmp_path)
     words = {("new",): 2, ("york",): 2, ("is",): 2, ("big",): 1, ("old",): 1}
@@ -128,7 +120,7 @@ def test_ngrams_by_hand(tmp_path: Path) -> None:
     assert grams == words | pairs | triples
 
 
-def test_totals_by_hand(tmp_path: Path) -> None:
+def test_totals_by_hand(tmp_path):
     _, totals = counted(BY_HAND, tmp_path)
     assert totals == {
         "n_documents": 1,
@@ -142,7 +134,7 @@ def test_totals_by_hand(tmp_path: Path) -> None:
     }
 
 
-def test_collocations_by_hand(tmp_path: Path) -> None:
+def test_collocations_by_hand(tmp_path):
     """N = 8; new, york, is occur twice, big and old once. A PMI at the threshold is taken."""
     counted(BY_HAND, tmp_path)
     assert measured(tmp_path, 8, min_pmi=2.0) == {
@@ -156,7 +148,7 @@ def test_collocations_by_hand(tmp_path: Path) -> None:
     }
 
 
-def test_collocations_below_a_threshold_are_left_out(tmp_path: Path) -> None:
+def test_collocations_below_a_threshold_are_left_out(tmp_path):
     counted(BY_HAND, tmp_path)
     twice = {("new", "york"), ("york", "is"), ("new", "york", "is")}
     assert measured(tmp_path, 8, min_count=2, min_pmi=2.0).keys() == twice
@@ -174,9 +166,7 @@ WORDS = st.sampled_from(["x", "y", "z", "the", "of", ",", ".", "é", "😀", "10
     rows=st.integers(1, 8),
     cut_up=st.booleans(),
 )
-def test_any_small_corpus_against_a_counter(
-    lines: list[list[str]], min_count: int, rows: int, cut_up: bool, tmp_path: Path
-) -> None:
+def test_any_small_corpus_against_a_counter(lines, min_count, rows, cut_up, tmp_path):
     """The counts are equal even if every row group is a separate shard and every key a separate
     range.
     """
@@ -191,7 +181,7 @@ def test_any_small_corpus_against_a_counter(
     assert totals["bigram_tokens"] == totals["n_tokens"] - len(lines)
 
 
-def test_the_largest_numbers_stand_in_a_key() -> None:
+def test_the_largest_numbers_stand_in_a_key():
     last = counting.MAX_WORDS - 1
     with duckdb_session.session() as con:
         con.register(
@@ -221,15 +211,13 @@ LINES = [
 ]
 
 
-def test_an_interrupted_count_goes_on_where_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_count_goes_on_where_it_was(tmp_path, monkeypatch):
     monkeypatch.setattr(counting, "SHARD_TOKENS", 1)
-    done: list[str] = []
+    done = []
     interrupted_at = {3}
     counts = counting.count_shard
 
-    def failing(shard: counting.Shard, **given: Any) -> dict[str, int]:
+    def failing(shard, **given):
         if len(done) in interrupted_at:
             interrupted_at.clear()
             raise KeyboardInterrupt
@@ -247,7 +235,7 @@ def test_an_interrupted_count_goes_on_where_it_was(
 
 
 @pytest.fixture
-def city(tmp_path: Path) -> Path:
+def city(tmp_path):
     """Counts of N = 10 words: c(new) = 3, c(york) = 2, c(city) = 2, c(new york) = 2, c(new york
     city) = 2.
     """
@@ -255,7 +243,7 @@ def city(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_measures_of_a_pair_by_hand(city: Path) -> None:
+def test_measures_of_a_pair_by_hand(city):
     """The table is 2 1 / 0 7 with margins 3 7 / 2 8: the cell of 0 adds nothing to llr."""
     assert measured(city, measures=ALL)["new", "york"] == {
         "count": 2,
@@ -268,7 +256,7 @@ def test_measures_of_a_pair_by_hand(city: Path) -> None:
     }
 
 
-def test_measures_of_a_triple_by_hand(city: Path) -> None:
+def test_measures_of_a_triple_by_hand(city):
     expected = 3 * 2 * 2 / 100
     bits = math.log2(2 / expected)
     rest = 8 * math.log(8 / (10 - expected))
@@ -282,7 +270,7 @@ def test_measures_of_a_triple_by_hand(city: Path) -> None:
 
 
 @pytest.mark.parametrize("measure", ["npmi", "llr", "t_score"])
-def test_a_threshold_of_a_measure_is_included(city: Path, measure: str) -> None:
+def test_a_threshold_of_a_measure_is_included(city, measure):
     found = measured(city, measures=ALL)
     edge = found["new", "york"][measure]
     kept = measured(city, **{f"min_{measure}": edge})
@@ -291,11 +279,11 @@ def test_a_threshold_of_a_measure_is_included(city: Path, measure: str) -> None:
     assert len(kept) < len(found)
 
 
-def test_a_measure_is_written_only_if_it_is_asked_for(city: Path) -> None:
+def test_a_measure_is_written_only_if_it_is_asked_for(city):
     assert [*measured(city)["new", "york"]] == ["count", "pmi_bits"]
 
 
-def test_scoring_in_pieces_changes_nothing(city: Path) -> None:
+def test_scoring_in_pieces_changes_nothing(city):
     whole = [*measured(city).items()]
     for name in ("bigrams", "trigrams"):
         file = city / "ngrams" / f"{name}.parquet"
@@ -303,7 +291,7 @@ def test_scoring_in_pieces_changes_nothing(city: Path) -> None:
     assert [*measured(city).items()] == whole
 
 
-def test_corpora_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_corpora_that_are_refused(tmp_path, monkeypatch):
     """Rare words do not count towards the limit of a key: no n-gram is more frequent than its
     rarest word."""
     tokens, _ = write_tokens(LINES, tmp_path)
@@ -320,7 +308,7 @@ def test_corpora_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         counted(lines, tmp_path, min_count=1)
 
 
-def test_a_base_adds_the_collocations_that_the_corpus_lacks(tmp_path: Path) -> None:
+def test_a_base_adds_the_collocations_that_the_corpus_lacks(tmp_path):
     lines = ["new york is big".split(), "new york is old".split()]
     _, totals = counted(lines, tmp_path)
     params = CollocationParams(min_count=1, min_pmi=2.0)

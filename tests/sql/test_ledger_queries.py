@@ -11,7 +11,7 @@ NANO = 10**9
 
 
 @pytest.mark.parametrize(("cap", "n_at_cap"), [(99 * NANO, 2), (None, 0)])
-def test_balances(cap: int | None, n_at_cap: int) -> None:
+def test_balances(cap, n_at_cap):
     """1 to 100 epsilon and half a nano of a hundred: quantiles are balances that there are."""
     with sqlite3.connect(":memory:") as con:
         con.executescript(text("ledger/schema"))

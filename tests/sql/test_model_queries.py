@@ -5,7 +5,7 @@ import pyarrow as pa
 from lexveil.io.execution import duckdb_session
 
 
-def test_documents_are_counted_once_and_words_inside_collocations_too() -> None:
+def test_documents_are_counted_once_and_words_inside_collocations_too():
     lines = pa.table(
         {
             "doc": pa.array([0, 0, 1, 2], pa.int32()),
@@ -23,7 +23,7 @@ def test_documents_are_counted_once_and_words_inside_collocations_too() -> None:
         assert [row[0] for row in every] == ["big", "is", "new", "new_york", "york"]
 
 
-def test_capitals_are_counted_by_pairs_that_overlap() -> None:
+def test_capitals_are_counted_by_pairs_that_overlap():
     texts = pa.table(
         {"text": ["Then John F. Smith met Mary O’Neil. mary smith", "John Smith", None]}
     )
@@ -34,7 +34,7 @@ def test_capitals_are_counted_by_pairs_that_overlap() -> None:
     assert rows == [(*pair.split(), 1) for pair in pairs]
 
 
-def test_sources_have_their_documents_and_words_without_punctuation() -> None:
+def test_sources_have_their_documents_and_words_without_punctuation():
     sample = pa.table(
         {"doc_id": ["a", "b", "c"], "text": ["x .", "y", "z"], "source": ["web", "web", None]}
     )

@@ -1,7 +1,6 @@
 """The least recovery is found of the tokens that an embedding will have, before it is trained."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -26,9 +25,7 @@ pytestmark = pytest.mark.slow
     ],
     ids=["alone", "with plain copies", "with a base"],
 )
-def test_tokens_and_counts_are_those_that_training_finds(
-    project: Path, segmentation: str, settings: dict[str, object]
-) -> None:
+def test_tokens_and_counts_are_those_that_training_finds(project, segmentation, settings):
     change_params(embeddings=settings)
     if settings:
         run_stage("train_embeddings", segmentation)
@@ -38,9 +35,7 @@ def test_tokens_and_counts_are_those_that_training_finds(
     assert dict(zip(foreseen.tokens, foreseen.counts.tolist(), strict=True)) == expected
 
 
-def test_levels_below_are_said_by_strategy_and_others_are_not(
-    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_levels_below_are_said_by_strategy_and_others_are_not(project, monkeypatch, capsys):
     """Nothing that is trained is read."""
     monkeypatch.setattr(counted_words, "UNSEEN", 200)
     for name in ("embeddings", "bigrams", "neighborhoods"):
@@ -55,7 +50,7 @@ def test_levels_below_are_said_by_strategy_and_others_are_not(
     assert starts == ["S1 r0.001, r0.002", "S3 r0.001, r0.002"]
 
 
-def test_without_levels_nothing_is_computed(project: Path) -> None:
+def test_without_levels_nothing_is_computed(project):
     change_params(grid={"epsilons": [5.0]})
     (project / "artifacts/segmented").rename(project / "segmented")
     run_stage("bound_levels")

@@ -17,7 +17,7 @@ from tests.conftest import run_stage
 from tests.tasks.changing import change_params
 
 
-def files(folder: Path) -> dict[str, bytes]:
+def files(folder):
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -26,12 +26,12 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def home(tmp_path, monkeypatch):
     """An empty data folder of the user."""
     monkeypatch.setenv("LEXVEIL_HOME", str(tmp_path / "home"))
 
 
-def add_mine(tokens: list[str], vectors: np.ndarray) -> str:
+def add_mine(tokens, vectors):
     """Make a model of word vectors, and return its name with its hash."""
     keyed = SimpleNamespace(index_to_key=tokens, vectors=vectors)
     said = {"license": "CC0-1.0", "language": "en", "collocations": "none"}
@@ -42,7 +42,7 @@ ORDERS = Path("artifacts/word_orders/gst")
 
 
 @pytest.mark.usefixtures("listed")
-def test_lists_have_every_word_once_collocations_too() -> None:
+def test_lists_have_every_word_once_collocations_too():
     lists = load_word_orders("gst", "L1")
     assert [*lists.words] == load_words("gst")
     rows = np.arange(len(lists.words))
@@ -50,7 +50,7 @@ def test_lists_have_every_word_once_collocations_too() -> None:
 
 
 @pytest.mark.usefixtures("listed")
-def test_the_lists_of_one_model_are_the_same_in_every_variant() -> None:
+def test_the_lists_of_one_model_are_the_same_in_every_variant():
     """L2 is L0, and the first list of L1."""
     one, two, alone = (load_word_orders("gst", name).orders for name in ("L0", "L1", "L2"))
     assert [len(one), len(two), len(alone)] == [1, 2, 1]
@@ -59,14 +59,14 @@ def test_the_lists_of_one_model_are_the_same_in_every_variant() -> None:
 
 
 @pytest.mark.usefixtures("listed")
-def test_a_list_goes_on_to_the_nearest_word() -> None:
+def test_a_list_goes_on_to_the_nearest_word():
     order = load_word_orders("gst", "L1").orders[1]
     (expected,) = greedy_orders(load_embedding("gst").vectors, [order[0]])
     assert np.array_equal(order, expected)
 
 
 @pytest.mark.usefixtures("listed")
-def test_lists_say_which_model_they_are_of_and_how_near_their_words_are() -> None:
+def test_lists_say_which_model_they_are_of_and_how_near_their_words_are():
     meta = json.loads((ORDERS / "L1/meta.json").read_text(encoding="utf-8"))
     n_words = len(load_words("gst"))
     assert (meta["n_words"], meta["models"]) == (n_words, {"own": {"words": n_words}})
@@ -76,14 +76,14 @@ def test_lists_say_which_model_they_are_of_and_how_near_their_words_are() -> Non
 
 
 @pytest.mark.usefixtures("project")
-def test_lists_have_the_same_bytes_again() -> None:
+def test_lists_have_the_same_bytes_again():
     run_stage("build_word_orders")
     first = files(ORDERS)
     run_stage("build_word_orders")
     assert files(ORDERS) == first
 
 
-def test_lists_of_several_models_are_over_the_words_that_all_know(project: Path) -> None:
+def test_lists_of_several_models_are_over_the_words_that_all_know(project):
     known = load_words("word")
     tokens = ["zzzunknown", *known[50:400:2]]
     drawn = np.random.default_rng(1).standard_normal((len(tokens), 5)).astype(np.float32)
@@ -116,7 +116,7 @@ def test_lists_of_several_models_are_over_the_words_that_all_know(project: Path)
         run_stage("build_word_orders")
 
 
-def test_a_brought_model_takes_the_place_of_the_one_of_words(project: Path) -> None:
+def test_a_brought_model_takes_the_place_of_the_one_of_words(project):
     tokens = ["one", "two", "three"]
     name = add_mine(tokens, np.eye(3, 4, dtype=np.float32))
     change_params(embeddings={"word_model": name})

@@ -36,7 +36,7 @@ OF_A_SEGMENTATION = (
 
 
 @pytest.fixture(scope="module")
-def run_without_corpus(packaged: PackagedModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run_without_corpus(packaged, tmp_path_factory):
     """A project without a corpus, whose base is the user's model toy, in which every stage has
     run.
     """
@@ -64,7 +64,7 @@ def run_without_corpus(packaged: PackagedModel, tmp_path_factory: pytest.TempPat
     return folder
 
 
-def run_all_stages() -> None:
+def run_all_stages():
     """Run the stages from the first to the evaluation of the clean baseline."""
     for name in ("sample_corpus", "count_ngrams", "build_collocations", "train_language_model"):
         run_stage(name)
@@ -79,7 +79,7 @@ def run_all_stages() -> None:
 
 
 @pytest.fixture
-def documents_only(run_without_corpus: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def documents_only(run_without_corpus, monkeypatch):
     """The project as current folder; only for reading."""
     monkeypatch.setenv("LEXVEIL_HOME", str(run_without_corpus.with_name("home")))
     monkeypatch.chdir(run_without_corpus)
@@ -87,7 +87,7 @@ def documents_only(run_without_corpus: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.usefixtures("documents_only")
-def test_without_a_corpus_words_and_vectors_are_those_of_the_base(packaged: PackagedModel) -> None:
+def test_without_a_corpus_words_and_vectors_are_those_of_the_base(packaged):
     space = load_embedding("mst")
     brought = packaged.space("mst")
     assert [*space.tokens] == packaged.tokens[:500]
@@ -99,25 +99,23 @@ def test_without_a_corpus_words_and_vectors_are_those_of_the_base(packaged: Pack
 
 @pytest.mark.usefixtures("documents_only")
 @pytest.mark.parametrize("segmentation", ["gst", "mst"])
-def test_without_a_corpus_collocations_are_those_of_the_base(
-    packaged: PackagedModel, segmentation: str
-) -> None:
+def test_without_a_corpus_collocations_are_those_of_the_base(packaged, segmentation):
     assert load_lexicon(segmentation, Path(), "en").tokens == packaged.tokens[:500]
 
 
 @pytest.mark.usefixtures("documents_only")
-def test_without_a_corpus_what_was_measured_is_that_of_the_base(packaged: PackagedModel) -> None:
+def test_without_a_corpus_what_was_measured_is_that_of_the_base(packaged):
     assert load_structure("gst") == packaged.structure("gst")
     assert Model.load(Path(), "own").average_words() == packaged.card.average_words
 
 
 @pytest.mark.usefixtures("documents_only")
-def test_a_project_without_a_corpus_can_hand_on_its_base(packaged: PackagedModel) -> None:
+def test_a_project_without_a_corpus_can_hand_on_its_base(packaged):
     assert PackagedModel(paths.PACKAGED).hash == packaged.hash
 
 
 @pytest.mark.usefixtures("documents_only")
-def test_without_a_corpus_there_is_no_perplexity_and_all_else_is_scored() -> None:
+def test_without_a_corpus_there_is_no_perplexity_and_all_else_is_scored():
     evaluation = read_json(paths.evaluation("none", "none", BaseEpsilon(0.0)), "evaluate_baseline")
     scores = evaluation["datasets"]["reviews"]
     without = "there is no corpus that a language model could learn from"
@@ -126,12 +124,12 @@ def test_without_a_corpus_there_is_no_perplexity_and_all_else_is_scored() -> Non
 
 
 @pytest.mark.usefixtures("documents_only")
-def test_a_model_without_a_corpus_names_its_files() -> None:
+def test_a_model_without_a_corpus_names_its_files():
     assert "embeddings/gst/meta.json" in Model.load(Path(), "own").hashes("S3")
 
 
 @pytest.mark.usefixtures("documents_only")
-def test_the_report_without_a_corpus_names_the_base() -> None:
+def test_the_report_without_a_corpus_names_the_base():
     shown = corpus_section.view(ReportData(Model.load(Path(), "own").params))
     assert shown["has_corpus"] is False
     assert shown["base"]["name"] == "toy"

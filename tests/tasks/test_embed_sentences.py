@@ -23,7 +23,7 @@ FEW = 20  # sentences are enough here
 
 
 @pytest.fixture
-def with_bank(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def with_bank(project, monkeypatch):
     """A project whose bank is made, of fewer sentences than banks have elsewhere."""
     for module in (embed_sentences, sentence_banks):
         monkeypatch.setattr(module, "FEWEST", FEW)
@@ -33,7 +33,7 @@ def with_bank(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return project
 
 
-def test_a_bank_is_of_the_sentences_of_the_sample(with_bank: Path) -> None:
+def test_a_bank_is_of_the_sentences_of_the_sample(with_bank):
     corpus = " ".join(pq.read_table(paths.SAMPLE).column("text").to_pylist())
     folded = " ".join(corpus.split())
     model = Model.load(Path(), "own")
@@ -46,14 +46,14 @@ def test_a_bank_is_of_the_sentences_of_the_sample(with_bank: Path) -> None:
     assert neighbours(paths.BANK, bank.texts[3], 1, model)[0].sentence == bank.texts[3]
 
 
-def test_the_stages_give_the_same_bytes_twice(with_bank: Path) -> None:
+def test_the_stages_give_the_same_bytes_twice(with_bank):
     before = read_card(paths.BANK)
     run_stage("collect_sentences")
     run_stage("embed_sentences")
     assert read_card(paths.BANK) == before
 
 
-def test_params_say_how_many_and_how_long(with_bank: Path) -> None:
+def test_params_say_how_many_and_how_long(with_bank):
     change_params(sentences={"size": 1000, "max_words": 8, "public": True})
     run_stage("collect_sentences")
     assert max(pq.read_table(paths.SENTENCES).column("n_words").to_pylist()) == 8
@@ -62,14 +62,14 @@ def test_params_say_how_many_and_how_long(with_bank: Path) -> None:
     assert (card.most_words, card.public) == (8, True)
 
 
-def test_weights_are_those_of_the_sample(project: Path) -> None:
+def test_weights_are_those_of_the_sample(project):
     sample = pq.read_table(paths.SAMPLE)
     parts = [*collect_sentences.sampled(paths.SAMPLE, {"": 5.0})]
     assert [text for part in parts for text in part.texts] == sample.column("text").to_pylist()
     assert {weight for part in parts for weight in part.weights} == {5.0}
 
 
-def test_too_few_sentences_make_no_bank(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_too_few_sentences_make_no_bank(project, capsys):
     change_params(sentences={"max_words": 3})
     run_stage("collect_sentences")
     run_stage("embed_sentences")
@@ -79,14 +79,14 @@ def test_too_few_sentences_make_no_bank(project: Path, capsys: pytest.CaptureFix
         bank_of(Model.load(Path(), "own"))
 
 
-def test_without_an_embedding_of_collocations_there_is_none(project: Path) -> None:
+def test_without_an_embedding_of_collocations_there_is_none(project):
     change_params(grid={"strategies": ["S1"], "segmentations": ["word"]})
     run_stage("collect_sentences")
     run_stage("embed_sentences")
     assert not [*paths.BANK.iterdir()]
 
 
-def test_a_release_takes_the_bank_of_the_project_if_it_is_public(with_bank: Path) -> None:
+def test_a_release_takes_the_bank_of_the_project_if_it_is_public(with_bank):
     import lexveil
 
     how = {"strategy": "S5", "epsilon": 5.0, "model": "own"}

@@ -3,7 +3,6 @@ can be learnt."""
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +24,7 @@ AUTHORS = ("quill", "bramble", "thorn")
 NAMES = ("dataset", "doc_id", "split", "text", "text_b", "label", "attribute", "context")
 
 
-def documents(told: bool = True, author_told: bool = True) -> list[dict[str, Any]]:
+def documents(told=True, author_told=True):
     """36 letters with label and author, 20 pairs with a label told by the second text, 4 notes
     without either."""
     rows = []
@@ -49,11 +48,11 @@ def documents(told: bool = True, author_told: bool = True) -> list[dict[str, Any
 
 
 def put_run(
-    rows: list[dict[str, Any]],
-    mechanism: str = "none",
-    strategy: str = "none",
-    epsilon: str = "0.0",
-) -> None:
+    rows,
+    mechanism="none",
+    strategy="none",
+    epsilon="0.0",
+):
     file = Path("artifacts/private", mechanism, strategy, epsilon, "documents.parquet")
     file.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(
@@ -64,7 +63,7 @@ def put_run(
 WORDS = ["it", "was", "fine", "poor", "there", "."]
 
 
-def put_models() -> None:
+def put_models():
     """Orthogonal vectors, except that fine and poor are opposite; a language model of one
     sentence."""
     vectors = np.eye(len(WORDS), dtype=np.float32)
@@ -76,7 +75,7 @@ def put_models() -> None:
     write_language_model(model, WORDS, {}, paths.LANGUAGE_MODEL)
 
 
-def stand_in(folder: Path, patch: pytest.MonkeyPatch) -> None:
+def stand_in(folder, patch):
     """Make a folder a project of the clean texts, and the current folder."""
     patch.chdir(folder)
     # Recovery reads a whole project: tests/privatization/test_run_recovery.py.
@@ -89,11 +88,11 @@ def stand_in(folder: Path, patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _project(tmp_path, monkeypatch):
     stand_in(tmp_path, monkeypatch)
 
 
-def made(mechanism: str = "none", strategy: str = "none", epsilon: str = "0.0") -> dict[str, Any]:
+def made(mechanism="none", strategy="none", epsilon="0.0"):
     run_stage("train_attackers")
     run_stage("evaluate", mechanism, strategy, epsilon)
     return json.loads(
@@ -103,43 +102,43 @@ def made(mechanism: str = "none", strategy: str = "none", epsilon: str = "0.0") 
     )
 
 
-def macro(entry: dict[str, Any]) -> dict[str, float]:
+def macro(entry):
     return {setting: one["macro_f1"]["mean"] for setting, one in entry["scores"].items()}
 
 
 @pytest.fixture(scope="module")
-def clean(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def clean(tmp_path_factory):
     """The scores of clean texts that tell everything."""
     with pytest.MonkeyPatch.context() as patch:
         stand_in(tmp_path_factory.mktemp("clean"), patch)
         return made()
 
 
-def test_scores_name_the_run_and_how_they_are_made(clean: dict[str, Any]) -> None:
+def test_scores_name_the_run_and_how_they_are_made(clean):
     expected = {"mechanism": "none", "strategy": "none", "epsilon": 0.0}
     expected |= {"classifier": "linear", "shuffles": 3}
     assert {name: clean[name] for name in expected} == expected
 
 
-def test_clean_texts_tell_label_and_author(clean: dict[str, Any]) -> None:
+def test_clean_texts_tell_label_and_author(clean):
     letters = clean["datasets"]["letters"]
     assert macro(letters["utility"]) == {"private": 1.0, "clean": 1.0}
     assert macro(letters["attack"]) == {"static": 1.0, "adaptive": 1.0}
 
 
-def test_clean_pairs_tell_the_label_by_the_second_text(clean: dict[str, Any]) -> None:
+def test_clean_pairs_tell_the_label_by_the_second_text(clean):
     utility = clean["datasets"]["duets"]["utility"]
     assert macro(utility) == {"private": 1.0, "clean": 1.0}
     assert utility["held_out"] == "dev"
 
 
-def test_membership_is_guessed_of_as_many_documents_of_both_kinds(clean: dict[str, Any]) -> None:
+def test_membership_is_guessed_of_as_many_documents_of_both_kinds(clean):
     membership = clean["datasets"]["letters"]["membership"]
     assert (membership["n_in"], membership["n_out"]) == (9, 9)
     assert len(membership["auc"]["each"]) == 3
 
 
-def test_what_cannot_be_scored_says_why(clean: dict[str, Any]) -> None:
+def test_what_cannot_be_scored_says_why(clean):
     duets = clean["datasets"]["duets"]
     notes = clean["datasets"]["notes"]
     no_value = "no document has a value in column"
@@ -152,7 +151,7 @@ def test_what_cannot_be_scored_says_why(clean: dict[str, Any]) -> None:
     }
 
 
-def test_scores_have_the_numbers_that_they_rest_on(clean: dict[str, Any]) -> None:
+def test_scores_have_the_numbers_that_they_rest_on(clean):
     attack = clean["datasets"]["letters"]["attack"]
     expected = {"n_train": 24, "n_test": 12, "n_classes": 3, "n_left_out": 0}
     expected |= {"held_out": "validation"}
@@ -160,9 +159,7 @@ def test_scores_have_the_numbers_that_they_rest_on(clean: dict[str, Any]) -> Non
     assert attack["majority"]["accuracy"] == pytest.approx(1 / 3)
 
 
-def test_a_rewriting_that_hides_the_author_and_keeps_the_label_and_one_that_does_the_opposite() -> (
-    None
-):
+def test_a_rewriting_that_hides_the_author_and_keeps_the_label_and_one_that_does_the_opposite():
     put_run(documents(author_told=False), "madlib", "S1", "10.0")
     put_run(documents(told=False), "madlib", "S1", "1.0")
     hidden = made("madlib", "S1", "10.0")["datasets"]["letters"]
@@ -174,7 +171,7 @@ def test_a_rewriting_that_hides_the_author_and_keeps_the_label_and_one_that_does
     assert max(macro(spoilt["duets"]["utility"]).values()) < 0.6
 
 
-def test_attack_models_are_trained_once_for_all_runs_and_are_the_same_again() -> None:
+def test_attack_models_are_trained_once_for_all_runs_and_are_the_same_again():
     run_stage("train_attackers")
     files = {file: file.read_bytes() for file in sorted(paths.ATTACKERS.rglob("*.npy"))}
     assert {file.parent.name for file in files} == {"letters"} and len(files) == 6
@@ -196,7 +193,7 @@ def test_attack_models_are_trained_once_for_all_runs_and_are_the_same_again() ->
         run_stage("evaluate", "none", "none", "0.0")
 
 
-def test_same_bytes_again_and_no_class_or_text_in_them() -> None:
+def test_same_bytes_again_and_no_class_or_text_in_them():
     file = Path("artifacts/evaluation/none/none/0.0.json")
     made_once = made()
     first = file.read_bytes()
@@ -210,7 +207,7 @@ SOUND = documents()
 @pytest.mark.parametrize(
     "other", [SOUND[:-1], SOUND[::-1], [SOUND[0] | {"label": "1"}, *SOUND[1:]]]
 )
-def test_runs_of_other_documents_are_refused(other: list[dict[str, Any]]) -> None:
+def test_runs_of_other_documents_are_refused(other):
     put_run(other, "madlib", "S1", "1.0")
     with pytest.raises(RequestError, match="not of the same documents") as caught:
         made("madlib", "S1", "1.0")

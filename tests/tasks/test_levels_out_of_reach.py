@@ -6,7 +6,6 @@ stop words beside them; Vickrey that always takes the second word leaves no word
 
 import json
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -35,10 +34,10 @@ SKIPPED = [
 
 
 @pytest.fixture(scope="module")
-def _planned(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def _planned(_built, tmp_path_factory):
     """The built project with the plans of a grid; and everything of the runs that are skipped."""
 
-    def make() -> None:
+    def make():
         change_params(grid=GRID)
         for stage in ("bound_levels", "plan_budgets", "check_plans"):
             run_stage(stage)
@@ -52,12 +51,12 @@ def _planned(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def planned(_planned: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def planned(_planned, monkeypatch):
     monkeypatch.chdir(_planned)
     return _planned
 
 
-def test_all_others_are_planned(planned: Path) -> None:
+def test_all_others_are_planned(planned):
     runs = load_params().grid.runs()
     assert [run for run in runs if skipped_run(*run)] == SKIPPED
     for run in made_runs(runs):
@@ -65,9 +64,7 @@ def test_all_others_are_planned(planned: Path) -> None:
 
 
 @pytest.mark.parametrize("run", SKIPPED, ids=str)
-def test_in_place_of_texts_and_figures_there_is_the_reason_alone(
-    planned: Path, run: tuple[str, str, RecoveryTarget]
-) -> None:
+def test_in_place_of_texts_and_figures_there_is_the_reason_alone(planned, run):
     name = "/".join(map(str, run))
     places = [f"plans/{name}/planned.json", f"private/{name}/skipped.json"]
     places += [f"{room}/{name}.json" for room in ("checks/plans", "evaluation", "recovery")]
@@ -80,13 +77,13 @@ def test_in_place_of_texts_and_figures_there_is_the_reason_alone(
         assert len(list(folder.iterdir())) == 1
 
 
-def test_what_asks_for_its_epsilon_is_told(planned: Path) -> None:
+def test_what_asks_for_its_epsilon_is_told(planned):
     with pytest.raises(RequestError, match=r"tem S1 r0\.02 is skipped: out of reach: whoever"):
         epsilon_of(*SKIPPED[0])
 
 
 @pytest.fixture
-def copied(_planned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def copied(_planned, tmp_path, monkeypatch):
     """A copy of the planned project, as current folder, to change at will."""
     root = tmp_path / "project"
     shutil.copytree(_planned, root)
@@ -95,7 +92,7 @@ def copied(_planned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
 
 
 @pytest.mark.usefixtures("copied")
-def test_the_checks_judge_the_runs_that_are_made() -> None:
+def test_the_checks_judge_the_runs_that_are_made():
     """Here none is left: a grid all of whose cells are out of reach has checks that hold."""
     change_params(grid=GRID | {"strategies": ["S1"], "epsilons": ["r0.02"]})
     run_stage("train_language_model")

@@ -4,7 +4,6 @@ that can be known."""
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +22,7 @@ SEGMENTATIONS = ("gst", "mst", "word")
 
 
 @pytest.fixture(scope="module")
-def _halved(_listed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def _halved(_listed, tmp_path_factory):
     """The lists of words know half of the vocabulary, as another model would."""
     root = tmp_path_factory.mktemp("halved") / "project"
     shutil.copytree(_listed, root)
@@ -40,13 +39,11 @@ def _halved(_listed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def listed(
-    _halved: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> Path:
+def listed(_halved, tmp_path_factory, monkeypatch):
     return stand_beside(_halved, tmp_path_factory.mktemp("beside"), monkeypatch)
 
 
-def change(listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **grid: Any) -> None:
+def change(listed, tmp_path, monkeypatch, **grid):
     """Work beside the same artifacts with another grid."""
     params = yaml.safe_load((listed / "params.yaml").read_text(encoding="utf-8"))
     params["grid"] |= grid
@@ -55,7 +52,7 @@ def change(listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **grid
     monkeypatch.chdir(tmp_path)
 
 
-def measured(mechanism: str, out: Path, *strategies: str) -> dict[str, dict[str, Any]]:
+def measured(mechanism, out, *strategies):
     """Return the measurements by segmentation; for these strategies only, if any are given."""
     params = load_params()
     params.grid.strategies[:] = strategies or params.grid.strategies
@@ -65,9 +62,7 @@ def measured(mechanism: str, out: Path, *strategies: str) -> dict[str, dict[str,
     }
 
 
-def test_an_epsilon_draws_the_same_whatever_else_the_grid_names(
-    listed: Path, tmp_path: Path, monkeypatch: Any
-) -> None:
+def test_an_epsilon_draws_the_same_whatever_else_the_grid_names(listed, tmp_path, monkeypatch):
     whole = measured("madlib", tmp_path / "whole")
     change(listed, tmp_path, monkeypatch, strategies=["S4"], epsilons=[20.0], mechanisms=["tem"])
     part = measured("madlib", tmp_path / "part")
@@ -75,7 +70,7 @@ def test_an_epsilon_draws_the_same_whatever_else_the_grid_names(
     assert part["mst"]["statistics"] == whole["mst"]["statistics"][1:]
 
 
-def test_all_mechanisms_share_words_that_every_list_knows(tmp_path: Path) -> None:
+def test_all_mechanisms_share_words_that_every_list_knows(tmp_path):
     """Mechanisms that do not work on lists have the same words; madlib alone could have taken any
     word.
     """
@@ -98,9 +93,7 @@ def test_all_mechanisms_share_words_that_every_list_knows(tmp_path: Path) -> Non
     assert all(any(map(str.isalnum, words[row])) for row in made["madlib"]["word"]["word_rows"])
 
 
-def test_a_refused_epsilon_has_no_numbers_and_says_why(
-    listed: Path, tmp_path: Path, monkeypatch: Any
-) -> None:
+def test_a_refused_epsilon_has_no_numbers_and_says_why(listed, tmp_path, monkeypatch):
     vectors = (
         np.random.default_rng(1).standard_normal((len(load_words("gst")), 16)).astype(np.float32)
     )
@@ -118,7 +111,7 @@ def test_a_refused_epsilon_has_no_numbers_and_says_why(
     assert high["n_w"]["mean"] > 50 and high["refused"] is None
 
 
-def test_no_word_in_all_lists_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_no_word_in_all_lists_is_an_error(monkeypatch, tmp_path):
     monkeypatch.setattr(stage, "shared_rows", lambda *_: np.zeros(0, dtype=np.int64))
     with pytest.raises(RequestError, match=r"every list set of word_orders\.sets"):
         stage.run("madlib", load_params(), tmp_path / "out")

@@ -12,9 +12,7 @@ from lexveil.io.artifacts.structure import load_structure
 from tests.conftest import run_stage
 
 
-def test_the_stage_measures_public_texts(
-    built: Path, monkeypatch: pytest.MonkeyPatch, capsys
-) -> None:
+def test_the_stage_measures_public_texts(built, monkeypatch, capsys):
     monkeypatch.setattr("tasks.measure_structure.TEXTS", 40)
     shutil.rmtree("artifacts/structure")
     assert load_structure("gst") is None
@@ -37,14 +35,14 @@ def test_the_stage_measures_public_texts(
     assert words_change.number.share == 0 < words_change.pattern.share
 
 
-def test_what_is_not_there_or_of_another_version(built: Path) -> None:
+def test_what_is_not_there_or_of_another_version(built):
     Path("artifacts/structure/mst.json").unlink()  # shared with other tests
     Path("artifacts/structure/mst.json").write_text("{}", encoding="utf-8")
     with pytest.raises(MissingArtifactError, match="dvc repro measure_structure"):
         load_structure("mst")
 
 
-def test_no_run_is_recorded_without_it(built: Path) -> None:
+def test_no_run_is_recorded_without_it(built):
     """Otherwise the record would depend on which of the two stages ran first."""
     shutil.rmtree("artifacts/structure")
     with pytest.raises(MissingArtifactError, match="measure_structure"):

@@ -1,7 +1,6 @@
 """The model that a project can hand on: from the corpus to a folder that passes every check."""
 
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +8,6 @@ import pytest
 from lexveil import RequestError
 from lexveil.base import paths
 from lexveil.core.embeddings.scaling import scaled
-from lexveil.core.embeddings.word_space import WordSpace
 from lexveil.core.text.screens import unlike_a_word
 from lexveil.io.artifacts.base_model import base_space
 from lexveil.io.artifacts.embeddings import load_embedding
@@ -23,17 +21,17 @@ from tests.tasks.changing import change_params
 pytestmark = pytest.mark.slow
 
 
-def package_on_few_texts(patch: pytest.MonkeyPatch) -> None:
+def package_on_few_texts(patch):
     """Measure the structure of a packaged model on few texts."""
     patch.setattr("lexveil.lab.modelling.packaging.N_TEXTS", 20)
 
 
 @pytest.fixture
-def few_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+def few_texts(monkeypatch):
     package_on_few_texts(monkeypatch)
 
 
-def assert_rounded(packaged: WordSpace, trained: WordSpace) -> None:
+def assert_rounded(packaged, trained):
     """Vectors are those of the training to half a step of 127."""
     rows = [list(trained.tokens).index(token) for token in packaged.tokens]
     error = np.abs(packaged.vectors - trained.vectors[rows]).max(axis=1)
@@ -41,10 +39,10 @@ def assert_rounded(packaged: WordSpace, trained: WordSpace) -> None:
 
 
 @pytest.fixture(scope="module")
-def with_model(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def with_model(_built, tmp_path_factory):
     """A project that packaged a model of words in at least 12 documents."""
 
-    def make() -> None:
+    def make():
         named = {"name": "news", "license": "CC0-1.0", "screens": ["patterns", "slurs", "names"]}
         change_params(model=named | {"min_documents": 12, "max_tokens": 300})
         run_stage("package_model")
@@ -55,32 +53,32 @@ def with_model(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def model(with_model: Path, monkeypatch: pytest.MonkeyPatch) -> PackagedModel:
+def model(with_model, monkeypatch):
     """The model, in its project as current folder; only for reading."""
     monkeypatch.chdir(with_model)
     return PackagedModel(paths.PACKAGED)
 
 
-def files(folder: Path) -> dict[Path, bytes]:
+def files(folder):
     """Contents of all files below a folder."""
     return {
         file.relative_to(folder): file.read_bytes() for file in folder.rglob("*") if file.is_file()
     }
 
 
-def test_a_project_makes_a_sound_model_with_what_was_said(model: PackagedModel) -> None:
+def test_a_project_makes_a_sound_model_with_what_was_said(model):
     card = verify_folder(paths.PACKAGED)
     assert (card.name, card.license, card.n_tokens) == ("news", "CC0-1.0", len(model.tokens))
     assert {*card.dropped} >= {"number or user name", "beyond max_tokens"}
 
 
-def test_the_card_of_a_model_has_its_parameters_but_not_its_sources(model: PackagedModel) -> None:
+def test_the_card_of_a_model_has_its_parameters_but_not_its_sources(model):
     parameters = model.card.parameters
     assert "sources" not in parameters["model"]
     assert parameters["embeddings"]["dimensions"] == 16
 
 
-def test_the_words_of_a_model_are_those_that_passed(model: PackagedModel) -> None:
+def test_the_words_of_a_model_are_those_that_passed(model):
     tokens = {*model.tokens}
     assert 2 < len(tokens) <= 300
     assert not [token for token in tokens if unlike_a_word(token)]
@@ -88,20 +86,18 @@ def test_the_words_of_a_model_are_those_that_passed(model: PackagedModel) -> Non
     assert {word for token in tokens for word in token.split("_")} <= tokens
 
 
-def test_the_words_of_a_model_are_in_enough_documents(model: PackagedModel) -> None:
+def test_the_words_of_a_model_are_in_enough_documents(model):
     known = {one.token: one for one in count_documents("gst", 12, MachineParams())}
     assert min(known[token].documents for token in model.tokens) >= 12
     counts = model.space("mst").counts.tolist()
     assert counts == [known[token].count for token in model.tokens]
 
 
-def test_the_vectors_of_a_model_are_those_that_were_trained(model: PackagedModel) -> None:
+def test_the_vectors_of_a_model_are_those_that_were_trained(model):
     assert_rounded(model.space("mst"), load_embedding("gst"))
 
 
-def test_a_model_has_the_same_bytes_again(
-    with_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_has_the_same_bytes_again(with_model, tmp_path, monkeypatch):
     shutil.copytree(with_model, tmp_path / "again")
     monkeypatch.chdir(tmp_path / "again")
     package_on_few_texts(monkeypatch)
@@ -109,9 +105,7 @@ def test_a_model_has_the_same_bytes_again(
     assert files(paths.PACKAGED) == files(with_model / paths.PACKAGED)
 
 
-def test_a_model_can_have_lengths_of_its_own_beside_those_of_the_embedding(
-    project: Path, few_texts: None
-) -> None:
+def test_a_model_can_have_lengths_of_its_own_beside_those_of_the_embedding(project, few_texts):
     change_params(
         model={"name": "news", "min_documents": 12, "max_tokens": 300, "scale": "frequency"}
     )
@@ -131,7 +125,7 @@ def test_a_model_can_have_lengths_of_its_own_beside_those_of_the_embedding(
     np.testing.assert_array_equal(base.vectors, trained.vectors)  # what a training begins with
 
 
-def test_nothing_that_passes_is_an_error_with_a_way_out(project: Path, few_texts: None) -> None:
+def test_nothing_that_passes_is_an_error_with_a_way_out(project, few_texts):
     change_params(model={"min_documents": 100_000})
     with pytest.raises(
         RequestError, match=r"0 tokens stand in 100000 documents .* lower model\.min_documents"
@@ -140,9 +134,7 @@ def test_nothing_that_passes_is_an_error_with_a_way_out(project: Path, few_texts
     assert not paths.PACKAGED.exists()
 
 
-def test_a_grid_of_words_builds_nothing_of_collocations(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_grid_of_words_builds_nothing_of_collocations(project, capsys):
     """A segmentation that no strategy needs is reported, and segmented files of another grid are
     ignored.
     """

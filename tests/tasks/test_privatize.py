@@ -3,7 +3,6 @@ cut."""
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -39,14 +38,12 @@ class Cell:
     plan: pd.DataFrame
 
     @property
-    def spent(self) -> pd.Series:
+    def spent(self):
         return self.log.groupby("doc_id")["epsilon"].sum()
 
 
 @pytest.fixture(scope="module", params=CELLS, ids=lambda cell: cell[1])
-def cell(
-    request: pytest.FixtureRequest, _built: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Cell:
+def cell(request, _built, tmp_path_factory):
     mechanism, strategy, noise = request.param
     out = tmp_path_factory.mktemp("run") / "run"
     with pytest.MonkeyPatch.context() as patch:
@@ -58,7 +55,7 @@ def cell(
     return Cell(strategy, metrics, documents, pd.read_parquet(out / "tokens.parquet"), plan)
 
 
-def test_a_run_has_the_documents_and_tokens_of_its_plan(cell: Cell) -> None:
+def test_a_run_has_the_documents_and_tokens_of_its_plan(cell):
     perturbed = cell.log["action"] == "perturbed"
     assert len(cell.documents) == cell.metrics.n_documents == 440
     assert len(cell.log) == cell.metrics.n_tokens_in == cell.plan["n_tokens"].sum()
@@ -66,7 +63,7 @@ def test_a_run_has_the_documents_and_tokens_of_its_plan(cell: Cell) -> None:
     assert ((cell.log["epsilon"] > 0) == perturbed).all()
 
 
-def test_a_run_spends_the_budget_of_its_plan_and_no_more(cell: Cell) -> None:
+def test_a_run_spends_the_budget_of_its_plan_and_no_more(cell):
     """S1 and S2 leave what falls to words that are not perturbed, or are in a collocation."""
     spent = cell.spent
     plan = cell.plan.set_index("doc_id")
@@ -78,7 +75,7 @@ def test_a_run_spends_the_budget_of_its_plan_and_no_more(cell: Cell) -> None:
     assert np.allclose(cell.documents.set_index("doc_id")["epsilon_spent"], spent)
 
 
-def test_unknown_words_are_drawn_anew_and_punctuation_is_unprotected(cell: Cell) -> None:
+def test_unknown_words_are_drawn_anew_and_punctuation_is_unprotected(cell):
     actions = cell.log.groupby("class", observed=True)["action"].agg(set)
     assert (actions["oov"], actions["punctuation"]) == ({"sampled"}, {"kept"})
     n_kept = (cell.log["action"] == "kept").sum()
@@ -86,7 +83,7 @@ def test_unknown_words_are_drawn_anew_and_punctuation_is_unprotected(cell: Cell)
 
 
 @pytest.mark.usefixtures("built")
-def test_known_tokens_have_the_row_of_their_words(cell: Cell) -> None:
+def test_known_tokens_have_the_row_of_their_words(cell):
     words = paths.embedding({"S1": "word", "S4": "mst"}.get(cell.strategy, "gst")) / "words.txt"
     tokens = words.read_text(encoding="utf-8").splitlines()
     known = cell.log[cell.log["word_id"] >= 0]
@@ -95,7 +92,7 @@ def test_known_tokens_have_the_row_of_their_words(cell: Cell) -> None:
     assert (n_words == known["n_words"]).all()
 
 
-def test_each_token_gets_the_epsilon_of_the_grid(built: Path, tmp_path: Path) -> None:
+def test_each_token_gets_the_epsilon_of_the_grid(built, tmp_path):
     change_params(
         grid={"budget": "token", "mechanisms": ["tem"], "strategies": ["S1"], "epsilons": [20.0]}
     )
@@ -113,7 +110,7 @@ def test_each_token_gets_the_epsilon_of_the_grid(built: Path, tmp_path: Path) ->
     assert record["base_epsilon"] == 20.0
 
 
-def test_the_baseline_changes_nothing(built: Path, tmp_path: Path) -> None:
+def test_the_baseline_changes_nothing(built, tmp_path):
     metrics = privatize("none", "none", BaseEpsilon(0.0), tmp_path / "run")
     table = pq.read_table(tmp_path / "run" / "documents.parquet")
     assert table.column("text").to_pylist() == load_documents().column("text").to_pylist()
@@ -134,12 +131,12 @@ def test_the_baseline_changes_nothing(built: Path, tmp_path: Path) -> None:
         ("evaluate", "madlib", "S1", "much"),
     ],
 )
-def test_wrong_arguments(built: Path, arguments: tuple[str, ...]) -> None:
+def test_wrong_arguments(built, arguments):
     with pytest.raises(RequestError, match=rf"usage: python -m tasks\.{arguments[0]} MECHANISM"):
         run_stage(*arguments)
 
 
-def test_a_document_without_a_plan_is_refused(project: Path) -> None:
+def test_a_document_without_a_plan_is_refused(project):
     plan = pq.read_table(paths.plan("madlib", "S3", BaseEpsilon(1.0)))
     pq.write_table(plan.slice(1), paths.plan("madlib", "S3", BaseEpsilon(1.0)))
     with pytest.raises(LexveilError, match="has no budget plan"):

@@ -2,7 +2,6 @@
 what is measured."""
 
 import json
-from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -24,10 +23,10 @@ RUN = ("tem", "S3", LEVELS[0])
 
 
 @pytest.fixture(scope="module")
-def _made(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def _made(_built, tmp_path_factory):
     """The built project with its runs at two levels, up to what is measured of them."""
 
-    def make() -> None:
+    def make():
         change_params(
             grid={"mechanisms": ["tem"], "strategies": ["S3"], "epsilons": ["r0.3", "r0.7"]}
         )
@@ -51,20 +50,20 @@ def _made(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def made(_made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def made(_made, monkeypatch):
     monkeypatch.chdir(_made)
     return _made
 
 
-def calibration(level: RecoveryTarget) -> LevelCalibration:
+def calibration(level):
     return LevelCalibration.model_validate(read(paths.planned_epsilon("tem", "S3", level)))
 
 
-def read(file: Path) -> dict:
+def read(file):
     return json.loads(file.read_text(encoding="utf-8"))
 
 
-def test_more_is_spent_where_more_may_come_back(made: Path) -> None:
+def test_more_is_spent_where_more_may_come_back(made):
     low, high = map(calibration, LEVELS)
     assert low.epsilon < high.epsilon and (low.recovery, low.band) == (0.3, "content")
     bands = low.achieved.bands
@@ -75,7 +74,7 @@ def test_more_is_spent_where_more_may_come_back(made: Path) -> None:
     assert mean == pytest.approx(0.3, abs=0.1)  # two samples of 1,500 words, 6 deviations
 
 
-def test_every_perturbed_token_gets_the_epsilon_however_long_its_text(made: Path) -> None:
+def test_every_perturbed_token_gets_the_epsilon_however_long_its_text(made):
     epsilon = epsilon_of(*RUN)
     plan = pq.read_table(paths.plan(*RUN)).to_pandas()
     assert set(plan.epsilon_per_token[plan.n_perturbed > 0]) == {epsilon}
@@ -88,7 +87,7 @@ def test_every_perturbed_token_gets_the_epsilon_however_long_its_text(made: Path
     assert (record["mode"], record["base_epsilon"]) == ("experiment", epsilon)
 
 
-def test_the_checks_judge_runs_at_levels(made: Path) -> None:
+def test_the_checks_judge_runs_at_levels(made):
     runs = {"none/none/0.0", "tem/S3/r0.3", "tem/S3/r0.7"}
     assert read(paths.CHECKS / "outputs.json")["summary"]["runs"].keys() == runs
     scores = read(paths.CHECKS / "evaluation.json")["summary"]
@@ -96,7 +95,7 @@ def test_the_checks_judge_runs_at_levels(made: Path) -> None:
     assert read(paths.plan_check(*RUN))["suite"] == "plans/tem/S3/r0.3"
 
 
-def test_an_unreachable_level_and_one_that_was_not_planned(made: Path) -> None:
+def test_an_unreachable_level_and_one_that_was_not_planned(made):
     """The most frequent word is a function word, so that of all words nobody can be kept from
     naming some."""
     params = load_params()

@@ -1,7 +1,5 @@
 """Segmented files: lines from word numbers, and what is counted while they are written."""
 
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,7 +15,7 @@ KNOWN = Collocations.build(
 )
 
 
-def corpus(folder: Path, sentences: list[list[int]]) -> tuple[Path, Path]:
+def corpus(folder, sentences):
     rows = [["d"] * len(sentences), list(range(len(sentences))), sentences]
     pq.write_table(pa.table(rows, TOKENS), folder / "tokens.parquet", row_group_size=2)
     words = WORDS if sentences else []
@@ -33,7 +31,7 @@ SENTENCES = [[2, 3, 4], [0, 1], [5, 2, 3], [2], [3, 4]]  # no collocation over t
 
 
 @pytest.mark.parametrize("batch", [1, 100])
-def test_lines_by_hand(batch: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_by_hand(batch, tmp_path, monkeypatch):
     monkeypatch.setattr("lexveil.lab.collocations.segmenting.SENTENCES_AT_A_TIME", batch)
     totals = segment_file(*corpus(tmp_path, SENTENCES), tmp_path / "gst.txt", "gst", KNOWN)
     assert (
@@ -50,7 +48,7 @@ def test_lines_by_hand(batch: int, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     }
 
 
-def test_words_alone_and_an_empty_corpus(tmp_path: Path) -> None:
+def test_words_alone_and_an_empty_corpus(tmp_path):
     totals = segment_file(*corpus(tmp_path, SENTENCES), tmp_path / "word.txt", "word", None)
     assert (
         tmp_path / "word.txt"

@@ -50,19 +50,17 @@ train_embeddings.main()
 """
 
 
-def written() -> dict[str, bytes]:
+def written():
     files = [*paths.embedding("gst").iterdir(), paths.METRICS / "embeddings/gst.json"]
     return {str(file): file.read_bytes() for file in files}
 
 
-def metrics() -> dict:
+def metrics():
     return json.loads((paths.METRICS / "embeddings/gst.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("epoch", [1, 3])
-def test_a_killed_training_goes_on(
-    project: Path, capsys: pytest.CaptureFixture[str], epoch: int
-) -> None:
+def test_a_killed_training_goes_on(project, capsys, epoch):
     """SIGKILL after epoch 1 of 3, and after the last one, before anything is written."""
     change_params(embeddings={"epochs": 3})
     run_stage("train_embeddings", "gst")
@@ -86,7 +84,7 @@ def test_a_killed_training_goes_on(
     assert not list(Path(".lexveil/work").rglob("*.npy"))  # nothing is left of it
 
 
-def test_unit_vectors_and_a_list(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unit_vectors_and_a_list(project, capsys):
     """Lengths of the written space are 1, or what the list says; the figures of quality are those
     as trained."""
     before = metrics()
@@ -113,9 +111,7 @@ def test_unit_vectors_and_a_list(project: Path, capsys: pytest.CaptureFixture[st
     assert (meta["scale"], meta["scale_list"]) == ("unit", named)
 
 
-def test_purposes_are_axes_of_the_space_and_said_of_what_is_made_with_it(
-    project: Path, capsys
-) -> None:
+def test_purposes_are_axes_of_the_space_and_said_of_what_is_made_with_it(project, capsys):
     """A project's own model keeps them without being asked; what is exported has the space without
     them."""
     tokens = load_embedding("word").tokens
@@ -159,7 +155,7 @@ def test_purposes_are_axes_of_the_space_and_said_of_what_is_made_with_it(
         ("absent.tsv@000000000000", "there is no file absent.tsv"),
     ],
 )
-def test_purposes_that_are_refused(project: Path, name: str, said: str) -> None:
+def test_purposes_that_are_refused(project, name, said):
     Path("side.tsv").write_text("fire\t1\n", encoding="utf-8")
     change_params(embeddings={"purposes": {name: 1.0}})
     with pytest.raises(RequestError, match=said):
@@ -171,7 +167,7 @@ SENTENCES = [[1, 3, 4, 0], [1, 3, 0], [3], [1, 2, 3, 4, 0]]  # 4, 3, 1 and 5 tok
 
 
 @pytest.fixture
-def tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def tokens(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = [
         {"doc_id": f"d{i // 2}", "sentence_id": i % 2, "ids": ids}
@@ -183,38 +179,34 @@ def tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(("limit", "taken"), [(13, 4), (12, 3), (7, 2), (1, 1)])
-def test_as_many_sentences_as_the_limit_allows_and_at_least_one(
-    tokens: Path, limit: int, taken: int
-) -> None:
+def test_as_many_sentences_as_the_limit_allows_and_at_least_one(tokens, limit, taken):
     ids, offsets = stage.read_sentences(tokens, limit)
     assert ids.tolist() == [one for sentence in SENTENCES[:taken] for one in sentence]
     assert np.diff(offsets).tolist() == [len(sentence) for sentence in SENTENCES[:taken]]
 
 
-def test_what_is_loaded_is_what_was_trained(tokens: Path) -> None:
+def test_what_is_loaded_is_what_was_trained(tokens):
     stage.run(tokens, WORDS, 13, paths.LANGUAGE_MODEL)
     direct = NgramModel(train(*stage.read_sentences(tokens, 13), len(WORDS)), WORDS)
     texts = ["The cat sat.", "the dog sat", "", "cat. rare the"]
     assert np.array_equal(load_language_model().score(texts).log_sum, direct.score(texts).log_sum)
 
 
-def test_words_that_were_not_learnt_from_are_unknown(tokens: Path) -> None:
+def test_words_that_were_not_learnt_from_are_unknown(tokens):
     stage.run(tokens, WORDS, 8, paths.LANGUAGE_MODEL)
     model = load_language_model()
     assert model.model.n_words == 4
     assert model.score(["the cat", "the rare cat"]).n_unknown.tolist() == [0, 1]
 
 
-def test_a_corpus_without_sentences_is_refused(tokens: Path) -> None:
+def test_a_corpus_without_sentences_is_refused(tokens):
     pq.write_table(TOKENS.empty_table(), tokens)
     with pytest.raises(ParameterError, match="received no sentences"):
         stage.run(tokens, WORDS, 13, paths.LANGUAGE_MODEL)
     assert not paths.LANGUAGE_MODEL.exists()
 
 
-def test_nothing_is_trained_for_a_model_made_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_trained_for_a_model_made_elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copy(ROOT / "params.yaml", "params.yaml")
     change_params(evaluation={"language_model": "gpt2", "gpt2_model": "somewhere"})

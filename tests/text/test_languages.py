@@ -68,11 +68,11 @@ CASES = [(code, text, cut) for code, texts in CUT.items() for text, cut in texts
 
 
 @pytest.mark.parametrize(("language", "text", "cut"), CASES)
-def test_tokens_and_sentences(language: str, text: str, cut: str) -> None:
+def test_tokens_and_sentences(language, text, cut):
     assert " | ".join(map(" ".join, sentences(text, language))) == cut
 
 
-def test_regions_and_unknown_languages() -> None:
+def test_regions_and_unknown_languages():
     assert language_of("de-AT") is LANGUAGES["de"] and language_of("PT_br") is LANGUAGES["pt"]
     assert language_of("en").connectors == ENGLISH_CONNECTOR_WORDS
     assert not language_of("sv").function_words and language_of("sv").code == "sv"
@@ -90,13 +90,13 @@ WRITTEN = {
 
 
 @pytest.mark.parametrize(("language", "text"), WRITTEN.items())
-def test_what_is_not_replaced_is_written_as_it_was(language: str, text: str) -> None:
+def test_what_is_not_replaced_is_written_as_it_was(language, text):
     encoded = encode([text], Lexicon.build("word", [], None, language))
     assert render(Pieces.of(encoded.forms), encoded.word, encoded.text_of, 1) == [text]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_words_of_a_language_are_tokens_of_it(language: str) -> None:
+def test_words_of_a_language_are_tokens_of_it(language):
     """Otherwise no text could contain them. A word that begins with one apostrophe needs the
     language's own rule.
     """
@@ -108,7 +108,7 @@ def test_words_of_a_language_are_tokens_of_it(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_function_words_against_another_library(language: str) -> None:
+def test_function_words_against_another_library(language):
     """The other library's lists are longer and contain content words too; they contain at least
     seven of eight of these words.
     """
@@ -137,7 +137,7 @@ TEXTS = {
 }
 
 
-def counts_of(text: str, language: str) -> dict[str, int]:
+def counts_of(text, language):
     words = [
         word for sentence in sentences(text, language) for word in sentence if word[0].isalpha()
     ]
@@ -145,7 +145,7 @@ def counts_of(text: str, language: str) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("of_text", TEXTS)
-def test_which_language_a_text_looks_like(of_text: str) -> None:
+def test_which_language_a_text_looks_like(of_text):
     """Cut by the rules of any language, as an operator's model may be of any."""
     for language in (*TEXTS, "sv"):
         found = other_language(counts_of(TEXTS[of_text], language), language)
@@ -154,7 +154,7 @@ def test_which_language_a_text_looks_like(of_text: str) -> None:
         ), (found, language)
 
 
-def test_nothing_is_said_of_few_words_nor_of_lists() -> None:
+def test_nothing_is_said_of_few_words_nor_of_lists():
     assert other_language(counts_of("Der Hund ist nicht im Haus.", "en"), "en") is None
     assert other_language({f"name{i}": 1 for i in range(500)}, "en") is None
     assert function_word_shares({"der": 1, "the": 1, "xyz": 2})["de"] == 0.25
@@ -183,7 +183,7 @@ FINE = (
 )
 
 
-def test_scripts_without_spaces() -> None:
+def test_scripts_without_spaces():
     assert {text: script_without_spaces(text) for text in SCRIPTS} == SCRIPTS
     assert [text for text in FINE if script_without_spaces(text)] == []
     texts = [*FINE, *SCRIPTS]
@@ -196,7 +196,7 @@ def test_scripts_without_spaces() -> None:
     st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
     | st.text("aB1 .'_\n\t…é\u0301😀")
 )
-def test_a_normal_form_can_be_joined(text: str) -> None:
+def test_a_normal_form_can_be_joined(text):
     """No white space and no underscore, so lines and collocations can be taken apart again."""
     assert all(
         form.split() == [form] and "_" not in form
@@ -205,7 +205,7 @@ def test_a_normal_form_can_be_joined(text: str) -> None:
     )
 
 
-def test_kinds_of_forms() -> None:
+def test_kinds_of_forms():
     """A picture says something; it must not pass as punctuation, which may leave in clear."""
     assert [
         form for form in (",", "...", "$", "a", "😀", "🏽", "5", "█") if is_punctuation(form)

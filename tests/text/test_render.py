@@ -12,7 +12,7 @@ from lexveil.core.text.render import render, render_in_layout
 LEXICON = Lexicon.build("word", [], None)
 
 
-def rendered(tokens: list[str], text_of: np.ndarray, n_texts: int) -> list[str]:
+def rendered(tokens, text_of, n_texts):
     half = len(tokens) // 2
     pieces = Pieces.joined(Pieces.of(tokens[:half]), Pieces.of(tokens[half:]))
     return [*render(pieces, np.arange(len(tokens), dtype=np.int32), text_of, n_texts)]
@@ -34,11 +34,11 @@ def rendered(tokens: list[str], text_of: np.ndarray, n_texts: int) -> list[str]:
         ([], ""),
     ],
 )
-def test_spacing(tokens: list[str], expected: str) -> None:
+def test_spacing(tokens, expected):
     assert rendered(tokens, np.zeros(len(tokens), dtype=np.int32), 1) == [expected]
 
 
-def test_texts_of_a_batch_do_not_touch() -> None:
+def test_texts_of_a_batch_do_not_touch():
     """An open quotation mark of one text must not turn the next one's."""
     tokens = ['"', "a", '"', "b", '"', ","]
     assert rendered(tokens, np.array([0, 0, 2, 2, 2, 3], dtype=np.int32), 4) == [
@@ -50,7 +50,7 @@ def test_texts_of_a_batch_do_not_touch() -> None:
 
 
 @given(st.text(alphabet="aB ,.\n\t\"'!", max_size=60))
-def test_layout_is_kept_only_on_request(text: str) -> None:
+def test_layout_is_kept_only_on_request(text):
     encoded = encode([text], LEXICON)
     tokens = [encoded.words[first] for first in encoded.first_word]
     kept = render_in_layout(tokens, encoded, [text])[0]

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import unicodedata
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -252,11 +251,11 @@ AROUND = st.lists(
 
 @pytest.mark.parametrize("language", [*LANGUAGES, "sv"])
 @given(texts=st.lists(AROUND | TEXTS | ANY | MAIL | STOPS, max_size=4))
-def test_any_texts(language: str, texts: list[str]) -> None:
+def test_any_texts(language, texts):
     assert_same(texts, language=language)
 
 
-def test_every_pair_of_pieces() -> None:
+def test_every_pair_of_pieces():
     """Each piece before, after and between letters, next to each other piece, and at the end of a
     buffer."""
     for piece in PIECES:
@@ -270,14 +269,14 @@ def test_every_pair_of_pieces() -> None:
 
 
 @pytest.mark.nightly
-def test_no_position_is_out_of_bounds(tmp_path: Path) -> None:
+def test_no_position_is_out_of_bounds(tmp_path):
     """The test uses numba's bounds checks, in kernels that are compiled anew."""
     environment = os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-m", "pytest", "-n", "0", f"{__file__}::test_every_pair_of_pieces"]
     subprocess.run(command, env=environment, check=True)
 
 
-def test_every_kind_of_code_point() -> None:
+def test_every_kind_of_code_point():
     """Alone, within a word, before a full stop, and after one: the classes and normal forms of this
     interpreter.
 
@@ -299,7 +298,7 @@ def test_every_kind_of_code_point() -> None:
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=6), st.data())
-def test_slices_and_large_strings(texts: list[str], data: st.DataObject) -> None:
+def test_slices_and_large_strings(texts, data):
     """A text ends where its slice says, though the bytes of the next one follow."""
     start = data.draw(st.integers(0, len(texts)))
     stop = data.draw(st.integers(start, len(texts)))
@@ -307,7 +306,7 @@ def test_slices_and_large_strings(texts: list[str], data: st.DataObject) -> None
         assert_same(texts[start:stop], pa.array(texts, kind).slice(start, stop - start))
 
 
-def test_words_of_languages_can_be_compared_as_bytes() -> None:
+def test_words_of_languages_can_be_compared_as_bytes():
     """The words have a few Latin-1 letters at most. Only one other letter has an ASCII lower case,
     and it stays unchanged.
     """
@@ -350,7 +349,7 @@ LONG = ["a", "a.", "ab-", " ", '."', "_", "1,", "x@", "\n", "e\u0301", "www.", "
     ],
     ids=lambda texts: repr(texts)[:20],
 )
-def test_texts_at_an_edge(texts: list[str]) -> None:
+def test_texts_at_an_edge(texts):
     assert_same(texts)
     assert_same(texts, pa.array(texts, pa.large_string()))
 
@@ -368,12 +367,12 @@ SECRET = "Zanzibar"
         (pa.array([SECRET]), "8 bytes of text to tokenize at once; the limit is 7"),
     ],
 )
-def test_refused(texts: object, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refused(texts, message, monkeypatch):
     monkeypatch.setattr(tokenize, "MAX_BYTES", 7)
     with pytest.raises(RequestError, match=message) as error:
         tokenize_texts(texts)
     assert SECRET not in str(error.value)
 
 
-def test_the_default_corpus() -> None:
+def test_the_default_corpus():
     assert assert_same(articles() + [text for _, text in polarity()]) > 70_000

@@ -20,13 +20,13 @@ LOOKS = {
 }
 
 
-def test_what_is_no_word_is_named() -> None:
+def test_what_is_no_word_is_named():
     assert {
         look: [unlike_a_word(token) for token in tokens.split()] for look, tokens in LOOKS.items()
     } == {look: [look] * len(tokens.split()) for look, tokens in LOOKS.items()}
 
 
-def test_a_slur_is_found_in_every_form_and_place_and_plain_words_are_not() -> None:
+def test_a_slur_is_found_in_every_form_and_place_and_plain_words_are_not():
     slurs = frozenset({"ass", "asses", "prick"})
     plain = frozenset({"assess"})
     for token in ("ass", "asses", "ass's", "pricks", "a_prick", "such_pricks_are"):
@@ -53,11 +53,11 @@ def test_a_slur_is_found_in_every_form_and_place_and_plain_words_are_not() -> No
         ("smith", 50, False),
     ],
 )
-def test_a_full_name_is_told_by_lists_and_capitals(token: str, count: int, is_name: bool) -> None:
+def test_a_full_name_is_told_by_lists_and_capitals(token, count, is_name):
     assert NAMES.in_name(token, count, 0.25) is is_name
 
 
-def test_words_come_before_collocations_and_ties_are_decided_by_the_token() -> None:
+def test_words_come_before_collocations_and_ties_are_decided_by_the_token():
     some = [
         Candidate("a_b", 9, 9),
         Candidate("c_d", 7, 7),

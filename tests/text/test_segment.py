@@ -1,9 +1,7 @@
 """GST, MST and the exact maximum, against implementations a reader can check against the paper."""
 
 import math
-from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,13 +12,12 @@ from lexveil.base.errors import RequestError
 from lexveil.core.text.collocation_index import MAX_WORDS, Collocations
 from lexveil.core.text.segment import segment
 
-Table = dict[tuple[str, ...], float]
 KINDS = ("gst", "mst", "mst_exact")
 
 
-def collocations(table: Table) -> Collocations:
+def collocations(table):
     """An index of a table's pairs and triples."""
-    columns: list[Any] = []
+    columns = []
     for size in (2, 3):
         grams = [gram for gram in table if len(gram) == size]
         columns += (
@@ -30,7 +27,7 @@ def collocations(table: Table) -> Collocations:
     return Collocations.build(*columns)
 
 
-def sizes(kind: str, batch: Sequence[Sequence[str]], table: Table) -> list[int]:
+def sizes(kind, batch, table):
     """Words per token of a batch, by the code under test."""
     known = collocations(table)
     offsets = np.cumsum([0, *map(len, batch)])
@@ -42,7 +39,7 @@ def sizes(kind: str, batch: Sequence[Sequence[str]], table: Table) -> list[int]:
     return lengths[lengths > 0].tolist()
 
 
-def cut(kind: str, sentence: str, table: Table) -> str:
+def cut(kind, sentence, table):
     """A sentence with its collocations joined by the code under test."""
     words = iter(sentence.split())
     return " ".join(
@@ -50,7 +47,7 @@ def cut(kind: str, sentence: str, table: Table) -> str:
     )
 
 
-def grams(words: Sequence[str], table: Table) -> Iterator[tuple[int, int, float]]:
+def grams(words, table):
     """(start, size, PMI) of every collocation in a sentence."""
     for i in range(len(words)):
         for size in (2, 3):
@@ -59,10 +56,10 @@ def grams(words: Sequence[str], table: Table) -> Iterator[tuple[int, int, float]
                 yield i, size, table[gram]
 
 
-def reference_gst(words: Sequence[str], table: Table) -> list[int]:
+def reference_gst(words, table):
     """CLMLDP Algorithm 1: words per token."""
     found = {(i, size) for i, size, _ in grams(words, table)}
-    tokens: list[int] = []
+    tokens = []
     i = 0
     while i < len(words):
         tokens.append(next((size for size in (3, 2) if (i, size) in found), 1))
@@ -70,10 +67,10 @@ def reference_gst(words: Sequence[str], table: Table) -> list[int]:
     return tokens
 
 
-def reference_mst(words: Sequence[str], table: Table) -> list[int]:
+def reference_mst(words, table):
     """CLMLDP Algorithm 2; ties: longer first, then leftmost."""
     token_at = dict.fromkeys(range(len(words)), 1)
-    taken: set[int] = set()
+    taken = set()
     for i, size, _ in sorted(grams(words, table), key=lambda gram: (-gram[2], -gram[1], gram[0])):
         places = range(i, i + size)
         if taken.isdisjoint(places):
@@ -84,7 +81,7 @@ def reference_mst(words: Sequence[str], table: Table) -> list[int]:
     return [token_at[i] for i in sorted(token_at)]
 
 
-def reference_mst_exact(words: Sequence[str], table: Table) -> list[int]:
+def reference_mst_exact(words, table):
     """The best way to cut what stands from each position on; of equally good ones the longer
     token."""
     pmi = {(i, size): value for i, size, value in grams(words, table)}
@@ -95,7 +92,7 @@ def reference_mst_exact(words: Sequence[str], table: Table) -> list[int]:
             (pmi[i, n] + best[i + n], n) for n in (2, 3) if (i, n) in pmi
         ]
         best[i], size_at[i] = max(totals)
-    tokens: list[int] = []
+    tokens = []
     while (i := sum(tokens)) < len(words):
         tokens.append(size_at[i])
     return tokens
@@ -122,9 +119,7 @@ BATCHES = st.tuples(SENTENCES, TABLES) | st.tuples(
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(BATCHES, st.data())
-def test_the_reference_is_met_in_any_batches(
-    kind: str, sentences_and_table: tuple[list[list[str]], Table], data: st.DataObject
-) -> None:
+def test_the_reference_is_met_in_any_batches(kind, sentences_and_table, data):
     batch, table = sentences_and_table
     expected = [size for words in batch for size in REFERENCES[kind](words, table)]
     assert sizes(kind, batch, table) == expected
@@ -152,12 +147,12 @@ FIGURE_1 = {("i", "think"): 4.53, ("therefore", "i"): 3.0, ("i", "am"): 7.9}
         (FIGURE_1, "mst", "i_think , therefore i_am"),
     ],
 )
-def test_sentences_by_hand(table: Table, kind: str, expected: str) -> None:
+def test_sentences_by_hand(table, kind, expected):
     assert cut(kind, expected.replace("_", " "), table) == expected
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
-def test_scores_of_plain_ids(dtype: type[np.signedinteger]) -> None:
+def test_scores_of_plain_ids(dtype):
     """Every score is the table's, in a numbering with gaps, among ids that take part in nothing."""
     rng = np.random.default_rng(7)
     pairs = rng.integers(0, 400, (20_000, 2)) * 37
@@ -166,7 +161,7 @@ def test_scores_of_plain_ids(dtype: type[np.signedinteger]) -> None:
     known = Collocations.for_ids(
         [*pairs.T.astype(dtype)], pmi[0], [*triples.T.astype(dtype)], pmi[1]
     )
-    table: dict[tuple[int, ...], float] = {}
+    table = {}
     for gram, value in zip(
         [*pairs.tolist(), *triples.tolist()], np.concatenate(pmi).tolist(), strict=True
     ):
@@ -186,7 +181,7 @@ def test_scores_of_plain_ids(dtype: type[np.signedinteger]) -> None:
     assert known.ids(["a"]).tolist() == [-1]  # no words were given
 
 
-def test_refusals() -> None:
+def test_refusals():
     many = np.arange(MAX_WORDS + 1)
     one = np.array([1])
     none = [np.zeros(0, np.int64)] * 3

@@ -20,7 +20,7 @@ COLLOCATIONS = Collocations.build(
 TOKENS = ["call", "ann", "of", "new_york", "of_new", "new", "york", ",", "now", "."]
 
 
-def words_of(*texts: str) -> Words:
+def words_of(*texts):
     found = [
         (number, span)
         for number, text in enumerate(texts)
@@ -37,7 +37,7 @@ def words_of(*texts: str) -> Words:
     )
 
 
-def test_what_is_allowed_nobody_has_and_it_divides_a_span() -> None:
+def test_what_is_allowed_nobody_has_and_it_divides_a_span():
     """The text is "call ann lee-roy of new york , now .". The span begins within a word, and covers
     all of that word.
     """
@@ -49,7 +49,7 @@ def test_what_is_allowed_nobody_has_and_it_divides_a_span() -> None:
     assert claims.joined(np.ones(9, dtype=np.int8)).tolist() == [1, 2, 0, 1, 2, 0, 1, 1, 1]
 
 
-def encoded(text: str, *spans: Span, whole: bool) -> list[tuple[str, str, str | None]]:
+def encoded(text, *spans, whole):
     lexicon = Lexicon.build("gst", TOKENS, COLLOCATIONS)
     several = Spans.of((0, span) for span in spans)
     done = encode(
@@ -66,7 +66,7 @@ def encoded(text: str, *spans: Span, whole: bool) -> list[tuple[str, str, str | 
     ]
 
 
-def test_a_collocation_without_a_vector_is_no_token() -> None:
+def test_a_collocation_without_a_vector_is_no_token():
     assert encoded("a b c", whole=True) == [
         ("a", "stopword", None),
         ("b", "oov", None),
@@ -74,7 +74,7 @@ def test_a_collocation_without_a_vector_is_no_token() -> None:
     ]
 
 
-def test_a_piece_is_one_token_or_ordinary_ones_and_no_collocation_crosses_its_border() -> None:
+def test_a_piece_is_one_token_or_ordinary_ones_and_no_collocation_crosses_its_border():
     plain = encoded(TEXT, whole=True)
     assert ("of_new", "word", None) in plain
     one = encoded(TEXT, Span(20, 28, "PLACE"), whole=True)
@@ -102,9 +102,7 @@ LETTERS = st.text(st.sampled_from("ab .,-"), max_size=25)
     ),
     st.sets(st.integers(0, 40)),
 )
-def test_the_rule_written_out(
-    texts: list[str], drawn: list[tuple[int, int, int, str]], allowed: set[int]
-) -> None:
+def test_the_rule_written_out(texts, drawn, allowed):
     several = [
         (text % len(texts), Span(start, start + size, kind)) for text, start, size, kind in drawn
     ]
@@ -112,14 +110,14 @@ def test_the_rule_written_out(
     n = len(words.word)
     places = [(int(words.text_of[i]), *map(int, words.spans[i])) for i in range(n)]
 
-    def touched(text: int, span: Span) -> list[int]:
+    def touched(text, span):
         return [
             i
             for i, (of, start, end) in enumerate(places)
             if of == text and start < span.end and end > span.start
         ]
 
-    best: list[int] = []
+    best = []
     for i in range(n):
         ranked = []
         for number, (text, span) in enumerate(several):
@@ -133,7 +131,7 @@ def test_the_rule_written_out(
     flags = np.isin(np.arange(n), list(allowed))
     found = owners(spans, words, flags).tolist()
 
-    def key(number: int) -> object:  # equal spans are one
+    def key(number):  # equal spans are one
         return (
             NOBODY
             if number == NOBODY
