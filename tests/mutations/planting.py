@@ -13,6 +13,9 @@ from typing import Any
 
 import numba
 import pytest
+import yaml
+
+from lexveil.core.accounting.budgets import Policy
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -56,7 +59,7 @@ def test_named(named: str) -> Any:
     return getattr(importlib.import_module(file.removesuffix(".py").replace("/", ".")), function)
 
 
-test_named.__test__ = False  # type: ignore[attr-defined]
+test_named.__test__ = False
 
 
 def found(path: str) -> tuple[Any, str]:
@@ -142,3 +145,26 @@ def both(*plants: Plant) -> Plant:
             one(patch)
 
     return plant
+
+
+class FaultLoader(yaml.SafeLoader):
+    """YAML with policies: ``!policy [keep, keep, sample]``."""
+
+
+FaultLoader.add_constructor(
+    "!policy", lambda loader, node: Policy(*loader.construct_sequence(node))
+)
+
+
+def read_faults(path: Path) -> list[Fault]:
+    """The faults of a file that are other wording of one function."""
+    return [
+        Fault(
+            name=entry["name"],
+            kind=entry["kind"],
+            plant=swap(entry["in"], entry["old"], entry["new"]),
+            audit=entry.get("audit"),
+            tests=tuple((test["test"], test["values"]) for test in entry.get("tests", ())),
+        )
+        for entry in yaml.load(path.read_text(encoding="utf-8"), Loader=FaultLoader)
+    ]
