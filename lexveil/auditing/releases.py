@@ -114,7 +114,9 @@ def audit_releases(
             capped, beyond = releasing.capped(few, first.budget)
         unpaid = charges([*releases.values(), *hidden, capped], toy) + late + beyond
         findings.append(
-            AuditFinding.fact(place, "charges", unpaid, "the ledger charged Σε of the token logs")
+            AuditFinding.fact(
+                place, "charges", unpaid, "the ledger charged the sum of ε in the token logs"
+            )
         )
     return findings
 

@@ -233,8 +233,8 @@ def _tokens(way: str, release: Release) -> Iterator[WrittenToken]:
                     "at the end": at == len(fates) - 1,
                     "of a second column": column > 0,
                     f"after {FAR_ON} others": position >= FAR_ON,
-                    "from a word that was there before": part in seen,
-                    "after a word that came out": toy.number.get(source, -2) == before,
+                    "from a word that occurred before in the text": part in seen,
+                    "after an unchanged word": toy.number.get(source, -2) == before,
                 }
                 held = frozenset(group for group, holds in groups.items() if holds)
                 yield WrittenToken(code, before, last, fate, way != UNSCREENED, held)

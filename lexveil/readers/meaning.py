@@ -230,7 +230,8 @@ def reader_sentence(at: Sequence[MeaningAt]) -> str:
         return f"{sentence})."
     least = at[0].bands[band]
     return (
-        f"{sentence}, the largest of a token; at the smallest, {at[0].epsilon:.4g}, these are "
+        f"{sentence}, the largest of a token; at the smallest, {at[0].epsilon:.4g}, the numbers "
+        "are "
         f"{_of_100(least.recovered)} and {_of_100(least.unchanged)})."
     )
 

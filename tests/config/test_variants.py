@@ -53,7 +53,9 @@ def test_the_longest_name_of_a_parameter_counts():
             r"s0.25 does not begin with a parameter of vickrey; it has t, k",
             id="no parameter",
         ),
-        pytest.param(["vickrey-t"], r"t gives t no value; write it as t0.5", id="no value"),
+        pytest.param(
+            ["vickrey-t"], r"t has no value for t; write, for example, t0.5", id="no value"
+        ),
         pytest.param(["vickrey-t0.25-t0.5"], r"contains t twice", id="twice"),
         pytest.param(["mahalanobis-lambda1"], r"lambda", id="out of range"),
         pytest.param(["madlib-t1"], r"it has none", id="none to change"),

@@ -250,7 +250,7 @@ def test_without_its_libraries_it_names_the_command(build, absent, monkeypatch):
         library = SimpleNamespace(logging=quiet)
         monkeypatch.setitem(sys.modules, name, None if name == absent else library)
     with pytest.raises(
-        RequestError, match=rf"needs the package of {absent}.*uv sync --extra neural"
+        RequestError, match=rf"needs the package that provides {absent}.*uv sync --extra neural"
     ):
         build()
 

@@ -31,8 +31,8 @@ class Stage:
     """
 
     name: str
-    needs: tuple[str, ...]  # stages whose outputs it reads
-    deps: tuple[Path, ...]  # files and folders it reads, relative to the project
+    needs: tuple[str, ...]  # stages whose outputs this stage reads
+    deps: tuple[Path, ...]  # files and folders that this stage reads, relative to the project
     outs: tuple[Path, ...]
     locked: bool  # gets an entry in dvc.lock when it has run
     is_new: bool = False  # has no entry in dvc.lock yet

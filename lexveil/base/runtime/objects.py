@@ -153,8 +153,8 @@ class ObjectPath(PosixPath):
                 while block := content.read(WRITTEN):
                     stream.write(block)
                     if filesystem.type_name == "s3":
-                        # wait for the parts, which would pile up in memory; other stores do not
-                        # need this
+                        # Wait for the upload of parts, which would otherwise accumulate in memory.
+                        # Other stores do not need this.
                         stream.flush()
 
 
@@ -243,7 +243,7 @@ class _Content(io.RawIOBase):
         try:
             with _told(self.path):
                 return int(self.file.readinto(buffer))
-        except OSError as error:  # raise an error other than that of a damaged file
+        except OSError as error:  # not an OSError, which callers would take for a damaged file
             raise RequestError(
                 f"{self.path}: reading this object failed ({error.strerror}); try again"
             ) from None

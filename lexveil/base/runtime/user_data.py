@@ -25,8 +25,7 @@ def make_user_data() -> Path:
         folder.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise RequestError(
-            f"{folder}: the folder of your models and your ledger cannot be made "
-            f"({error.strerror}); name another one "
-            "by the variable LEXVEIL_HOME"
+            f"{folder}: the folder of your models and your ledger cannot be created "
+            f"({error.strerror}); choose another folder with the variable LEXVEIL_HOME"
         ) from None
     return folder

@@ -201,7 +201,7 @@ def epsilon_per_part(
         most: greatest number of parts of a token; the ε of this many parts stays within the cap.
     """
     cap = budget.cap / most
-    # the division rounded up
+    # integer division, rounded up
     if math.isfinite(cap) and Fraction(cap) * most > Fraction(budget.cap):
         cap = math.nextafter(cap, 0.0)
     return epsilon_per_token(strategy, budget.total, n_parts, n_word_parts, cap)

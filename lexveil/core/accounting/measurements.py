@@ -30,10 +30,10 @@ NEIGHBOURS = (
     "two texts with the same number of tokens, the same fate of each token and the same ε_i"
 )
 
-# With the text as unit, and with the sentence as unit.
+# Formulas for draws of sentences: a text as the unit of a draw, then a sentence as the unit.
 SENTENCES_OF_TEXT = "Pr[M(D)=y] <= exp({total})·Pr[M(D')=y]"
 DISTANCE = "d(D,D')"
-DISTANCES = "Σ d(D_c,D'_c)"  # over the columns of a row
+DISTANCES = "Σ d(D_c,D'_c)"  # sum over the columns of a row
 SENTENCE_BY_SENTENCE = "Pr[M(D)=y] <= exp(Σ ε·d(s_i,s'_i))·Pr[M(D')=y]"
 
 # Source of the number from which B, and with it every ε_i, is computed.
@@ -42,9 +42,10 @@ SOURCES: dict[BudgetSource, str] = {
         "the ε_i are public: each is the ε of the level of protection, or less in a text with so "
         "many tokens that they would spend more than B"
     ),
-    "given": "the document budget B is public: it was given",
-    "given words": "the document budget B is public: the base ε times a number of words that "
-    "was given",
+    "given": "the document budget B is public: the user set it",
+    "given words": (
+        "the document budget B is public: the base ε times a number of words that the user set"
+    ),
     "corpus": "the document budget B is public: the base ε times the mean words of the "
     "public corpus's documents",
 }
@@ -198,19 +199,18 @@ class Measurement:
         of the structure that the figures do not count.
         """
         uncounted = {
-            "where tokens are repeated": self.repeats,
-            "what share of the budget a word gets": self.shares is not None,
-            "what a detector finds": self.looks_for,
+            "repeated tokens": self.repeats,
+            "shares of the budget": self.shares is not None,
+            "findings of detectors": self.looks_for,
         }
         left_out = " and ".join(name for name, is_so in uncounted.items() if is_so)
         return (
-            f"On {structure.source} ({structure.texts:,} texts, {structure.replacements:,} "
-            "replacements of one word by "
-            f"another) it changed the number of tokens in {structure.number_changed:.1%}, the "
-            "number or a fate in "
+            f"On {structure.source} ({structure.texts:,} texts), {structure.replacements:,} "
+            "replacements of one word by another changed the number of tokens in "
+            f"{structure.number_changed:.1%} of the cases, the number or a fate in "
             f"{structure.pattern_changed:.1%}, and any part of the structure in "
             f"{structure.structure_changed:.1%}"
-            f"{f'; {left_out} is not in these figures' if left_out else ''}."
+            f"{f'; these figures ignore {left_out}' if left_out else ''}."
         )
 
     def _worst(self, distances: Floats) -> tuple[Floats, Floats]:
@@ -615,7 +615,7 @@ def with_detectors(
         f"found by {' and '.join(sources)}; not hidden: which tokens were found, and their "
         "types; no claim relies on the findings: a token that is not found is treated like any "
         "other token",
-        "unprotected, of found tokens: that they were found, and their type. "
+        "unprotected: that tokens were found, and their types. "
         f"{'; '.join([*told, ''])}{others}: "
         f"{in_place[other]}",
         neighbours=f"{text.neighbours.removesuffix(',')}, {same}",

@@ -148,8 +148,8 @@ def measure(
     """
     if lexicon.segmentation != SEGMENTATION_OF[strategy] or not replacements.copies:
         raise ValueError(
-            f"{strategy} cannot be measured with a lexicon of {lexicon.segmentation} and "
-            "these texts"
+            f"the structure of {strategy} cannot be measured: the lexicon has the segmentation "
+            f"{lexicon.segmentation}, or no text has a copy with a replaced word"
         )
     before = encode(replacements.texts, lexicon)
     flags = []

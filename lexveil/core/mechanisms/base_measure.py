@@ -36,8 +36,10 @@ class BaseMeasure(NamedTuple):
     after: Ids
 
     def of(self, before: int) -> Ids:
-        """Return (V,) m(y | c) of every word y after c = ``before``; -1 means that no word precedes
-        y.
+        """Return (V,) m(y | c) of every word y after the token c.
+
+        Args:
+            before: the row of c; -1 if no token precedes y.
         """
         mass = self.single.copy()
         if before >= 0:

@@ -37,8 +37,7 @@ class Madlib(EuclideanMechanism):
     name = "madlib"
     exactness = (
         "continuous noise is drawn in float64: exact except for its rounding and for radii and "
-        "directions that numbers "
-        "of 53 bits do not reach, of a probability below 1e-30"
+        "directions that numbers of 53 bits do not reach, which have a probability below 1e-30"
     )
 
     @property

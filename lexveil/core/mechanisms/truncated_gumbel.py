@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lexveil.core.embeddings.neighborhoods import NearTable, Neighborhoods
 
 FLAT = 1000.0  # largest scale of the noise, in units of its range 2Δmax
-TOKENS_AT_A_TIME = 2048  # tokens at a time
+TOKENS_AT_A_TIME = 2048  # tokens per block
 
 
 class TruncatedGumbelParameters(Section):
@@ -27,8 +27,8 @@ class TruncatedGumbelParameters(Section):
 
     calibration: Literal["theorem", "paper"] = Field(
         "theorem",
-        description="refuses an epsilon that the paper's theorem does not cover; paper takes "
-        "every one",
+        description="theorem refuses an epsilon that the paper's theorem does not cover; paper "
+        "accepts every epsilon",
     )
 
 
@@ -93,7 +93,8 @@ class TruncatedGumbel(EuclideanMechanism):
         self.largest = largest_distance(self.vectors) if table.largest is None else table.largest
         mean = np.log(n)
         low, high = poisson.cdf([0, n], mean)
-        # Pr[k <= 1], Pr[k <= 2], … up to the last step that a number of 53 bits can tell from 1.
+        # Pr[k <= 1], Pr[k <= 2], … up to the last step that a number of 53 bits can distinguish
+        # from 1.
         steps = (poisson.cdf(np.arange(1, n + 1), mean) - low) / (high - low)
         self.k_cdf: Floats = steps[: int(np.searchsorted(steps, 1 - 2.0**-53)) + 1][
             : self.near.size

@@ -45,7 +45,9 @@ def changed_parameters(name: str, parameters: Sequence[str]) -> dict[str, object
             )
         value = part.removeprefix(parameter)
         if not VALUE.fullmatch(value):
-            raise ValueError(f"{part} gives {parameter} no value; write it as {parameter}0.5")
+            raise ValueError(
+                f"{part} has no value for {parameter}; write, for example, {parameter}0.5"
+            )
         if parameter in changed:
             raise ValueError(f"the name contains {parameter} twice")
         changed[parameter] = yaml.safe_load(value)

@@ -19,7 +19,7 @@ from lexveil.core.mechanisms.base import Mechanism, Space, check_epsilon
 
 CHUNK = 16_384  # tokens per block, so that their data stay in the cache
 MORE_DIGITS = 70  # decimal digits beyond those of the uniform number
-GUARD = 40  # of these digits, reserved for rounding errors
+GUARD = 40  # number of these digits that are reserved for rounding errors
 
 
 class OnListsParameters(Section):

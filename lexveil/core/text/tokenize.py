@@ -36,8 +36,8 @@ from lexveil.core.text.scanner import Rules, scan
 from lexveil.core.text.strings import letters_of
 
 MAX_BYTES = 2**31 - 1  # most bytes of text in one call: positions and word numbers have 32 bits
-# Lower-case surfaces that are their own normal form: ASCII without ``_`` that is no run of one
-# mark. A surface that begins with a letter or a digit, or is a single character, is no such run.
+# Lower-case surfaces that are their own normal form: ASCII without ``_`` that is not a run of one
+# mark. A surface that begins with a letter or a digit, or is a single character, is not such a run.
 PLAIN = r"^(?s:[a-z0-9][\x00-\x5e\x60-\x7f]*|[\x00-\x5e\x60-\x7f])$"
 
 

@@ -41,7 +41,17 @@ Near = tuple[Members, Floats, Ids]
 
 
 class Mass(NamedTuple):
-    """The base measure with its cumulative sums: (V,), (V + 1,), (R + 1,), (E,), (E,), (E + 1,)."""
+    """The base measure with cumulative sums, for V words and for E pairs of a token and a word
+    after it.
+
+    Attributes:
+        single: (V,) mass of each word.
+        singles: (V + 1,) cumulative sums of ``single``.
+        starts: (R + 1,) position of the first pair of each of R tokens, then E.
+        ids: (E,) the word of each pair.
+        after: (E,) additional mass of the word after the token.
+        afters: (E + 1,) cumulative sums of ``after``.
+    """
 
     single: Ids
     singles: Ids
