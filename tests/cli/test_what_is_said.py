@@ -50,7 +50,8 @@ def test_who_releases_texts_again_is_told_that_outputs_add_up(tickets, cli):
 def test_rows_that_are_too_long_are_explained(tickets, cli):
     cli("ledger", "cap", "45", "--because", "a test")
     said = privatize(cli).out
-    assert "1 of 2 rows are withheld and not charged, because what is left of the cap of 45" in said
+    assert "1 of 2 rows are withheld and not charged, because 1 subjects have less left" in said
+    assert "of their cap of 45 epsilon" in said
     assert "A row of more than 10 perturbed tokens costs more than the whole cap" in said
     assert "out.csv.withheld.csv" in said
 

@@ -90,7 +90,7 @@ def test_texts_without_spaces_come_out_empty_where_that_is_asked_for(outside, cl
         write({"text": ENGLISH[0]}, {"text": foreign, "id": "a"}, {"text": None}, {"text": "b"})
         out = f"out{number}.jsonl"
         printed = cli("privatize", "in.jsonl", "-o", out, *HOW, "--on-unsupported", "withhold")
-        assert ("1 texts came out empty" in printed.out) == bool(foreign)
+        assert ("1 texts are empty in the output" in printed.out) == bool(foreign)
         operator = json.loads((outside / f"{out}.operator.json").read_text())
         assert operator["emptied"] == bool(foreign)
         published.append(

@@ -104,7 +104,7 @@ def test_the_statement_for_the_operator_adds_what_was_withheld_and_names_nobody(
     said = "\n".join(whole[len(public) :])
     assert said.startswith("private to the operator")
     assert "1 of 3 rows are withheld and not charged" in said
-    assert "10 epsilon charged, of 1 subjects" in said
+    assert "10 epsilon charged to 1 subjects" in said
     assert "anna" not in said
 
 

@@ -124,7 +124,7 @@ def test_the_operator_is_told_why_they_are_harmless(bank, capsys):
     pd.DataFrame({"text": [IN_BANK]}).to_csv("in.csv", index=False)
     command("in.csv", "-o", "out.csv", "--bank", bank)
     said = capsys.readouterr().out
-    assert "1 sentence of the texts stands in the bank, too: harmless" in said
+    assert "1 sentence of the texts is also in the bank: harmless" in said
     for published_file in ("out.csv.record.json", "out.csv.statement.txt"):
         assert "n_in_bank" not in Path(published_file).read_text()
 
@@ -307,7 +307,7 @@ def test_a_released_file_has_sentences_of_the_bank(out):
 def test_the_statement_of_a_release_tells_of_sentences_and_of_no_words(out):
     page = out.with_name("out.jsonl.statement.txt").read_text()
     assert "were replaced by sentences of a public bank by Lexveil" in page
-    assert "In the place of 2 texts stand 8 sentences, 4 for each text." in page
+    assert "2 texts were replaced by 8 sentences, 4 for each text." in page
     assert not [word for word in ("word by word", "stop words") if word in page]
 
 
