@@ -142,7 +142,7 @@ class _Audit:
                 )
 
     def embedding(self, prepared: Prepared, space: AuditedSpace) -> None:
-        """Audit the mechanism over the words of the project, built as a run builds it."""
+        """Audit the mechanism over the words of the project, built as in a run."""
         request, claim = self.request, claim_of(self.request.mechanism, space, self.parameters)
         built = Built(prepared.mechanism, claim)
         chosen = choose_words(space.size, request.words, stream(self.seed, "audit", "words"))

@@ -164,12 +164,12 @@ class Claim:
 
     @property
     def closed(self) -> bool:
-        """Whether ``pmf`` has a closed form for this mechanism."""
+        """Whether the distribution of the mechanism has a closed form, which ``pmf`` computes."""
         return self.mechanism in CLOSED
 
     @property
     def in_context(self) -> bool:
-        """Whether the output depends on the token written before."""
+        """Whether the output depends on the token written before it."""
         return self.mechanism == IN_CONTEXT
 
     def base_measure(self, before: int = -1) -> Floats:

@@ -42,7 +42,7 @@ class AuditFinding:
 
     @classmethod
     def of(cls, place: str, evidence: Evidence) -> AuditFinding:
-        """Create the finding of an exact or sampled audit."""
+        """Create a finding from the evidence of an exact or sampled audit."""
         return cls(place, evidence.method, evidence.violation, evidence, evidence.detail)
 
     @classmethod
@@ -79,7 +79,7 @@ class AuditFinding:
 
     @property
     def cells(self) -> list[str]:
-        """Row of the finding in a table for people."""
+        """Cells of the finding in a table for people."""
         verdict = self.verdict + (f": {self.detail}" if self.detail else "")
         figures = (
             ["-", "-"]

@@ -56,7 +56,7 @@ class FitResult:
 
     @property
     def detail(self) -> str | None:
-        """A description of the worst difference; None without a violation."""
+        """A description of the worst difference; None if there is no violation."""
         return self.worst if self.violation else None
 
     @property

@@ -454,7 +454,9 @@ def _equal(codes: Ids) -> float:
 
 
 def _own(fate: TokenFate, claim: Claim) -> Callable[..., Floats]:
-    """Return the claimed distribution of one token, as a function of the token before it."""
+    """Return a function that computes the claimed distribution of one token, given the token before
+    it.
+    """
     return (
         partial(claim.pmf, fate.number, fate.epsilon) if fate.action == "perturb" else claim.unknown
     )

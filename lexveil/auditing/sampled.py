@@ -220,8 +220,8 @@ def _best_events(first: Ids, second: Ids, a: int, z: float, scale: float) -> tup
 
 
 def _ranked(first: Ids, a: int) -> Ids:
-    """Return, for each input b, the outputs by descending likelihood ratio of input a to input b,
-    (k, outputs); outputs with equal ratios are ordered by number.
+    """Return, for each input b, the outputs by falling likelihood ratio Pr[output | a] / Pr[output
+    | b], (k, outputs). Outputs with equal ratios are ordered by number.
     """
     return np.argsort(-(first[a] + 0.5) / (first + 0.5), axis=1, kind="stable").astype(np.int64)
 

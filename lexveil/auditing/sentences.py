@@ -194,7 +194,7 @@ class _SentenceAudit:
         return OwnNoise(vectors, self.engine.prepared.parameters, self.model.params.seed)
 
     def at(self, epsilon: float) -> _SentenceAudit:
-        """Return the audit at another epsilon."""
+        """Return the same audit for another epsilon."""
         return replace(self, request=self.request.model_copy(update={"epsilon": epsilon}))
 
     def with_power(self) -> float:
@@ -372,8 +372,8 @@ class _SentenceAudit:
         return AuditFinding.of(f"bank: {len(queries)} texts", evidence)
 
     def released(self, folder: Path) -> list[AuditFinding]:
-        """Audit whole releases of three kinds: one sentence for a text, several sentences for a
-        text, and one sentence for each sentence.
+        """Audit whole releases of three kinds: one sentence for each text, several sentences for
+        each text, and one sentence for each sentence of a text.
         """
         n = max(40, self.request.samples // 10)
         texts = self.sample()[:: 2 * QUERIES // RELEASED][:RELEASED]

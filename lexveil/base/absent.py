@@ -1,4 +1,4 @@
-"""Hide slow, optional dependencies of other libraries, which Lexveil does not need."""
+"""Hide slow, optional dependencies of other libraries that Lexveil does not need."""
 
 from __future__ import annotations
 

@@ -62,12 +62,16 @@ class LexveilError(Exception):
         return super().__str__()
 
     def told(self, name: Callable[[str], str]) -> str:
-        """Return the message with each field of a request named ``name(field)``."""
+        """Return the message, in which ``name(field)`` gives the name of each field of a
+        request.
+        """
         return re.sub(f"{_OPEN}(.*?){_CLOSE}", lambda match: name(match[1]), self.message)
 
 
 class RequestError(LexveilError):
-    """The request is wrong: a missing file, a wrong column, a parameter out of range."""
+    """The request is wrong, for example a missing file, a wrong column, or a parameter out of
+    range.
+    """
 
     exit_code = 2
 

@@ -68,7 +68,7 @@ class BaseEpsilon:
 
     @property
     def short(self) -> str:
-        """The base epsilon as briefly as possible: 0.5, 1, 50; a dash for the clean baseline."""
+        """The base epsilon as a short text: 0.5, 1, 50; a dash for the clean baseline."""
         return f"{self.value:g}" if self.value else MISSING
 
     @property
@@ -129,7 +129,7 @@ class RecoveryTarget:
 
     @property
     def short(self) -> str:
-        """The share in percent, as briefly as possible: 5%, 0.5%."""
+        """The share in percent as a short text: 5%, 0.5%."""
         return f"{100 * self.share:g}%"
 
     @property

@@ -49,8 +49,8 @@ def quiet() -> Iterator[None]:
 
 @contextmanager
 def messages_on_stderr() -> Iterator[None]:
-    """Show the messages of the whole library on standard error, as plain lines; for a process of
-    Lexveil's own.
+    """Show the messages of the whole library on standard error, as plain lines. Call this only in a
+    process of Lexveil's own.
     """
     library = logging.getLogger("lexveil")
     handler = _StandardError()

@@ -100,7 +100,7 @@ def _place(file: str, section: str) -> str:
 
 
 def _within(section: type[Section], key: str, name: str = "") -> Iterator[str]:
-    """Yield the names of the sections within a section that have a key."""
+    """Yield the names of the sections within a section that contain a key."""
     fields = fields_of(section)
     if key in fields:
         yield name
@@ -353,7 +353,7 @@ def limits_of(field: FieldInfo) -> str:
 
 
 def _metadata(kind: Any) -> Iterator[Any]:
-    """Yield the constraints of a field and of the values in the field."""
+    """Yield the constraints of a field's type, and of the types inside it."""
     if isinstance(kind, FieldInfo):
         yield from kind.metadata
         yield from _metadata(kind.annotation)

@@ -69,16 +69,16 @@ def user_cache() -> Path:
 
 
 def sql() -> Path:
-    """Return the folder of the SQL queries: the project's own if the current folder is a project,
-    else the folder of the library.
+    """Return the folder of the SQL queries: the project's own folder if the current folder is a
+    project, else the folder of the library.
     """
     own = Path.cwd() / "sql"
     return own if own.is_dir() and Path("dvc.yaml").is_file() else TEMPLATE / "sql"
 
 
 def query(name: str) -> Path:
-    """Return the file of one query, such as corpus/sample; the library's file if the project has no
-    such query.
+    """Return the file of one query, such as corpus/sample. The library's file is used if the
+    project has no such query.
     """
     own = sql() / f"{name}.sql"
     return own if own.is_file() else TEMPLATE / "sql" / f"{name}.sql"
@@ -90,59 +90,61 @@ def segmented(segmentation: str) -> Path:
 
 
 def embedding(segmentation: str) -> Path:
-    """Folder of the embedding trained on one segmentation: words.txt, counts.npy, vectors.npy,
-    meta.json.
+    """Path of the folder with the embedding trained on one segmentation: words.txt, counts.npy,
+    vectors.npy, meta.json.
     """
     return ARTIFACTS / "embeddings" / segmentation
 
 
 def neighborhood(segmentation: str) -> Path:
-    """Folder of the nearest words of every word of one embedding: neighbors.npy, distances.npy,
-    meta.json.
+    """Path of the folder with the nearest words of every word of one embedding: neighbors.npy,
+    distances.npy, meta.json.
     """
     return ARTIFACTS / "neighborhoods" / segmentation
 
 
 def near_lists(segmentation: str) -> Path:
-    """Folder of the lists of near words of one embedding's vocabulary: near.npy, distances.npy,
-    meta.json.
+    """Path of the folder with the lists of near words of one embedding's vocabulary: near.npy,
+    distances.npy, meta.json.
     """
     return neighborhood(segmentation) / "lists"
 
 
 def word_orders(segmentation: str, name: str) -> Path:
-    """Folder of one list set (L0, L1, L2) over the words of one segmentation: words.txt,
-    orders.npy, meta.json.
+    """Path of the folder with one list set (L0, L1, L2) over the words of one segmentation:
+    words.txt, orders.npy, meta.json.
     """
     return ARTIFACTS / "word_orders" / segmentation / name
 
 
 def bigrams(segmentation: str) -> Path:
-    """Folder of the bigram counts for the tokens of one segmentation's embedding."""
+    """Path of the folder with the bigram counts for the tokens of one segmentation's embedding."""
     return ARTIFACTS / "bigrams" / segmentation
 
 
 def structure(segmentation: str) -> Path:
-    """File of the sensitivity of the structure of public texts in one segmentation: how often a
-    change of one word changes the structure.
+    """Path of the sensitivity of the structure of public texts in one segmentation: how often
+    replacing one word changes the structure.
     """
     return ARTIFACTS / "structure" / f"{segmentation}.json"
 
 
 def deniability(mechanism: str) -> Path:
-    """Folder of the plausible deniability statistics of one mechanism, one JSON file per
-    segmentation.
+    """Path of the folder with the plausible deniability statistics of one mechanism, one JSON file
+    per segmentation.
     """
     return ARTIFACTS / "deniability" / mechanism
 
 
 def evaluation(mechanism: str, strategy: str, noise: NoiseSetting) -> Path:
-    """File of the utility and empirical privacy of one run."""
+    """Path of the file with the utility and empirical privacy of one run."""
     return ARTIFACTS / "evaluation" / mechanism / strategy / f"{noise}.json"
 
 
 def recovery(mechanism: str, strategy: str, noise: NoiseSetting) -> Path:
-    """File of the recovery of one run: the shares of words that adversaries recover."""
+    """Path of the file with the recovery of one run: the shares of words that adversaries
+    recover.
+    """
     return ARTIFACTS / "recovery" / mechanism / strategy / f"{noise}.json"
 
 
@@ -166,5 +168,7 @@ def plan_check(mechanism: str, strategy: str, noise: NoiseSetting) -> Path:
 
 
 def private(mechanism: str, strategy: str, noise: NoiseSetting) -> Path:
-    """Folder of one run: documents.parquet, tokens.parquet, record.json."""
+    """Path of the folder with the output of one run: documents.parquet, tokens.parquet,
+    record.json.
+    """
     return ARTIFACTS / "private" / mechanism / strategy / str(noise)

@@ -217,7 +217,7 @@ class _Reading:
                 self.states.read(np.array(read), is_read)
 
     def _decide(self, ready: Ids, words: Ids) -> Ids:
-        """Guess a word of each of n parts, and continue the most probable beams."""
+        """Guess a word for each of n parts, and continue the most probable beams."""
         adversary = self.adversary
         chains = self.known.chains
         ids = chains.ids[words]

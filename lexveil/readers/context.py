@@ -245,7 +245,7 @@ class ContextualAdversary:
         return np.where(symbols == NOT_CERTAIN, self.prior[words], mixed)
 
     def _before(self, symbols: Ids, words: Ids) -> Floats:
-        """Return Pr[v | w] of each symbol after each word; 1 for NOT_CERTAIN."""
+        """Return Pr[v | w] of each symbol v after each word w; 1 for the symbol NOT_CERTAIN."""
         known = np.maximum(symbols, 0)
         mixed = self.weight * self.bigrams.probability(self.last[words], known)
         return np.where(

@@ -156,8 +156,8 @@ class EstimatedAdversary(LadderAdversary):
     def _simulate(
         self, mechanism: Mechanism, level: int, epsilon: float
     ) -> tuple[Floats, Floats, Floats, Floats]:
-        """Draw at one epsilon, and estimate ln of (1 - own)/N, own and Q, each (V,), and the slopes
-        of ln r.
+        """Replace words at one epsilon. From the outputs, estimate the logarithms of (1 - own)/N,
+        own and Q, each (V,), and the slopes of ln r.
 
         Raises:
             ParameterError: if the mechanism refuses epsilon.
@@ -227,8 +227,8 @@ class EstimatedAdversary(LadderAdversary):
         return spread
 
     def _log_mean_ratio(self, slopes: Floats, outputs: Ids) -> Floats:
-        """Return ln N(w) of all words, (V,): the logarithm of the mean of r over some outputs other
-        than w.
+        """Return ln N(w) for all words w, (V,). N(w) is estimated as the mean of r over some
+        outputs other than w.
         """
         linear, square, log, *shares = (slopes / self._units).tolist()
         total = np.zeros(len(self.vectors))
@@ -286,7 +286,9 @@ def near_of(mechanism: Mechanism, lists: Lists | None = None) -> Vectors:
 
 
 def _near_among(vectors: Vectors, among: int) -> Vectors:
-    """Return the distances of ``near_of`` within a fixed sample of ``among`` words."""
+    """Return the distances that ``near_of`` returns, computed within a fixed sample of ``among``
+    words.
+    """
     from lexveil.core.embeddings.exact_search import ExactSearch
 
     n = len(vectors)
@@ -303,8 +305,8 @@ def _near_among(vectors: Vectors, among: int) -> Vectors:
 
 
 def _first_and_last(near: Vectors) -> Vectors:
-    """Return the first and the last of the distances to near words, (V, k), as (2, V); 1 if there
-    are none.
+    """Return the first and the last of k distances to near words, (V, k), as (2, V); 1 if k is
+    0.
     """
     ends = np.ones((2, len(near)), dtype=np.float32)
     if near.shape[1]:

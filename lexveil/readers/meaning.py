@@ -126,7 +126,7 @@ def recovery_at(expected: Expected) -> RecoveryAt:
 
 
 def _mass(expected: Expected, name: str) -> float:
-    """Return the share of the perturbed words that bands together make up."""
+    """Return the share of the perturbed words that belong to a group of bands."""
     return sum(expected.mass[band] for band in BANDS_OF[name])
 
 

@@ -28,7 +28,7 @@ class Channel:
 
     Attributes:
         log_p: (q, m) ln Pr[M(query) = sentence].
-        place: number of each of the m sentences, by its row in the bank.
+        place: the number of each of the m sentences, from 0, by the sentence's row in the bank.
     """
 
     log_p: Floats

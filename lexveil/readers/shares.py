@@ -90,7 +90,11 @@ class Told:
         return cls(total / float(weights.sum()), side, auc, named)
 
     def towards(self, other: Told, part: float) -> Told:
-        """Return the linear interpolation between this share and ``other``."""
+        """Return the linear interpolation between this recovery and ``other``.
+
+        Args:
+            part: weight of ``other``, from 0 to 1.
+        """
         pairs = zip(astuple(self), astuple(other), strict=True)
         return Told(*((1 - part) * first + part * second for first, second in pairs))
 

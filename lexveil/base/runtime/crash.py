@@ -1,5 +1,5 @@
-"""Reports of program faults: the place of an exception, never its message, which may quote
-a text.
+"""Reports of program faults. They contain the place of an exception and never its message, which
+may quote a text.
 """
 
 from __future__ import annotations

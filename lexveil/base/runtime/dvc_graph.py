@@ -136,7 +136,7 @@ def changes_of(root: Path, pointer: Path) -> set[str]:
 
 
 def read_graph(repo: Repo) -> StageGraph:
-    """Read stages and edges, without the stage that writes code.json; nothing is hashed."""
+    """Read stages and edges, without the stage that writes code.json. No file is hashed."""
     from dvc.repo.reproduce import collect_stages, get_active_graph, plan_repro
 
     # Use the planning functions of `dvc repro`, so that order and edges are the same.

@@ -79,7 +79,7 @@ class ObjectPath(PosixPath):
         return self._size() not in (None, FOLDER)
 
     def is_symlink(self) -> bool:
-        """Return False: object storage has no links."""
+        """Return False, because object storage has no links."""
         return False
 
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:  # noqa: ARG002

@@ -28,17 +28,19 @@ ONE_THREAD = dict.fromkeys(THREADS, "1")
 
 
 def root_around(start: Path) -> Path | None:
-    """Return the nearest folder at or above ``start`` with a dvc.yaml; None if there is none."""
+    """Return the nearest folder, ``start`` or above it, that contains a dvc.yaml; None if there is
+    none.
+    """
     return next(
         (folder for folder in (start, *start.parents) if (folder / "dvc.yaml").is_file()), None
     )
 
 
 def find_root(start: Path) -> Path:
-    """Return the nearest folder at or above ``start`` with a dvc.yaml.
+    """Return the nearest folder, ``start`` or above it, that contains a dvc.yaml.
 
     Raises:
-        RequestError: if there is none.
+        RequestError: if there is no such folder.
     """
     if (root := root_around(start)) is not None:
         return root

@@ -1,4 +1,4 @@
-"""Results of the stages of a run, and the interface of its observers."""
+"""Results of the stages of a run, and the base class of objects that observe a run."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Readers and writers of small artifacts. Every output appears by an atomic rename, completely or
-not at all.
+"""Readers and writers of small artifacts. Every output is written completely or not at all, by an
+atomic rename.
 """
 
 from __future__ import annotations

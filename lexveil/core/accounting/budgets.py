@@ -53,8 +53,10 @@ class Action(IntEnum):
 
     @classmethod
     def labels(cls, *, with_found: bool = False) -> list[str]:
-        """Return the labels of actions in token logs and records, in the order of their numbers;
-        the labels of actions on found tokens are included only if ``with_found``.
+        """Return the labels of actions for token logs and records, in the order of their numbers.
+
+        Args:
+            with_found: include the labels of actions on tokens that detectors found.
         """
         return [member.name.lower() for member in cls if with_found or member <= cls.SAMPLED]
 
@@ -286,7 +288,7 @@ class PerToken:
 
     @property
     def max_token_epsilon(self) -> float:
-        """The largest epsilon of a token."""
+        """The largest epsilon of a token, which equals the epsilon of every token."""
         return self.epsilon
 
     def in_release(self) -> PerToken:

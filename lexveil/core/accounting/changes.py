@@ -32,12 +32,12 @@ class Fate(StrEnum):
 
 
 class Part(NamedTuple):
-    """A stretch of a text: one token, or the characters between two tokens.
+    """A part of a text: one token, or the characters between two tokens.
 
     Attributes:
-        text: characters of the stretch.
-        fate: fate of the token; None between two tokens.
-        token: number of the token in its text, from 0; -1 between two tokens.
+        text: characters of the part.
+        fate: fate of the token; None for the characters between two tokens.
+        token: number of the token in its text, from 0; -1 for the characters between two tokens.
     """
 
     text: str
@@ -53,8 +53,9 @@ class TextChanges:
         source: the source text.
         output: the output text.
         fates: (n,) fate of each token.
-        source_spans: (n, 2) characters of each token in ``source``.
-        output_spans: (n, 2) characters of its replacement in ``output``; -1 for a dropped token.
+        source_spans: (n, 2) character span of each token in ``source``.
+        output_spans: (n, 2) character span of each token's replacement in ``output``; -1 for a
+            dropped token.
     """
 
     source: str

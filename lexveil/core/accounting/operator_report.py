@@ -24,7 +24,7 @@ SECRECY = (
 
 
 class ActionCounts(Result):
-    """Number of tokens of a class, by action."""
+    """Number of tokens of one class, by action."""
 
     perturbed: NonNegativeInt
     kept: NonNegativeInt

@@ -158,7 +158,9 @@ class Counts(Result):
 
 
 class SpendBins(Result):
-    """Number of documents by the share of the budget that they spent, in equal bins from 0 to B."""
+    """Histogram of documents by the share of the budget B that they spent: the number of documents
+    in equal bins from 0 to B.
+    """
 
     parts_of_budget: int
     documents: list[NonNegativeInt]

@@ -69,7 +69,7 @@ class ShareClasses:
 
     @property
     def most(self) -> int:
-        """The greatest number of parts of the budget that one token can have."""
+        """The largest number of parts of the budget that a single token can have."""
         return int(self.parts.max())
 
     def of(self, rows: Ids) -> Codes:

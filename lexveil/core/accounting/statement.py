@@ -57,7 +57,9 @@ def _sentence(text: str) -> str:
 
 
 def lines_of(room: str, template: str, **values: Any) -> list[str]:
-    """Render a template of package ``lexveil.ROOM`` and return its lines."""
+    """Render a template of the package ``lexveil.ROOM``, where ROOM is ``room``, and return its
+    lines.
+    """
     text: str = _environment(room).get_template(template).render(values)
     return text.splitlines()
 

@@ -87,7 +87,7 @@ MAX_COMPARED = 2**18
 
 
 def subject_key(name: str) -> str:
-    """Return the key of a subject by its name; ``""`` if the name has no visible character."""
+    """Return the key of a subject, given its name; ``""`` if the name has no visible character."""
     if not name.isascii():
         name = unicodedata.normalize("NFKC", "".join(c for c in name if not is_unseen(c)))
     name = " ".join(name.split())
@@ -126,7 +126,7 @@ def keys_of_client(client: str, keys: Sequence[str]) -> list[str]:
 
 
 def is_unseen(character: str) -> bool:
-    """Whether a character is invisible in displayed text."""
+    """Return whether a character is invisible in displayed text."""
     return any(first <= ord(character) <= last for first, last in UNSEEN)
 
 

@@ -113,8 +113,8 @@ def rendered(query: str) -> str:
         query: one SELECT with any of these placeholders. ``{bigram_measures}``,
             ``{trigram_measures}``: the expressions as columns; ``{columns}``: the names of the
             columns; ``{thresholds}``: the condition that every measure reaches its parameter
-            $min_NAME, where null sets no limit; ``{absent}``: the columns as nulls;
-            ``{ordered_by}``: the branches of a ``CASE $by`` that pick the column that $by names.
+            $min_NAME, where null sets no limit; ``{absent}``: a null for each column;
+            ``{ordered_by}``: the branches of a ``CASE $by`` that select the column named by $by.
     """
     parts = {
         "bigram_measures": ",\n".join(

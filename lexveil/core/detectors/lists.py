@@ -66,7 +66,7 @@ class Phrases:
 
     @classmethod
     def of(cls, lines: Iterable[str], where: str) -> Phrases:
-        """Read a list.
+        """Read a list of words and phrases.
 
         Raises:
             RequestError: if the list has no entry, or an entry has two types.

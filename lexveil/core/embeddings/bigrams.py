@@ -72,8 +72,8 @@ class Bigrams(NamedTuple):
         return self.renumbered(number, len(rows))
 
     def onto(self, number: Ids) -> Self:
-        """Renumber the second token of each pair by ``number`` (V,), and drop pairs whose second
-        token has the number -1.
+        """Renumber the second token of each pair by ``number`` (V,). Drop the pairs whose second
+        token gets the number -1.
         """
         second = number[self.ids]
         is_word = second >= 0

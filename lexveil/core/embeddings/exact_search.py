@@ -76,7 +76,7 @@ class ExactSearch:
             queries: (n, p) float64, finite.
 
         Returns:
-            (n,) int64; the lowest of equally near rows.
+            (n,) int64; of equally near rows, the lowest.
         """
         return self.nearest_k(queries, 1)[0][:, 0]
 

@@ -1,5 +1,5 @@
-"""Exact smallest and largest distance between two words of an embedding: Δ_min and Δ_max of
-truncated Gumbel.
+"""Exact smallest and largest distance between two words of an embedding, which truncated Gumbel
+uses as Δ_min and Δ_max.
 """
 
 from __future__ import annotations

@@ -58,8 +58,8 @@ class Scanner:
         self.rounding = (self.vectors.shape[1] + 16) * 2.0**-24
 
     def nearest(self, row: int, forbidden: npt.NDArray[np.bool_]) -> int:
-        """Return the word nearest to word ``row`` that is not forbidden; the lowest of equally near
-        rows.
+        """Return the word nearest to word ``row`` that is not forbidden; of equally near words, the
+        lowest row.
 
         Args:
             row: row of the query.

@@ -43,8 +43,12 @@ class Units:
 
     @classmethod
     def of(cls, rows: Ids, unit_of: Ids, n_units: int) -> Self:
-        """Build units from tokens and the number of the unit of each token, in ascending order of
-        the units.
+        """Build units from their tokens.
+
+        Args:
+            rows: the row of each token in the embedding.
+            unit_of: the number of the unit of each token, ascending.
+            n_units: number of units.
         """
         starts = np.searchsorted(unit_of, np.arange(n_units + 1)).astype(np.int64)
         return cls(rows, starts)
@@ -97,7 +101,7 @@ class SentenceSpace:
 
     @property
     def dimensions(self) -> int:
-        """The number of coordinates of a unit."""
+        """The number of coordinates of a unit's vector."""
         return int(self.vectors.shape[1]) + len(self.axes)
 
     @property

@@ -46,8 +46,8 @@ class TrainingState:
         output_vectors: (V, p) float32, gensim's syn1neg.
         generator_key: (624,) uint32, the state of gensim's Mersenne Twister.
         generator_position: position of the next number in that state.
-        losses: mean loss after each finished epoch, in nats; None if there is no example to measure
-            it on.
+        losses: mean loss after each finished epoch, in nats; None if there are no examples for
+            measuring it.
     """
 
     epoch: int

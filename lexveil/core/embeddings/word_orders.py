@@ -71,7 +71,9 @@ class WordLists:
 
 
 def positions(orders: Orders) -> Orders:
-    """Invert orders, (n_lists, W): the position of each word in each list."""
+    """Return the position of each word in each list, (n_lists, W), which is the inverse of the
+    orders.
+    """
     places = np.empty_like(orders)
     np.put_along_axis(places, orders, np.arange(orders.shape[1], dtype=np.int32)[None], axis=1)
     return places

@@ -55,8 +55,8 @@ class PerplexityScores:
 
     Attributes:
         log_sum: (n,) natural log probability of the whole text.
-        n_tokens: (n,) number of predictions in that sum, ends of sentences included where the model
-            has them.
+        n_tokens: (n,) number of predictions in that sum, including ends of sentences if the model
+            predicts them.
         n_unknown: (n,) number of tokens that the model does not know.
     """
 

@@ -27,7 +27,9 @@ ROOM_OF_A_BEAM = 64  # initial room for pieces of a beam
 
 
 class SmolLm2:
-    """SmolLM2-135M (Allal et al. 2025) by transformers, on the CPU, from an installed package."""
+    """SmolLM2-135M (Allal et al. 2025), run with transformers on the CPU, from an installed
+    package.
+    """
 
     name = "smollm2"
     language = "en"
@@ -171,8 +173,8 @@ class CachedBeams:
         self._seen = np.concatenate([self._seen, own & is_read[:, :, None]], axis=2)
 
     def update(self, keys: Any, values: Any, layer: int, *_: object) -> tuple[Any, Any]:
-        """Store the keys and values of the current pieces, with the interface of a cache of
-        transformers.
+        """Store the keys and values of the current pieces. The method has the interface of a cache
+        of transformers.
         """
         used = self._seen.shape[2]
         end = used + keys.shape[2]

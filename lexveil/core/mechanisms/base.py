@@ -330,7 +330,7 @@ class Mechanism:
         return spread(texts, drawn)
 
     def needs_lists(self, epsilon: float) -> bool:  # noqa: ARG002
-        """Whether most words need their lists of near words at this epsilon."""
+        """Return whether most words need their lists of near words at this epsilon."""
         return False
 
     def distance(self, first: Ids, second: Ids) -> Floats:

@@ -73,10 +73,12 @@ class CausalMeasure:
     """
 
     def __init__(self, words: CausalWords, counts: Ids, kappa: float, halvings: Halvings) -> None:
-        """Load the model.
+        """Load the language model and prepare the base measure.
 
         Args:
+            words: language model and tokens.
             counts: (V,) count of each word.
+            kappa: exponent κ.
             halvings: (V,) h, the number of times that the measure of each word is halved.
         """
         self.words = words

@@ -20,8 +20,8 @@ DISTRIBUTIONS_AT_A_TIME = (
 
 
 def choose_words(n_words: int, size: int, rng: np.random.Generator) -> Ids:
-    """Return ``size`` different ids out of ``n_words``, ascending; all of them if there are
-    fewer.
+    """Return ``size`` different ids among ``n_words``, drawn at random, in ascending order; all ids
+    if there are no more.
     """
     return np.sort(rng.choice(n_words, size=min(size, n_words), replace=False)).astype(np.int64)
 
@@ -29,7 +29,7 @@ def choose_words(n_words: int, size: int, rng: np.random.Generator) -> Ids:
 def draw_replacements(
     mechanism: Mechanism, ids: Ids, epsilon: float, n_draws: int, rng: np.random.Generator
 ) -> Ids:
-    """Replace each of n ids ``n_draws`` times, shape (n, n_draws).
+    """Draw ``n_draws`` replacements for each of n ids, shape (n, n_draws).
 
     Raises:
         ParameterError: if the mechanism refuses epsilon.

@@ -54,7 +54,7 @@ class DiffractorGeometric(OnLists):
         return log_weight
 
     def perturb(self, index: Ids, epsilon: Floats, words: Words) -> Ids:
-        """Add the noise to each index, and clip to the list."""
+        """Add the noise to each index, and clip the result to the list."""
         from lexveil.core.mechanisms.kernels.diffractor import geometric
 
         moved, doubt = geometric(index, epsilon, words, self.size)

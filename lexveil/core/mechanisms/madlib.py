@@ -1,4 +1,4 @@
-"""MADLIB, also called MVC or multivariate Laplace: noise added to the word's vector, then the
+"""MADLIB, also called MVC or multivariate Laplace. It adds noise to the word's vector and takes the
 nearest word.
 """
 

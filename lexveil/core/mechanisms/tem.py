@@ -1,5 +1,5 @@
-"""TEM, the Truncated Exponential Mechanism: weights fall with the distance up to γ, and are equal
-beyond it.
+"""TEM, the Truncated Exponential Mechanism: the weight of a word decreases with its distance up to
+γ, and is constant beyond γ.
 """
 
 from __future__ import annotations

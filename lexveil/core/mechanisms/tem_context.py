@@ -157,7 +157,7 @@ class TemContext(Tem):
         return log_weight
 
     def replace(self, ids: Ids, epsilon: Floats, noise: Words) -> Ids:
-        """Draw each token as if it were a text of its own."""
+        """Draw each token as a text of its own, without text before it."""
         return self.replace_after(ids, epsilon, noise, None)
 
     def replace_after(self, ids: Ids, epsilon: Floats, noise: Words, before: Ids | None) -> Ids:

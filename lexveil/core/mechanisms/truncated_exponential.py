@@ -158,7 +158,7 @@ def is_accepted(
 
 
 def truncation(epsilon: Floats, beta: float, n_words: int) -> Floats:
-    """Return γ = (2/ε)·ln((1-β)(V-1)/β), Theorem 4.2; 0 where that is negative or V is 1."""
+    """Return γ = (2/ε)·ln((1-β)(V-1)/β), Theorem 4.2; 0 if this value is negative or V is 1."""
     if n_words < 2:
         return np.zeros(len(epsilon))
     gamma: Floats = np.maximum(

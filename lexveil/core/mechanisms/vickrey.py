@@ -1,5 +1,5 @@
-"""Vickrey: MADLIB's noise, then a random choice among the nearest words instead of
-always the first.
+"""Vickrey: MADLIB's noise, followed by a random choice among the nearest words. MADLIB always takes
+the nearest.
 """
 
 from __future__ import annotations
@@ -116,8 +116,8 @@ class Vickrey(Madlib):
         return epsilon * distance
 
     def candidates(self, ids: Ids, noise: Floats) -> tuple[Ids, Floats]:
-        """Return the k nearest words of each noisy vector and their distances to it,
-        (n, k) each.
+        """Return the k words nearest to each noisy vector, and their distances to this vector, (n,
+        k) each.
         """
         near, distances = self.search.nearest_k(
             self.vectors[ids] + noise, self.k + self.exclude_input

@@ -37,7 +37,7 @@ def normal_form(surface: str) -> str:
 
 
 def is_punctuation(form: str) -> bool:
-    """Whether a normal form is punctuation or a currency or mathematical sign.
+    """Return whether a normal form is punctuation or a currency or mathematical sign.
 
     Emoji, skin tones, control characters and private characters are not punctuation: they carry
     meaning, so they are treated as unknown words.
@@ -51,19 +51,21 @@ def is_punctuation(form: str) -> bool:
 
 
 def has_letters(form: str) -> bool:
-    """Whether a normal form has a letter or a digit; only such tokens take part in collocations."""
+    """Return whether a normal form contains a letter or a digit; only such tokens can be part of
+    collocations.
+    """
     return any(character.isalnum() for character in form)
 
 
 def token_of(line: str) -> str:
-    """Return a line of a user's word list as a token of a vocabulary; ``_`` joins the words of a
-    collocation.
+    """Convert a line of a user's word list to a token of a vocabulary. In the token, ``_`` joins
+    the words of a collocation.
     """
     return "_".join(map(normal_form, line.split()))
 
 
 def is_listed(token: str, words: frozenset[str]) -> bool:
-    """Whether a token is on a list, or is a collocation that contains a listed word."""
+    """Return whether a token is on a list, or is a collocation that contains a listed word."""
     return token in words or not words.isdisjoint(token.split("_"))
 
 

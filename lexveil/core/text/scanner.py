@@ -207,7 +207,7 @@ def _cut_end(
 
 @uncounted
 def _is_in(words: Hashes, packed: np.uint64) -> bool:  # pragma: no cover - compiled
-    """Whether a packed word is in a list."""
+    """Return whether a packed word is in a list."""
     for word in words:  # noqa: SIM110
         if word == packed:
             return True
@@ -245,7 +245,7 @@ def _packed(data: Bytes, at: int, stop: int) -> np.uint64:  # pragma: no cover -
 def _begins(
     data: Bytes, at: int, end: int, letters: Letters
 ) -> bool:  # pragma: no cover - compiled
-    """Whether the text at position ``at`` begins with these letters."""
+    """Return whether the text at position ``at`` begins with these letters."""
     if end - at < len(letters):
         return False
     for i in range(len(letters)):  # noqa: SIM110
@@ -354,11 +354,11 @@ def _ends_sentence(
     alone: int,
     has_ordinals: bool,
 ) -> bool:  # pragma: no cover - compiled
-    """Whether a sentence ends with the white space that starts at ``gap``.
+    """Return whether a sentence ends with the white space that starts at ``gap``.
 
     Args:
         begin: start of the text.
-        broken: whether a line break is in the white space.
+        broken: whether the white space contains a line break.
     """
     at = gap
     code = np.int64(0)
@@ -394,8 +394,8 @@ def _ends_sentence(
 def _is_ordinal(
     data: Bytes, begin: int, at: int, classes: Classes
 ) -> bool:  # pragma: no cover - compiled
-    """Whether one or two digits stand before ``at``, preceded by white space or the
-    start of the text.
+    """Return whether one or two digits precede ``at``, after white space or the start of the
+    text.
     """
     code = np.int64(0)
     for count in range(3):

@@ -1,3 +1,3 @@
-"""Compiled loops of the adversaries, imported on first use, because numba takes a
-second to load.
+"""Compiled loops of the adversaries. They are imported on first use, because importing numba takes
+a second.
 """

@@ -91,8 +91,8 @@ class _Tile:
         )
 
     def load(self, address: Any, offset: int, of: ir.Type) -> Any:
-        """Load a value of the type ``of``, ``offset`` bytes after an address; the alignment may be
-        any.
+        """Load a value of the type ``of``, ``offset`` bytes after an address, which need not be
+        aligned.
         """
         return self.b.load(self.at(address, offset, of), align=1)
 

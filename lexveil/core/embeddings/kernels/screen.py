@@ -74,7 +74,7 @@ class CandidateLists(NamedTuple):
         lows: (n, k) the k largest lower bounds of scores.
         places: (n, room) the candidate words.
         highs: (n, room) upper bounds of the candidates' scores.
-        counts: (n,) the number of candidates; -1 where they exceed the room.
+        counts: (n,) the number of candidates; -1 if there are more than ``room``.
     """
 
     lows: Floats

@@ -1,4 +1,6 @@
-"""Compiled distances in float64, and the nearest among the candidates of a float32 product."""
+"""Compiled computation of distances in float64, and selection of the nearest among the candidates
+of a float32 product.
+"""
 
 from __future__ import annotations
 

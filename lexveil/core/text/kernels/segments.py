@@ -41,8 +41,8 @@ def take(starts: Ids, sizes: Ids, lengths: Lengths) -> None:  # pragma: no cover
 def mst_exact(
     pair_score: Floats, triple_score: Floats, sentence_offsets: Ids
 ) -> Lengths:  # pragma: no cover
-    """Segmentation with the largest total PMI, by dynamic programming from the right; the longer
-    token wins ties.
+    """Segmentation with the largest total PMI, by dynamic programming from the right. On a tie, the
+    longer token wins.
     """
     lengths = np.ones(len(pair_score), dtype=np.int8)
     for s in range(len(sentence_offsets) - 1):
