@@ -6,8 +6,7 @@ itself, in a few lines of code, from the vectors, the word orders and the docume
 parts:
 
 * toys: a line, an anisotropic plane with one far word, and a cloud with so many words that
-truncation,
-  clusters and lists take effect;
+  truncation, clusters and lists take effect;
 * words of the project's embedding, with the mechanism built as in a run;
 * whole releases of a toy project, in memory and by files, over batches and processes, with a ledger
   of their own.

@@ -61,16 +61,14 @@ class EstimatedAdversary(LadderAdversary):
     public seed: half of them are drawn by the prior, half uniformly. d is the Euclidean distance of
     the vectors.
 
-    * own(w), the probability that a word is unchanged, is a function of the distance to the
-      nearest other word: isotonic regression on the simulated words.
+    * own(w), the probability that a word is unchanged, is a function of the distance to the nearest
+      other word: isotonic regression on the simulated words.
     * r, the factor by which a changed output is more probable for its word than by chance, is a
-    ratio
-      of two densities: that of true pairs of word and output, and that of the same words and
-          outputs
-      paired at random. Logistic regression, which separates the two kinds of pairs, estimates it.
-      ln r is linear in d, d², ln d, and in the first and fourth powers of min(n/d, 1), where n are
-      the distances of w and of y to their nearest and to their ``NEIGHBORS``-th nearest other word.
-      Some mechanisms depend on distances, others on the order of neighbours.
+      ratio of two densities: that of true pairs of word and output, and that of the same words and
+      outputs paired at random. Logistic regression, which separates the two kinds of pairs,
+      estimates it. ln r is linear in d, d², ln d, and in the first and fourth powers of min(n/d,
+      1), where n are the distances of w and of y to their nearest and to their ``NEIGHBORS``-th
+      nearest other word. Some mechanisms depend on distances, others on the order of neighbours.
     * Q(y), the probability that a changed word becomes y, comes from counts, shrunk towards the
       counts of vectors of similar length, because long vectors win if noise is large.
     * N(w) normalizes the probabilities of w to 1: it is the mean of r over words drawn by Q.

@@ -8,15 +8,13 @@ All commands share one rule, because two spellings of one subject would otherwis
   controls), the text is put in the normal form NFKC, white space is trimmed, and every run of white
   space becomes one space. A decimal number in JSON's notation without exponent is reduced to its
   value: ``7``, ``7.0`` and ``7.00`` are one subject, and so are ``-0`` and ``0``. ``007`` and
-      ``+7``
-  are not such numbers, and stay as they are. A date and time in ISO 8601 gets a T, its seconds and
-  no zeros at the end of a fraction; ``Z`` becomes ``+00:00``; midnight without a zone becomes the
-  date. Capitals and punctuation are significant: ``c7`` and ``C7`` are two subjects.
+  ``+7`` are not such numbers, and stay as they are. A date and time in ISO 8601 gets a T, its
+  seconds and no zeros at the end of a fraction; ``Z`` becomes ``+00:00``; midnight without a zone
+  becomes the date. Capitals and punctuation are significant: ``c7`` and ``C7`` are two subjects.
 * A row without a named subject has a key made from its texts: the normal forms of their tokens,
-after
-  the same treatment of characters. They are tokenized by the rules of English for every model.
-  Capitals, white space and Unicode form do not matter, nor does a column without any token: a text
-  has one key in whichever column it is.
+  after the same treatment of characters. They are tokenized by the rules of English for every
+  model. Capitals, white space and Unicode form do not matter, nor does a column without any token:
+  a text has one key in whichever column it is.
 
 The two kinds never coincide, because a subject's name contains no NUL. A service may separate the
 subjects of its clients (``keys_of_client``): then the client's name is a part of every key, also of

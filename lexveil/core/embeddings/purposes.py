@@ -33,11 +33,11 @@ class Purpose:
     """A public scale of words, and its weight.
 
     Attributes:
-        weight: from ``LIGHTEST`` to ``HEAVIEST``.
+        weight: weight of the scale, from ``LIGHTEST`` to ``HEAVIEST``.
         scores: scores from -1 to 1 by token in normal form; words of a collocation are joined by
             ``_``.
-        sha256: SHA-256 of the file from which it was read.
-        is_public: whether its author states that it was made without private texts.
+        sha256: SHA-256 of the file from which the scale was read.
+        is_public: whether the author of the file states that it was made without private texts.
     """
 
     name: str

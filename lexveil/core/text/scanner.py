@@ -5,8 +5,8 @@ Scanning from left to right gives the same tokens as the regular expressions in
 tests/text/reference_tokenizer.py:
 
 * Every alternative of the token expression ends where a run of one class of characters ends, and
-  the character that must follow is never of that class. So backtracking cannot help, and
-  the longest run is the only candidate. The one exception is the last character of a URL, which is
+  the character that must follow is never of that class. So backtracking cannot help, and the
+  longest run is the only candidate. The one exception is the last character of a URL, which is
   searched from the end of the run. A language's cut at an apostrophe ends after a whole run of
   letters and the apostrophe; the next character is examined but not consumed. An e-mail address
   starts at a run of at most 64 characters that ``@`` follows; a longer run has no ``@`` within
@@ -14,8 +14,7 @@ tests/text/reference_tokenizer.py:
 * No token contains white space, and every sentence ends in white space or with the text, so tokens
   can be found without knowing sentences. A match of the boundary expression always ends where a run
   of white space ends, and there is at most one match for each run. The run and the characters
-  before
-  it decide whether the sentence ends.
+  before it decide whether the sentence ends.
 """
 
 from __future__ import annotations
