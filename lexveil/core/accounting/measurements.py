@@ -601,12 +601,12 @@ def with_detectors(
     ]
     others = "all other types" if told else "all types"
     alike = (
-        ["with the same tokens equal among those that get pseudonyms"]
+        ["whose tokens with pseudonyms are equal at the same places"]
         if "pseudonym" in by_action
         else []
     )
     alike += (
-        ["with the same form of each token whose characters are redrawn"]
+        ["whose tokens with redrawn characters have the same forms"]
         if "digits" in by_action
         else []
     )

@@ -69,11 +69,12 @@ class Tem(TruncatedExponential):
     are accepted often enough. Otherwise, words are proposed from shells of the exact nearest words,
     which contain 1, 1, 2, 4, 8, … words, each with the weight of its nearest word, and from all
     other words, with the weight of the farthest listed word. A proposal is accepted by the ratio of
-    its own weight to the weight of its proposal. If bounds on its distance decide, the distance is
-    not computed, and an epsilon costs only the weights of a few shells. Envelopes are whole
-    numbers, uniform numbers have as many bits as needed, and decimal arithmetic makes every
-    decision that rounding could change. So the distribution is exactly that of the distances in
-    float64. The rounding of distances adds at most ``rounding`` nats per token to the loss.
+    its own weight to the weight with which it was proposed. If bounds on its distance decide, the
+    distance is not computed. So a further epsilon costs only the computation of the weights of a
+    few shells. Envelopes are whole numbers, uniform numbers have as many bits as needed, and
+    decimal arithmetic makes every decision that rounding could change. So the distribution is
+    exactly that of the distances in float64. The rounding of distances adds at most ``rounding``
+    nats per token to the loss.
 
     Attributes:
         vectors: (V, p) float32.
