@@ -163,7 +163,7 @@ class Mechanism:
         reads_texts: whether a language model reads the text before each draw.
         has_few_sources: whether each output has only a few likely source words, so that an
             adversary can distinguish them by their context.
-        may_lack_words: whether it may be built over fewer words than the vocabulary has.
+        may_lack_words: whether the mechanism may be built over only a part of the vocabulary.
         near: lists of near words that the mechanism uses; None if it uses none.
         stretch: largest ratio of the guarantee's distance to the Euclidean distance of vectors.
         searched: number of coordinates that the search for one replacement reads.
@@ -172,7 +172,7 @@ class Mechanism:
         post_processing: later processing of the outputs, which does not use the input; None if
             there is none.
         size: W, the number of words.
-        vectors: (W, p) vectors of the words, of a mechanism that draws by vectors.
+        vectors: (W, p) vectors of the words; only mechanisms that use vectors have them.
     """
 
     name: str

@@ -3,11 +3,11 @@ change to exact arithmetic.
 
 The weight of word u is μ(u)·exp(-half·s), where half = ε/2, s = min(d, γ), and d is the distance in
 float64. S is a power of 2 that scales weights to whole numbers. Every group of words has an
-envelope, a whole number W with W >= S·exp(-half·s) for all of its words. A uniform real point on the length Σ size·W
-gives a group, a word of the group and a position q in [0, W). The word is accepted if q <
-S·exp(-half·s) and, for μ(u) = 2^-h, if h further bits are all 0. So each word is drawn with exactly
-its weight, whatever the envelopes are. The whole part of the point is drawn first; if rounding
-could change the acceptance, the token is returned as undecided.
+envelope, a whole number W with W >= S·exp(-half·s) for all of its words. A uniform real point on
+the length Σ size·W gives a group, a word of the group and a position q in [0, W). The word is
+accepted if q < S·exp(-half·s) and, for μ(u) = 2^-h, if h further bits are all 0. So each word is
+drawn with exactly its weight, whatever the envelopes are. The whole part of the point is drawn
+first; if rounding could change the acceptance, the token is returned as undecided.
 """
 
 from __future__ import annotations
