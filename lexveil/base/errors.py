@@ -1,8 +1,8 @@
 """Errors that users see: each says what is wrong, where, and what to do.
 
-``RequestError`` means that the request is wrong and nothing ran (exit code 2); ``CheckFailedError``
-means that a run took place and a check failed (exit code 1). No message quotes a document, because
-more people can read logs than the data.
+``RequestError`` means that the request is wrong and cannot be served (exit code 2);
+``CheckFailedError`` means that a run took place and a check failed (exit code 1). No message quotes
+a document, because more people can read logs than the data.
 """
 
 from __future__ import annotations

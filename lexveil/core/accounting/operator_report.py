@@ -261,8 +261,9 @@ class OperatorReport(Result):
             language.
         emptied: Number of texts that are empty in the output, because they are in a script without
             spaces between words; null if such an input is refused.
-        screened: Share of the drawn words that belong to each chosen part of the screen, which
-            replaces them; null for sentences, and if detectors were used.
+        screened: For each chosen part of the screen, the share of the perturbed source words that
+            belong to it, so that they cannot appear in the output; null for sentences, and if
+            detectors were used.
         ledger: Costs in the ledger; null for an experiment, which is not charged.
         release: Data of `lexveil release` about the release; null for other runs.
     """
