@@ -47,7 +47,6 @@ from benchmarks.protection import Measuring, learnt, nats_a_word
 from benchmarks.table import markdown
 from lexveil.base.runtime.tables import write_json
 from lexveil.base.types import Ids, Vectors
-from lexveil.core.accounting.budgets import PerToken
 from lexveil.core.embeddings.sentences import UNIT
 from lexveil.core.language_models.language_model import NgramModel
 from lexveil.core.mechanisms.sentence_draws import PRODUCT, QUERIES, SentenceDraws
@@ -194,7 +193,7 @@ class Rewriter:
         settings = Settings(
             mechanism="tem",
             strategy="S5",
-            spending=PerToken(rewriting.epsilon),
+            spending=unit.spending(rewriting.epsilon),
             seed=SEED,
             policy=NOTHING_KEPT,
             keep_layout=False,

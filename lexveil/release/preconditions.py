@@ -60,7 +60,8 @@ class Checked:
     """A request that passed its checks, and the facts that the record states beside the run.
 
     Attributes:
-        budget: the budget of each document; 0 where it follows from the texts.
+        budget: the budget of each document, of sentences that of each column; 0 where it follows
+            from the texts.
         no_guarantee: why no guarantee can be given; empty if one can.
         model: the model that the run uses.
         made_with: the sha256 of the artifacts that decide what comes out.
@@ -96,9 +97,7 @@ def check(request: Request | Settings, model: Model) -> Checked:
     refusals = engine.measurement().refusals
     if settings.mode == "release" and refusals and not settings.without_guarantee:
         raise NoGuaranteeError("; ".join(refusals))
-    budget = (
-        document_budget(settings, model) if settings.has_public_budget else DocumentBudget(0.0, 0.0)
-    )
+    budget = document_budget(settings, model)
     _require_little_recovery(settings, engine, budget)
     _require_little_linkage(settings, model)
     made_with = engine.made_with()

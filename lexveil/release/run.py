@@ -109,12 +109,19 @@ class Run:
     """One run of an engine over a source.
 
     Args:
+        budget: the budget of each document, of sentences that of each column; of a budget that
+            follows from the texts any.
         processes: they change no result.
         watch: is told how many rows are counted, then how many of them are rewritten.
     """
 
     def __init__(
-        self, engine: Engine, source: RowSource, processes: Processes, watch: Watch | None = None
+        self,
+        engine: Engine,
+        budget: DocumentBudget,
+        source: RowSource,
+        processes: Processes,
+        watch: Watch | None = None,
     ) -> None:
         self.engine = engine
         self.settings = engine.settings
@@ -123,9 +130,8 @@ class Run:
         self.watch = watch
         self.worker = engine.worker(source.columns)
         n_columns = len(source.columns)
-        budget = DocumentBudget(0.0, 0.0)  # until the texts say what follows from them
-        if self.settings.has_public_budget:
-            budget = document_budget(self.settings, engine.model, n_columns=n_columns)
+        if self.settings.sentences is not None:
+            budget = budget.times(n_columns)
         self.outcome = Outcome(budget, source.columns, source.others, n_columns)
         self.language = LanguageCheck(
             engine.model, engine.lexicon, source.columns, empties=self.settings.empties_scripts
@@ -195,9 +201,9 @@ class Run:
             self._fingerprint.add(chunk)
             yield chunk, counted
         outcome = self.outcome
-        outcome.budget = document_budget(
-            settings, self.engine.model, self.survey.average_words, len(self.source.columns)
-        )
+        if not settings.has_public_budget:
+            average = self.survey.average_words
+            outcome.budget = document_budget(settings, self.engine.model, average)
         outcome.spent = SpendHistogram(outcome.budget.total)
         outcome.n_rows = self.survey.rows
 

@@ -4,6 +4,7 @@ and by a model.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -35,7 +36,7 @@ from lexveil.core.mechanisms.tem import TemParameters
 from lexveil.core.protection import LEVELS, LevelName, MeasuredLevel
 from lexveil.core.screen_parts import NONE, chosen_parts
 from lexveil.io.artifacts.default_bank import open_wanted, takes_written_bank
-from lexveil.io.artifacts.levels import PER_TEXT, level_of, measured_levels
+from lexveil.io.artifacts.levels import PER_TEXT, level_of, measured_levels, spending_at
 from lexveil.io.artifacts.model import Model
 from lexveil.io.artifacts.project import Project
 from lexveil.io.artifacts.screened_words import LANGUAGE
@@ -74,6 +75,10 @@ class Sentences:
     bank: str | None
     unit: Literal["text", "sentence"]
     per_text: int | None
+
+    def spending(self, epsilon: float) -> PerToken:
+        """Return the spending of an epsilon on every sentence that is written for a text."""
+        return PerToken(DocumentBudget(epsilon * (self.per_text or MOST_TOKENS), epsilon))
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +155,12 @@ class Settings:
     def base_epsilon(self) -> float | None:
         """Epsilon per word, or of each token; None if only a budget is given."""
         return None if self.spending is None else self.spending.base_epsilon
+
+    @property
+    def most_of_token(self) -> float:
+        """The largest epsilon of a token that the user or the project names; infinite if none."""
+        limit = None if self.spending is None else self.spending.max_token_epsilon
+        return limit if isinstance(limit, float) else math.inf
 
     @property
     def metric(self) -> str | None:
@@ -249,13 +260,13 @@ def _screened_in_language(settings: Settings, request: Request, model: Model) ->
 
 
 def document_budget(
-    settings: Settings, model: Model, average_of_texts: float = 0.0, n_columns: int = 1
+    settings: Settings, model: Model, average_of_texts: float | None = None
 ) -> DocumentBudget:
-    """Return the budget that each document may spend.
+    """Return the budget that each document may spend; of sentences, that each text column may; 0
+    of a budget that follows from texts whose words are not counted yet.
 
     Args:
-        average_of_texts: words per document of the data set, where the budget follows from that.
-        n_columns: text columns of a document, each of which gets as many sentences.
+        average_of_texts: words per document of the data set; None if they are not counted.
 
     Raises:
         MissingArtifactError: if the budget follows from the corpus, and no run has counted its
@@ -263,11 +274,9 @@ def document_budget(
     """
     spending = settings.spending
     assert spending is not None
-    if settings.sentences is not None:
-        epsilon = spending.base_epsilon or 0.0
-        per_text = settings.sentences.per_text or MOST_TOKENS
-        return DocumentBudget(epsilon * per_text * n_columns, epsilon)
-    return spending.budget(model.average_words, average_of_texts)
+    if average_of_texts is None and not settings.has_public_budget:
+        return DocumentBudget(0.0, 0.0)
+    return spending.budget(model.average_words, average_of_texts or 0.0)
 
 
 def at_level(settings: Settings, model: Model, name: LevelName) -> Settings:
@@ -281,11 +290,13 @@ def at_level(settings: Settings, model: Model, name: LevelName) -> Settings:
         RequestError: if no epsilon gives the level.
     """
     require_uniform_shares(settings, f"{option('protection')} {name}")
-    if (known := measured_level(settings, model, name)) is not None:
-        shares = {"content": known.content, "rare": known.rare}
-        level = Protection(level=name, reader="measured on public texts, in context", **shares)
-        return replace(of_every_token(settings, known.epsilon), protection=level)
-    if any(measured_level(settings, model, other) for other in LEVELS):
+    measured = usable_levels(settings, model)
+    sought = (settings.mechanism, settings.strategy, name)
+    known = spending_at(measured, sought, settings.most_of_token, model.average_words())
+    if known is not None:
+        protection, spending = known
+        return replace(settings, spending=spending, protection=protection)
+    if any(level[:2] == sought[:2] for level in measured):
         why = "measured on public texts, in context, a reader names more at every one"
         raise _without_level(settings, name, why)
     told = progress_of(model, settings)
@@ -294,7 +305,7 @@ def at_level(settings: Settings, model: Model, name: LevelName) -> Settings:
         level, epsilon = _expected_level(curve, settings.mechanism, name)
     except RequestError as error:
         raise _without_level(settings, name, error.message) from None
-    return replace(of_every_token(settings, epsilon), protection=level)
+    return replace(of_every_token(settings, model, epsilon), protection=level)
 
 
 def sentences_completed(settings: Settings, model: Model, request: Request) -> Settings:
@@ -306,6 +317,8 @@ def sentences_completed(settings: Settings, model: Model, request: Request) -> S
     Raises:
         RequestError: as ``sentences_at_level``; or if the mechanism has no levels.
     """
+    wanted = settings.sentences
+    assert wanted is not None
     if request.level is None:
         return settings
     if settings.mechanism != "tem":
@@ -315,7 +328,7 @@ def sentences_completed(settings: Settings, model: Model, request: Request) -> S
         )
     if takes_written_bank(request.bank, model):
         if request.protection is None:
-            return replace(settings, spending=PerToken(EPSILON))
+            return replace(settings, spending=wanted.spending(EPSILON))
         raise RequestError(
             f"{option('protection')} {request.protection}: the bank that ships has no levels of "
             f"protection, because no public text ships to measure them on. Leave "
@@ -342,17 +355,23 @@ def sentences_at_level(settings: Settings, model: Model, name: LevelName) -> Set
         rare=found.rare,
         linkage=found.linkage,
     )
-    return replace(settings, spending=PerToken(found.epsilon), protection=level)
+    return replace(settings, spending=wanted.spending(found.epsilon), protection=level)
+
+
+def usable_levels(settings: Settings, model: Model) -> list[MeasuredLevel]:
+    """Return the measured levels that ship with the model; none if policy or parameters of
+    mechanisms are not the usual ones, for which the levels hold.
+    """
+    if not is_usual(settings, model):
+        return []
+    assert model.sha256 is not None
+    return measured_levels(model.sha256)
 
 
 def measured_level(settings: Settings, model: Model, name: LevelName) -> MeasuredLevel | None:
-    """Return the measured figures of a level, if they ship with the model; they hold for the usual
-    policy and parameters of mechanisms.
-    """
-    if not is_usual(settings, model):
-        return None
-    assert model.sha256 is not None
-    return level_of(measured_levels(model.sha256), settings.mechanism, settings.strategy, name)
+    """Return the measured figures of a level; None if there are none that hold."""
+    measured = usable_levels(settings, model)
+    return level_of(measured, settings.mechanism, settings.strategy, name)
 
 
 def beyond_light(settings: Settings, model: Model, epsilon: float) -> str | None:
@@ -388,13 +407,14 @@ def has_usual_tem(model: Model) -> bool:
     return bool(model.params.mechanisms.tem.beta == TemParameters().beta)
 
 
-def of_every_token(settings: Settings, epsilon: float) -> Settings:
+def of_every_token(settings: Settings, model: Model, epsilon: float) -> Settings:
     """Return settings that give every token the same epsilon, or the limit of a token if the limit
     is smaller.
     """
-    limit = None if settings.spending is None else settings.spending.max_token_epsilon
-    epsilon = min(epsilon, limit) if isinstance(limit, float) else epsilon
-    return replace(settings, spending=PerToken(epsilon))
+    epsilon = min(epsilon, settings.most_of_token)
+    if settings.sentences is not None:
+        return replace(settings, spending=settings.sentences.spending(epsilon))
+    return replace(settings, spending=PerToken.of(epsilon, model.average_words()))
 
 
 def _without_level(settings: Settings, name: LevelName, why: str) -> RequestError:
@@ -536,17 +556,18 @@ def _of_sentences(request: Request, project: Project, *, without_guarantee: bool
         )
     unit = request.unit or "text"
     per_text = (request.sentences or PER_TEXT) if unit == "text" else None
+    sentences = Sentences(request.bank, unit, per_text)
     return Settings(
         mechanism=request.mechanism,
         strategy=request.strategy,
-        spending=PerToken(request.epsilon or 0.0),
+        spending=sentences.spending(request.epsilon or 0.0),
         seed=None if request.is_release else seed if request.seed is None else request.seed,
         policy=NOTHING_KEPT,
         keep_layout=False,
         empties_scripts=request.on_unsupported == "withhold",
         without_guarantee=without_guarantee,
         screen=chosen_parts(request.screen or NONE),
-        sentences=Sentences(request.bank, unit, per_text),
+        sentences=sentences,
     )
 
 

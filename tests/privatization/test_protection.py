@@ -115,7 +115,7 @@ def test_a_limit_of_the_operator_and_another_policy_hold(outside):
     using = Model.load(name="en")
     usual = resolve_settings(Request(protection="light"), using)
     limited = resolve_settings(Request(protection="light", max_token_epsilon=3.0), using)
-    assert limited.spending == PerToken(3.0) != usual.spending
+    assert limited.spending == PerToken.of(3.0, using.average_words()) != usual.spending
     assert usual.protection is not None and "measured" in usual.protection.reader
 
 

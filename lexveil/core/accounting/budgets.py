@@ -264,6 +264,10 @@ class DocumentBudget:
             return "a text that spends its whole budget"
         return f"a text of {self.ordinary_words:.0f} words"
 
+    def times(self, n: int) -> DocumentBudget:
+        """Return the budget of a document of n parts, each of which spends this budget."""
+        return replace(self, total=self.total * n)
+
     def longest(self, cap: float) -> int | None:
         """Return the largest number of perturbed tokens for which a row costs at most ``cap``, the
         cap of a subject; None if the cost of a row does not grow with its length.
@@ -274,22 +278,36 @@ class DocumentBudget:
 @dataclass(frozen=True, slots=True)
 class PerToken:
     """Spending in which every token gets the same epsilon, whatever the length of its text, as at a
-    level of protection. A document has no further budget.
+    level of protection. That epsilon is the cap of the budget of the document.
+
+    Attributes:
+        document: the budget of each document. It limits only documents of more than ``MOST_TOKENS``
+            tokens.
     """
 
-    epsilon: float
+    document: DocumentBudget
     source: ClassVar[BudgetSource] = "level"
     average_words: ClassVar[None] = None
+
+    @classmethod
+    def of(cls, epsilon: float, ordinary_words: float) -> PerToken:
+        """Return the spending of an epsilon on every token.
+
+        Args:
+            ordinary_words: the public number of words of a text of ordinary length; 0 if unknown.
+        """
+        total = budget_of_average(epsilon, MOST_TOKENS)
+        return cls(DocumentBudget(total, epsilon, ordinary_words=ordinary_words or ORDINARY))
 
     @property
     def base_epsilon(self) -> float:
         """The epsilon of a token."""
-        return self.epsilon
+        return self.document.cap
 
     @property
     def max_token_epsilon(self) -> float:
         """The largest epsilon of a token, which equals the epsilon of every token."""
-        return self.epsilon
+        return self.document.cap
 
     def in_release(self) -> PerToken:
         """Return this spending unchanged, because releases allow it."""
@@ -297,15 +315,11 @@ class PerToken:
 
     def budget(
         self,
-        average_of_corpus: Callable[[], float | None],
+        average_of_corpus: Callable[[], float | None],  # noqa: ARG002
         average_of_texts: float,  # noqa: ARG002
     ) -> DocumentBudget:
-        """Return the budget of a document. It limits only documents of more than ``MOST_TOKENS``
-        tokens. ``PerDocument.budget`` describes the arguments.
-        """
-        total = budget_of_average(self.epsilon, MOST_TOKENS)
-        ordinary_words = average_of_corpus() or ORDINARY
-        return DocumentBudget(total, self.epsilon, ordinary_words=ordinary_words)
+        """Return the budget of a document. ``PerDocument.budget`` describes the arguments."""
+        return self.document
 
 
 @dataclass(frozen=True, slots=True)

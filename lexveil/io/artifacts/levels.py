@@ -17,7 +17,9 @@ from lexveil.base import paths
 from lexveil.base.errors import RequestError
 from lexveil.base.levels import NoiseSetting, RecoveryTarget, Run
 from lexveil.base.runtime.tables import read_json, read_object
+from lexveil.core.accounting.budgets import PerToken
 from lexveil.core.accounting.expected_recovery import RecoveryAt
+from lexveil.core.accounting.record import Protection
 from lexveil.core.accounting.results import Result
 from lexveil.core.protection import LEVELS, LevelName, MeasuredLevel, MeasuredLinkage
 from lexveil.io.request import SENTENCES
@@ -44,6 +46,32 @@ def level_of(
     """Return the figures of one mechanism, strategy and level; None if there are none."""
     sought = (mechanism, strategy, level)
     return next((one for one in measured if one[:3] == sought), None)
+
+
+def spending_at(
+    measured: Sequence[MeasuredLevel],
+    sought: tuple[str, str, LevelName],
+    most: float,
+    ordinary_words: float,
+) -> tuple[Protection, PerToken] | None:
+    """Return the statement of a record about a level of protection, and the level's epsilon spent
+    on every token; None if the level was not measured.
+
+    Args:
+        sought: mechanism, strategy and level.
+        most: the largest epsilon that a token may get.
+        ordinary_words: as of ``PerToken.of``.
+    """
+    found = level_of(measured, *sought)
+    if found is None:
+        return None
+    protection = Protection(
+        level=sought[2],
+        reader="measured on public texts, in context",
+        content=found.content,
+        rare=found.rare,
+    )
+    return protection, PerToken.of(min(found.epsilon, most), ordinary_words)
 
 
 def measured_linkage(card_sha256: str) -> list[MeasuredLinkage]:

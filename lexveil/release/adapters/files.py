@@ -213,7 +213,8 @@ def privatize_file(
         # What is missing or refused is reported before the input is read.
         checked = check(request, using)
         others = tuple(other_columns([job.reader for job in jobs]))
-        run = Run(checked.engine, RowSource(work.chunks, work.columns, others), processes)
+        source_rows = RowSource(work.chunks, work.columns, others)
+        run = Run(checked.engine, checked.budget, source_rows, processes)
         return _rewrite(work, run, checked)
 
 

@@ -198,7 +198,7 @@ def privatize_texts(
     outputs = Outputs(None)
     has_subjects = texts.subjects is not None
     with Processes(workers) as processes:
-        run = Run(checked.engine, source, processes, watch)
+        run = Run(checked.engine, checked.budget, source, processes, watch)
         with open_charge(
             ledger, settings.mode, has_subjects, run.about(), outputs, (), charge_options
         ) as charge:

@@ -47,7 +47,7 @@ class SentenceRun:
         self.documents = documents
         self.settings = settings
         self.engine = SentenceEngine(settings, model)
-        self.budget = document_budget(settings, model, n_columns=len(FIELDS))
+        self.budget = document_budget(settings, model).times(len(FIELDS))
         self.worker = replace(
             self.engine.worker(FIELDS),
             column_keys=tuple((field,) for field in FIELDS),

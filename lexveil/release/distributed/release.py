@@ -111,9 +111,8 @@ def release_table(
     """
     engine = checked.engine
     # The passes are those of the cluster; of the driver's own input there are no rows.
-    run = Run(
-        engine, RowSource(lambda **_: iter(()), rewriter.columns, rewriter.others), Processes(1)
-    )
+    no_rows = RowSource(lambda **_: iter(()), rewriter.columns, rewriter.others)
+    run = Run(engine, checked.budget, no_rows, Processes(1))
     nothing = Outputs(None)
     ledger = ledger_of(engine.model.project, on_exhausted)
     has_subjects = rewriter.subject_column is not None

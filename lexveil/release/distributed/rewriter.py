@@ -51,7 +51,7 @@ from lexveil.release.engine.engine import Engine
 from lexveil.release.engine.sentences import engine_of
 from lexveil.release.ledger.amounts import costs
 from lexveil.release.preconditions import Checked
-from lexveil.release.settings import Settings, document_budget
+from lexveil.release.settings import Settings
 
 # What the first pass says of a batch, and an engine adds up by subject.
 COUNTED = pa.schema([("subject", pa.string()), ("nano", pa.int64()), ("tokens", pa.int64())])
@@ -212,7 +212,9 @@ class Rewriter:
         _check_columns(schema, columns, subject_column)
         of_model = (checked.model, model_folder, model.params.mechanisms, checked.made_with)
         others = tuple(name for name in schema.names if name not in columns)
-        budget = document_budget(settings, model, n_columns=len(columns))
+        budget = checked.budget
+        if settings.sentences is not None:
+            budget = budget.times(len(columns))
         settings = _for_workers(settings)
         return cls(settings, budget, tuple(columns), subject_column, *of_model, others=others)
 

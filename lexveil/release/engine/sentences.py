@@ -113,7 +113,7 @@ class SentenceEngine(Engine):
         self, settings: Settings, budget: DocumentBudget | None, n_columns: int | None
     ) -> Measurement:
         assert n_columns is not None  # a column that finds several texts is refused
-        budget = budget or document_budget(settings, self.model, n_columns=n_columns)
+        budget = budget or document_budget(settings, self.model).times(n_columns)
         text: Measurement = self._measured(budget, n_columns)
         if settings.empties_scripts:
             text = measurements.with_scripts_emptied(text)

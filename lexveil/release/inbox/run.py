@@ -184,6 +184,7 @@ def cost(model: Model, columns: Columns, source: Path) -> tuple[float, float]:
     reader = Reader(file, columns.texts, columns.subject, spans_column=columns.spans)
     checked = check(model.configuration.inbox.request, model)
     with Processes(model.configuration.machine.workers) as processes:
-        run = Run(checked.engine, RowSource(reader.chunks, tuple(columns.texts)), processes)
+        rows = RowSource(reader.chunks, tuple(columns.texts))
+        run = Run(checked.engine, checked.budget, rows, processes)
         run.count(Charge())
     return run.budget.total, float(run.cost)

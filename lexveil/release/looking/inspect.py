@@ -221,7 +221,7 @@ def inspect(
             n_bytes = sum(reader.size for reader in readers)
             rows = RowSource(partial(_chunks_of, readers), tuple(readers[0].text_columns))
             with Processes(workers_for(request, n_bytes, using)) as processes:
-                run = Run(engine, rows, processes)
+                run = Run(engine, document_budget(engine.settings, using), rows, processes)
                 survey = _survey(run, Costs() if run.settings.mode == "release" else None)
                 tell_unmatched(request, run.survey.found)
                 preview = _preview(run, survey)
@@ -266,7 +266,7 @@ def inspect_texts(texts: Sequence[str | None], engine: Engine) -> TextsInspectio
         RequestError: as ``privatize_texts``.
     """
     rows = RowSource(lambda **_: whole_chunks(Texts(texts)), ("text",))
-    run = Run(engine, rows, Processes(1))
+    run = Run(engine, document_budget(engine.settings, engine.model), rows, Processes(1))
     survey = _survey(run)
     run.language.tell()
     return _preview(run, survey)

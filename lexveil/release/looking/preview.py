@@ -24,6 +24,7 @@ from lexveil.release.engine.sentences import engine_of
 from lexveil.release.engine.worker import Processes
 from lexveil.release.preconditions import settings_for
 from lexveil.release.run import RowSource, Run
+from lexveil.release.settings import document_budget
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -101,7 +102,9 @@ def preview(
                     yield replace(chunk, file=names.get(id(reader), ""))
 
         columns = tuple(readers[0].text_columns)
-        run = Run(engine_of(settings, using), RowSource(chunks, columns), Processes(1))
+        budget = document_budget(settings, using)
+        source_rows = RowSource(chunks, columns)
+        run = Run(engine_of(settings, using), budget, source_rows, Processes(1))
         rows = _first_rows(run, n_rows)
     return Preview(settings.mechanism, settings.strategy, settings.seed, run.budget.total, rows)
 

@@ -266,7 +266,7 @@ class ExploreSession:
         if self._last is not None and self._last[:2] == (form, found):
             return self._last[2]
         model = self.model(form.model)
-        settings = form.settings(model.project, found)
+        settings = form.settings(model, found)
         model.require_checks(settings.of_words)
         engine = engine_of(settings, model)
         budget = document_budget(settings, model)
@@ -284,7 +284,7 @@ class ExploreSession:
             known = done.rows.reshape(form.draws, n)
             numbers = np.where(known >= 0, vocabulary.number[known], -1)
         spent = float(done.token_epsilon[:n].sum())
-        in_release = form.settings(model.project, found, is_release=True)
+        in_release = form.settings(model, found, is_release=True)
         refused = (
             None
             if model.configuration.release.max_recovery is not None

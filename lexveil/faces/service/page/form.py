@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 
 from lexveil.base.errors import RequestError, option
 from lexveil.core.protection import DEFAULT as DEFAULT_LEVEL
-from lexveil.io.artifacts.project import Project
+from lexveil.io.artifacts.model import Model
 from lexveil.io.artifacts.user_lists import installed_purposes
 from lexveil.io.request import SENTENCES, Request
 from lexveil.release.settings import Settings, of_every_token, settings_of
@@ -133,12 +133,12 @@ class Form:
         return self.request.recovery is not None or self.request.level is not None
 
     def settings(
-        self, project: Project, found: float | None = None, *, is_release: bool = False
+        self, model: Model, found: float | None = None, *, is_release: bool = False
     ) -> Settings:
         """Return the settings of an experiment, or of the release that the command would make.
 
         Args:
-            project: the project whose files complete the form.
+            model: the model whose project's files complete the form.
             found: epsilon of the level of protection or of the recovery, if the request has one; no
                 token gets a larger epsilon unless the request allows it, as in `lexveil privatize`.
             is_release: whether the settings are for a release.
@@ -150,14 +150,13 @@ class Form:
         level = self.request.level
         if found is not None and level is not None:
             update |= {"epsilon": found, "protection": None}
-            return of_every_token(
-                settings_of(self.request.model_copy(update=update), project), found
-            )
+            request = self.request.model_copy(update=update)
+            return of_every_token(settings_of(request, model.project), model, found)
         if found is not None:
-            default = project.configuration.release.max_token_epsilon
+            default = model.project.configuration.release.max_token_epsilon
             most = self.request.max_token_epsilon or default or found
             update |= {"epsilon": found, "recovery": None, "max_token_epsilon": most}
-        return settings_of(self.request.model_copy(update=update), project)
+        return settings_of(self.request.model_copy(update=update), model.project)
 
 
 def _whole(name: str, text: str) -> int:
