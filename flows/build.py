@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextvars import ContextVar
+from functools import partial
 from graphlib import TopologicalSorter
 from pathlib import Path
 from types import FrameType
@@ -151,6 +152,11 @@ def _run(build: Build) -> State[Any]:
     return Failed(message=reason) if state == "failed" else Completed(message=build.headline())
 
 
+def _note_end(build: Build, name: str, _: PrefectFuture[Any]) -> None:
+    """Let the flow know that the task of a stage has ended."""
+    build.ended.put(name)
+
+
 def _schedule(build: Build) -> None:
     """Submit each stage when all stages that it needs have ended, at most ``build.workers`` at
     once, in DVC's order.
@@ -188,7 +194,7 @@ def _schedule(build: Build) -> None:
         future = futures[stage.name] = reproduce.submit(
             stage.name, why, return_state=False, wait_for=after
         )
-        future.add_done_callback(lambda _, name=stage.name: build.ended.put(name))  # type: ignore[misc]
+        future.add_done_callback(partial(_note_end, build, stage.name))
         build.n_task_runs += 1
         n_running += 1
 

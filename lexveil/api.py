@@ -72,7 +72,8 @@ def takes_options(model: type[Options], leave_out: tuple[str, ...] = ()) -> Call
         quiet = signatures.Parameter(
             "quiet", signatures.Parameter.KEYWORD_ONLY, annotation="bool", default=False
         )
-        called.__signature__ = signature.replace(parameters=[*own, quiet, *options])  # type: ignore[attr-defined]
+        whole = signature.replace(parameters=[*own, quiet, *options])
+        called.__signature__ = whole  # type: ignore[attr-defined]
         about = "\n".join(f"        {name}: {field.description}." for name, field in fields.items())
         called.__doc__ = f"{function.__doc__}\n    Options:\n        quiet: log nothing.\n{about}\n"
         return cast(F, called)

@@ -43,7 +43,8 @@ MOST_WORDS = 16  # of a span get the whole epsilon; those of a longer one share 
 OWN = ("subject", "records", "model", "project", "entity_type")  # that are no fields of a request
 
 
-class LexveilOperator(Operator):  # type: ignore[misc]  # of a library without types, where it is not installed
+# Where Presidio is not installed, mypy knows no type of its class.
+class LexveilOperator(Operator):  # type: ignore[misc]
     """Rewrites the words of a span, as a release that the ledger is charged for.
 
     Parameters of its ``OperatorConfig``:

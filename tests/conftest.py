@@ -3,7 +3,8 @@ dimensions."""
 
 import os
 
-import lexveil.base.runtime.blas  # isort: skip - before NumPy: as in the stages that tests compare with  # noqa: F401
+# before NumPy, as in the stages that tests compare with
+import lexveil.base.runtime.blas  # isort: skip  # noqa: F401
 from lexveil.base.runtime.project import ONE_THREAD
 
 # Tests run side by side: threads of matrix products would wait for each other, and take a third

@@ -26,11 +26,11 @@ sys.meta_path.insert(0, Absent())
 PRIVATIZE = """
 import lexveil
 done = lexveil.privatize(
-    ["The fire burned for days, and the smoke hung over the city."], mechanism="tem_context", strategy="S3",
-    epsilon=10.0, model="toy",
+    ["The fire burned for days, and the smoke hung over the city."],
+    mechanism="tem_context", strategy="S3", epsilon=10.0, model="toy",
 )
 assert len(done.values) == 1 and done.values[0]
-"""  # noqa: E501
+"""
 
 COMMAND = """
 from lexveil.faces.cli.main import main
@@ -43,15 +43,17 @@ import os
 from lexveil.faces.cli.main import main
 options = ["--mechanism", "tem", "--strategy", "S3", "--epsilon", "10", "--model", "toy"]
 for line in (
-    ["privatize", "in.jsonl", "-o", "out.jsonl", *options], ["inspect", "in.jsonl", *options], ["lineage", "out.jsonl"],
-    ["ledger", "show"], ["ledger", "verify", "--record", "out.jsonl.record.json"], ["model", "list"],
-    ["model", "show", "toy"], ["model", "verify", "toy"], ["model", "export", "toy", "-o", "toy.zip"],
+    ["privatize", "in.jsonl", "-o", "out.jsonl", *options], ["inspect", "in.jsonl", *options],
+    ["lineage", "out.jsonl"], ["ledger", "show"],
+    ["ledger", "verify", "--record", "out.jsonl.record.json"], ["model", "list"],
+    ["model", "show", "toy"], ["model", "verify", "toy"],
+    ["model", "export", "toy", "-o", "toy.zip"],
 ):
     assert main(line) == 0, line
 os.environ["LEXVEIL_HOME"] = os.path.abspath("another")
 assert main(["model", "add", "toy.zip"]) == 0
 import lexveil.auditing.audit
-"""  # noqa: E501
+"""
 
 OF_A_PROJECT = """
 import os

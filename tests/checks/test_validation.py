@@ -63,8 +63,8 @@ def frame(**columns):
 
 # Whatever a browser would fetch, or run, on opening a page.
 LOADS = re.compile(
-    r"<(script|link|img|iframe|object|embed|video|audio|source|base|form)\b|\b(src|srcset|data|action|poster|on\w+)="
-    r"|url\(|@import|@font-face|https?:"
+    r"<(script|link|img|iframe|object|embed|video|audio|source|base|form)\b"
+    r"|\b(src|srcset|data|action|poster|on\w+)=|url\(|@import|@font-face|https?:"
 )
 
 

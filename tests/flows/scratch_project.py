@@ -35,7 +35,9 @@ with open("ran.log", "a") as log:
 print(f"{name} speaks", flush=True)
 asked = dict(line.split(" ", 1) for line in Path("behaviour.txt").read_text().splitlines())
 what = asked.get(name, "").split()
-files = [source] if source.is_file() else sorted(file for file in source.rglob("*") if file.is_file())
+files = [source]
+if source.is_dir():
+    files = sorted(file for file in source.rglob("*") if file.is_file())
 text = "".join(file.read_text() for file in files)
 out.parent.mkdir(parents=True, exist_ok=True)
 partial = out.with_name(f".{out.name}.partial")
@@ -58,7 +60,7 @@ with partial.open("a") as file:
 partial.rename(out)
 with open("ran.log", "a") as log:
     log.write(f"{name} end {time.monotonic()}\\n")
-"""  # noqa: E501
+"""
 
 
 ORDER = ["first", "count@a", "count@b", "privatize@S1-1.0", "privatize@S2-1.0", "check", "report"]

@@ -66,10 +66,11 @@ violation = mechanism == "tem"
 print("audit, toy: 5 of 10 draws at most", file=sys.stderr)
 row = {"place": "toy", "method": "exact", "claimed": 1.0, "audited": 2.0 if violation else 0.5,
        "violation": violation, "verdict": "VIOLATED" if violation else "holds"}
-json.dump({"mechanism": mechanism, "strategy": strategy, "epsilon": float(epsilon), "no_guarantee": None,
-           "audits": [row], "violation": violation}, open(out, "w"))
+result = {"mechanism": mechanism, "strategy": strategy, "epsilon": float(epsilon)}
+result |= {"no_guarantee": None, "audits": [row], "violation": violation}
+json.dump(result, open(out, "w"))
 sys.exit(int(violation))
-"""  # noqa: E501
+"""
 
 
 @pytest.fixture

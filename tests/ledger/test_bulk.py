@@ -32,7 +32,10 @@ import os, sys
 import numpy as np
 import pyarrow as pa
 from lexveil.release.ledger.ledger import Ledger
-folder, address, n, times, dies = sys.argv[1], sys.argv[2] or None, int(sys.argv[3]), int(sys.argv[4]), sys.argv[5:]
+folder, address, n, times, *dies = sys.argv[1:]
+address = address or None
+n = int(n)
+times = int(times)
 sys.stdin.read()
 with Ledger.open(folder, address=address) as ledger:
     for number in range(times):
@@ -43,7 +46,8 @@ with Ledger.open(folder, address=address) as ledger:
                 withheld = release.reserve(1.0, 3.0).n_withheld
             else:
                 parts = (keys[start : start + 1000] for start in range(0, n, 1000))
-                batches = (pa.record_batch({"subject": part, "nano": pa.array([10**9] * len(part))}) for part in parts)
+                columns = ({"subject": part, "nano": [10**9] * len(part)} for part in parts)
+                batches = map(pa.record_batch, columns)
                 reserved = release.reserve_in_bulk(batches, 1.0, 3.0)
                 withheld = sum(batch.num_rows for batch in reserved.withheld_subjects())
             if dies:
@@ -52,7 +56,7 @@ with Ledger.open(folder, address=address) as ledger:
             print(n - withheld, flush=True)
             release.commit()
     print(f"put right: {len(ledger.recovered)}")
-"""  # noqa: E501
+"""
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

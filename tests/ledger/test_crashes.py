@@ -51,11 +51,12 @@ with Ledger.open(folder) as ledger, ledger.begin({}, [out / ".p", out / ".q"]) a
     (out / ".q").write_text("q")
     release.spend()
     reached("spent")
-    release.written([(out / f".{n}", out / n, hashlib.sha256(n.encode()).hexdigest()) for n in "pq"])
+    hashes = {n: hashlib.sha256(n.encode()).hexdigest() for n in "pq"}
+    release.written([(out / f".{n}", out / n, of_file) for n, of_file in hashes.items()])
     reached("written")
     release.publish()
     reached("published")
-"""  # noqa: E501
+"""
 
 
 @pytest.fixture(scope="module")

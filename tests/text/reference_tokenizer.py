@@ -20,16 +20,16 @@ _APOSTROPHE = "['’]"
 _BEFORE_WORDS, _WORDS = (
     r"""
       (?:https?://|www\.)[^\s<>"]*[^\s<>"'’”.,;:!?)\]}]   # a URL, without the punctuation after it
-    | [\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+                  # an e-mail address; the bound keeps matching linear
+    | [\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+                  # an e-mail address; bounded, so linear
     | [@\#][^\W\d_]\w*                                     # a handle or a tag
     | \d+(?:[.,:]\d+)+                                     # 3.14  10,000  12:30
     | (?:[^\W\d_]\.){2,}                                 # u.s.  e.g.
-    """,  # noqa: E501
+    """,
     rf"""
-    | {_WORD}(?:{_JOINER}{_WORD})*                         # a word; don't and well-known are one each
+    | {_WORD}(?:{_JOINER}{_WORD})*                         # a word; don't, well-known are one each
     | \.{{2,}}|-{{2,}}|!{{2,}}|\?{{2,}}|\*{{2,}}|={{2,}}|~{{2,}}|_{{2,}}
     | \S
-    """,  # noqa: E501
+    """,
 )
 
 

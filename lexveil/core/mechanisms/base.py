@@ -204,7 +204,8 @@ class Mechanism:
             ParameterError: if a parameter is unknown or out of range, or incompatible with the
                 words.
         """
-        return cls(space.vectors(), **parameters)  # type: ignore[call-arg]  # each class has its own parameters
+        # each class has its own parameters
+        return cls(space.vectors(), **parameters)  # type: ignore[call-arg]
 
     def remapped(self, space: Space, parameters: Mapping[str, Any]) -> Mechanism:
         """Return the mechanism followed by ``rank_remap`` if the mechanism adds noise to a vector

@@ -54,7 +54,9 @@ class Delimited(LineFormat):
     delimiter: ClassVar[str]
     has_quotes: ClassVar[bool] = True
 
-    def table(self, stream: IO[bytes], source: Source, request: TableRequest) -> InputTable:  # noqa: D102
+    def table(  # noqa: D102
+        self, stream: IO[bytes], source: Source, request: TableRequest
+    ) -> InputTable:
         where = source.shown
         text = open_lines(stream, source)
         first, content = _looked_at(text.lines)
@@ -108,14 +110,21 @@ class Delimited(LineFormat):
             )
         return possible[0]
 
-    def rest(self, row: InputRow, table: InputTable, request: TableRequest) -> Any:  # noqa: ARG002, D102
+    def rest(  # noqa: D102
+        self,
+        row: InputRow,
+        table: InputTable,  # noqa: ARG002
+        request: TableRequest,  # noqa: ARG002
+    ) -> Any:
         return row.raw
 
     def header(self, table: InputTable) -> str:  # noqa: D102
         layout: Layout = table.layout
         return table.mark + layout.header
 
-    def encode(self, chunk: Chunk, texts: Texts, rows: Sequence[int], writer: LineWriter) -> str:  # noqa: D102
+    def encode(  # noqa: D102
+        self, chunk: Chunk, texts: Texts, rows: Sequence[int], writer: LineWriter
+    ) -> str:
         layout: Layout = writer.table.layout
         positions = [writer.table.columns.index(column) for column in writer.columns]
         every = [*texts]

@@ -42,7 +42,9 @@ class JsonLines(LineFormat):
     title = "JSON lines"
     endings = ("json", "jsonl", "ndjson")
 
-    def table(self, stream: IO[bytes], source: Source, request: TableRequest) -> InputTable:  # noqa: D102
+    def table(  # noqa: D102
+        self, stream: IO[bytes], source: Source, request: TableRequest
+    ) -> InputTable:
         text = open_lines(stream, source)
         rows = _rows(text.lines, source.shown, request.columns)
         first = next(rows, None)
@@ -87,7 +89,13 @@ class JsonLines(LineFormat):
             return _cut_within(row.raw, request.texts, table.paths, where)
         return _cut(row.raw, request.rewritten)
 
-    def encode(self, chunk: Chunk, texts: Texts, rows: Sequence[int], writer: LineWriter) -> str:  # noqa: ARG002, D102
+    def encode(  # noqa: D102
+        self,
+        chunk: Chunk,
+        texts: Texts,
+        rows: Sequence[int],
+        writer: LineWriter,  # noqa: ARG002
+    ) -> str:
         every = [*texts]
         if chunk.widths is not None:
             starts = [0, *itertools.accumulate(chunk.widths)]

@@ -256,7 +256,9 @@ class PlainText(LineFormat):
     endings = ("txt",)
     has_columns = False
 
-    def table(self, stream: IO[bytes], source: Source, request: TableRequest) -> InputTable:  # noqa: D102
+    def table(  # noqa: D102
+        self, stream: IO[bytes], source: Source, request: TableRequest
+    ) -> InputTable:
         if len(request.texts) > 1 or request.subject is not None:
             raise RequestError(
                 f"{source.shown}: a text file has no columns; name no column of texts or subjects"
@@ -280,11 +282,22 @@ class PlainText(LineFormat):
         yield from blank
         yield from chunks
 
-    def rest(self, row: InputRow, table: InputTable, request: TableRequest) -> Any:  # noqa: ARG002, D102
+    def rest(  # noqa: D102
+        self,
+        row: InputRow,
+        table: InputTable,
+        request: TableRequest,  # noqa: ARG002
+    ) -> Any:
         text = row.values[table.columns[0]]
         return row.raw if text is None else row.raw[len(str(text)) :]
 
-    def encode(self, chunk: Chunk, texts: Texts, rows: Sequence[int], writer: LineWriter) -> str:  # noqa: ARG002, D102
+    def encode(  # noqa: D102
+        self,
+        chunk: Chunk,
+        texts: Texts,
+        rows: Sequence[int],
+        writer: LineWriter,  # noqa: ARG002
+    ) -> str:
         return "".join([(texts[row][0] or "") + chunk.rest[row] for row in rows])
 
 

@@ -61,8 +61,8 @@ def is_path(path: str) -> bool:
 
 
 PERSON = re.compile(
-    r"(account|author|buyer|caller|citizen|client|contact|customer|email|employee|guest|member|owner|patient|person|"
-    r"phone|reporter|requester|sender|student|subscriber|user|username)s?",
+    r"(account|author|buyer|caller|citizen|client|contact|customer|email|employee|guest|member|"
+    r"owner|patient|person|phone|reporter|requester|sender|student|subscriber|user|username)s?",
     re.IGNORECASE,
 )
 

@@ -21,7 +21,9 @@ class Parquet(Format):
     row_name = "row"
     is_streamable = False
 
-    def table(self, stream: IO[bytes], source: Source, request: TableRequest) -> InputTable:  # noqa: D102
+    def table(  # noqa: D102
+        self, stream: IO[bytes], source: Source, request: TableRequest
+    ) -> InputTable:
         from lexveil.io.formats.parquet_tables import open_parquet
 
         return open_parquet(stream, source, request)

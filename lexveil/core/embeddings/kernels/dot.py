@@ -213,7 +213,8 @@ def _products(_context: Any, kind: Any, addresses: Any, chunks: Any, depth: Any)
 
     def codegen(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         _, packed, chunks, depth = arguments
-        words, start, queries, *others = cgutils.unpack_tuple(builder, packed)  # type: ignore[no-untyped-call]
+        unpacked = cgutils.unpack_tuple(builder, packed)  # type: ignore[no-untyped-call]
+        words, start, queries, *others = unpacked
         tile = _Tile(builder, chosen)
         return tile.score(tile.multiply(words, start, queries, chunks, depth), others)
 

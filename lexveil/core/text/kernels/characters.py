@@ -33,7 +33,8 @@ AFTER_URL = 16384
 
 # Marks that follow a base letter when text is not composed; ``\w`` leaves them out.
 MARKS_AFTER = (
-    r"\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u064b-\u065f\u0670\u06d6-\u06dc\u0900-\u0903\u093a-\u094f"
+    r"\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u064b-\u065f\u0670\u06d6-\u06dc"
+    r"\u0900-\u0903\u093a-\u094f"
     r"\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u200c\u200d\u20d0-\u20ff\ufe00-\ufe0f"
 )
 # The expression of each class; CAPITAL follows ``str.isupper``.
