@@ -72,7 +72,7 @@ def test_choice_of_many(wrong, follows):
     uniform = stream(1, "many").random(SAMPLES)
     near = np.tile(np.arange(4), (SAMPLES, 1))
     chosen = Vickrey(vectors(), t=t.tolist(), k=4).choose(
-        near[:, 0], near, np.tile(gaps, (SAMPLES, 1)), uniform
+        near, np.tile(gaps, (SAMPLES, 1)), uniform
     )
     assert fits(chosen, np.exp(-wrong * t * gaps * (1 if follows else 1.5))) == follows
 

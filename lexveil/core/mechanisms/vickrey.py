@@ -96,10 +96,6 @@ class Vickrey(Madlib):
         ball = super().noise(epsilon, rng)
         return np.hstack([ball, rng.random((len(epsilon), 1))])
 
-    def replace(self, ids: Ids, epsilon: Floats, noise: Floats) -> Ids:  # noqa: ARG002
-        """Choose among the words nearest to each noisy vector."""
-        return self.choose(ids, *self.candidates(ids, noise[:, :-1]), noise[:, -1])
-
     def replace_queries(
         self,
         queries: Vectors,
@@ -108,33 +104,26 @@ class Vickrey(Madlib):
         noise: Floats,
     ) -> Ids:
         """Choose among the words nearest to each noisy query."""
-        near, distances = self.search.nearest_k(queries[of] + noise[:, :-1], self.k)
-        return self.choose(of, near, distances, noise[:, -1])
+        near, distances = self.candidates(queries, of, noise[:, :-1])
+        return self.choose(near, distances, noise[:, -1])
 
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
         """Return ε·d; the class docstring gives the proof."""
         return epsilon * distance
 
-    def candidates(self, ids: Ids, noise: Floats) -> tuple[Ids, Floats]:
-        """Return the k words nearest to each noisy vector, and their distances to this vector, (n,
-        k) each.
+    def candidates(self, queries: Vectors, of: Ids, noise: Floats) -> tuple[Ids, Floats]:
+        """Return the k words nearest to each noisy query, and their distances to it, (n, k) each.
+
+        The input can be left out only if the queries are the vectors of the words.
         """
-        near, distances = self.search.nearest_k(
-            self.vectors[ids] + noise, self.k + self.exclude_input
-        )
+        near, distances = self.search.nearest_k(queries[of] + noise, self.k + self.exclude_input)
         if not self.exclude_input:
             return near, distances
-        out = near == ids[:, None]
+        out = near == of[:, None]
         out[~out.any(axis=1), -1] = True
         return near[~out].reshape(-1, self.k), distances[~out].reshape(-1, self.k)
 
-    def choose(
-        self,
-        ids: Ids,  # noqa: ARG002
-        near: Ids,
-        distances: Floats,
-        uniform: Floats,
-    ) -> Ids:
+    def choose(self, near: Ids, distances: Floats, uniform: Floats) -> Ids:
         """Draw one candidate per row by inverse CDF."""
         if len(self.weights) == 1:
             t = float(self.weights[0])
