@@ -42,8 +42,8 @@ TOTALS = ("n_tokens_in", "n_tokens_out", "n_words_out", "n_dropped", "n_unprotec
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """One output, with the files against which it is checked.
+class WordOutput:
+    """One output of words, with the files against which it is checked.
 
     Attributes:
         name: mechanism/strategy/epsilon.
@@ -60,7 +60,7 @@ class Run:
     n_vocabulary: int
 
 
-def runs_of(grid: GridParams) -> list[Run]:
+def runs_of(grid: GridParams) -> list[WordOutput]:
     """Return the clean baseline, followed by every run of params.yaml that is made. Outputs of
     another grid are ignored.
     """
@@ -72,9 +72,9 @@ def runs_of(grid: GridParams) -> list[Run]:
         if strategy in grid.strategies
     }
     clean = require(paths.private(*CLEAN), "baseline")
-    baseline = Run("/".join(map(str, CLEAN)), "baseline", clean, None, 0)
+    baseline = WordOutput("/".join(map(str, CLEAN)), "baseline", clean, None, 0)
     return [baseline] + [
-        Run(
+        WordOutput(
             "/".join(map(str, run)),
             stage_name("privatize", *run),
             require(paths.private(*run), "privatize"),
@@ -90,7 +90,7 @@ class SentenceOutput:
     """One output of sentences of the bank.
 
     Attributes:
-        name, stage, folder: as of ``Run``.
+        name, stage, folder: as of ``WordOutput``.
         epsilon: the epsilon of each sentence.
     """
 
@@ -138,7 +138,7 @@ def totals_of(frame: pd.DataFrame) -> dict[str, int]:
 
 def run(
     inputs: pa.Table,
-    runs: Sequence[Run],
+    runs: Sequence[WordOutput],
     out: Path,
     docs: DataDocs,
     machine: MachineParams,

@@ -29,7 +29,7 @@ LOG = logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Calibration:
+class BankCalibration:
     """Data for the calibration of sentence levels: model, vectors of the bank, and public texts.
 
     Attributes:
@@ -136,7 +136,7 @@ def _worked_out(bank: SentenceBank, model: Model, per_text: int, name: LevelName
         f"computing the epsilon of the level {name} for {per_text} sentences by {model.name}: "
         "this can take some minutes, but only once, because the result is cached"
     )
-    calibration = Calibration(model, bank.space, bank.vectors, bank.public)
+    calibration = BankCalibration(model, bank.space, bank.vectors, bank.public)
     level = found_level(calibration.search(per_text, beta), name, LEVELS[name])
     write_json(level.to_dict(), file)
     return level

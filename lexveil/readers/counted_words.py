@@ -30,7 +30,7 @@ UNSEEN = 1_000  # number of words per band for the reader without an output
 NEVER = 1e-300  # prior of an impossible word, because an adversary takes logarithms
 
 
-class PublicTexts(NamedTuple):
+class WordsInContext(NamedTuple):
     """Texts of t tokens around n words, (n, t) each.
 
     Attributes:
@@ -91,7 +91,7 @@ class CountedWords:
         """
         return WordSample.draw(self.prior, self.bands, stream(PUBLIC_SEED, "words", name), n_words)
 
-    def around(self, sample: WordSample, name: str) -> PublicTexts:
+    def around(self, sample: WordSample, name: str) -> WordsInContext:
         """Draw a text around each word of a sample, with a generator seeded by a public seed and
         ``name``.
         """
@@ -99,10 +99,10 @@ class CountedWords:
         assert texts is not None
         rows = texts.around(self.vocabulary.rows[sample.ids], stream(PUBLIC_SEED, "texts", name))
         ids = self.vocabulary.number[rows]
-        return PublicTexts(rows, ids, (ids >= 0) & (self.prior[ids] > 0))
+        return WordsInContext(rows, ids, (ids >= 0) & (self.prior[ids] > 0))
 
     def guesses(
-        self, clean: PublicTexts, outputs: Ids, before: Ids, epsilon: float, by_word: Adversary
+        self, clean: WordsInContext, outputs: Ids, before: Ids, epsilon: float, by_word: Adversary
     ) -> list[Ids]:
         """Return the guesses of the words in the middle of the texts, by the word and in context,
         (n,) each.

@@ -18,7 +18,7 @@ from lexveil.io.artifacts.mechanisms import Prepared
 from lexveil.io.artifacts.model import Model
 from lexveil.readers.adversary import Adversary
 from lexveil.readers.calibration import Curve, bracket, unchanged
-from lexveil.readers.counted_words import NEVER, PUBLIC_SEED, CountedWords, PublicTexts
+from lexveil.readers.counted_words import NEVER, PUBLIC_SEED, CountedWords, WordsInContext
 from lexveil.readers.estimate import near_of
 from lexveil.readers.public_texts import REACH, TokenBigrams
 from lexveil.readers.shares import Expected, WordSample, by_band, expected
@@ -133,7 +133,7 @@ class PublicWords:
         guesses = self.counted.guesses(clean, outputs, before, epsilon, by_word)
         return outputs[:, REACH], guesses
 
-    def _rewritten(self, clean: PublicTexts, epsilon: float, rng: np.random.Generator) -> Ids:
+    def _rewritten(self, clean: WordsInContext, epsilon: float, rng: np.random.Generator) -> Ids:
         """Rewrite texts one column after the other, because the tokens written before can affect a
         draw.
         """

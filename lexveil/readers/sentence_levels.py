@@ -36,7 +36,7 @@ START = 2 * STEPS_OF_AN_OCTAVE  # number of epsilon 4, at which the search begin
 MOST = 10 * STEPS_OF_AN_OCTAVE  # number of epsilon 1,024
 
 
-class Found(NamedTuple):
+class SentenceShares(NamedTuple):
     """Shares of sources and words (of 1) that a reader recovers at an epsilon.
 
     Attributes:
@@ -99,7 +99,7 @@ def content_bands(counts: Counts, tokens: Sequence[str], is_plain: Callable[[str
 
 def found_at(
     mechanism: SentenceDraws, sources: PublicSources, per_text: int, epsilon: float
-) -> Found:
+) -> SentenceShares:
     """Return the shares that a reader recovers from outputs of ``per_text`` sentences each."""
     n = len(sources)
     of = np.repeat(np.arange(n), per_text)
@@ -111,7 +111,7 @@ def found_at(
     of_outputs = channel.log_p.T[places].sum(axis=1)
     hits = [first_chance(scores, source) for source, scores in enumerate(of_outputs)]
     named_words = named_by(sources, of_outputs)
-    return Found(float(np.mean(hits)), *named_words)
+    return SentenceShares(float(np.mean(hits)), *named_words)
 
 
 def named_by(sources: PublicSources, log_likelihood: Floats) -> Shares:
@@ -154,10 +154,10 @@ class LevelSearch:
         self._mechanism = mechanism
         self._sources = sources
         self._per_text = per_text
-        self._measured: dict[int, Found] = {}
+        self._measured: dict[int, SentenceShares] = {}
         self.blind = named_by(sources, np.zeros((len(sources), len(sources))))
 
-    def at(self, step: int) -> Found:
+    def at(self, step: int) -> SentenceShares:
         """Return the shares that a reader recovers at an epsilon, which is given by its number in
         the grid.
         """
@@ -179,7 +179,7 @@ class LevelSearch:
             and reached.rare <= max(shares.rare, NEARLY * self.blind.rare)
         )
 
-    def largest(self, linkage: float, shares: Shares) -> tuple[float, Found]:
+    def largest(self, linkage: float, shares: Shares) -> tuple[float, SentenceShares]:
         """Return the largest epsilon of the grid up to which a reader recovers at most the allowed
         shares, and the shares recovered there. The search ends at the peak of linkage.
 

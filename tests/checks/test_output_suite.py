@@ -120,7 +120,9 @@ def check(write, tmp_path, docs, out, machine):
         write(f"{name}/tokens.parquet", ledger, LEDGER)
         granted = None if plan is None else write("plans/S1/1.0.parquet", plan, PLAN)
         stage = "baseline" if plan is None else "privatize@madlib-S1-1.0"
-        one = check_outputs.Run(name, stage, tmp_path / name, granted, 0 if plan is None else V)
+        one = check_outputs.WordOutput(
+            name, stage, tmp_path / name, granted, 0 if plan is None else V
+        )
         table = inputs() if given is None else given
         given_table = pa.table(
             [pa.array(table[key].tolist(), STRING) for key in INPUTS.names], schema=INPUTS

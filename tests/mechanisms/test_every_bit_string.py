@@ -181,7 +181,7 @@ def tem_intervals(tem, word, epsilon, way, patch):
     """
     budgets = np.array([epsilon])
     none = np.zeros((1, 4), dtype=np.uint64)
-    space = kernels.Space(tem.vectors, tem.halvings, tem.sketch.rows, tem.sketch.step)
+    space = kernels.WordTable(tem.vectors, tem.halvings, tem.sketch.rows, tem.sketch.step)
     points = list[int]()
     total = [1]
     token = Draws(

@@ -163,7 +163,7 @@ def intervals(mechanism, word, before, epsilon, patch):
     none = np.zeros(1, dtype=np.int64)
     keys = np.zeros((1, 4), dtype=np.uint64)
     drawn = kernels.Drawn(np.array([word]), budgets, mechanism.gamma(budgets), keys, none, none)
-    space = tem_kernels.Space(
+    space = tem_kernels.WordTable(
         mechanism.vectors, mechanism.halvings, mechanism.sketch.rows, mechanism.sketch.step
     )
     token = Draws(

@@ -15,9 +15,9 @@ from lexveil.readers import sentence_levels
 from lexveil.readers.bands import BANDS
 from lexveil.readers.sentence_levels import (
     PUBLIC_SEED,
-    Found,
     LevelSearch,
     PublicSources,
+    SentenceShares,
     epsilon_of,
     found_at,
     named_by,
@@ -86,7 +86,7 @@ def test_the_largest_epsilon_that_keeps_to_both(limit, named, monkeypatch):
     """Linkage is ε/100, words are named as ε/64."""
 
     def curve(epsilon):
-        return Found(min(epsilon / 100, 1.0), min(epsilon / 64, 1.0), 0.0)
+        return SentenceShares(min(epsilon / 100, 1.0), min(epsilon / 64, 1.0), 0.0)
 
     epsilon, found = search_of(curve, NOBODY, monkeypatch).largest(limit, named)
     above = epsilon * 2 ** (1 / 8)
@@ -97,19 +97,19 @@ def test_the_largest_epsilon_that_keeps_to_both(limit, named, monkeypatch):
 
 def test_no_level_is_sought_beyond_the_peak(monkeypatch):
     def curve(epsilon):
-        return Found(0.3 - abs(np.log2(epsilon / 16)) / 20, 0.0, 0.0)
+        return SentenceShares(0.3 - abs(np.log2(epsilon / 16)) / 20, 0.0, 0.0)
 
     epsilon, found = search_of(curve, NOBODY, monkeypatch).largest(0.5, NOBODY)
     assert (epsilon, found.linkage) == (16.0, 0.3)
 
 
 def test_what_is_named_without_any_output_is_no_target(monkeypatch):
-    search = search_of(lambda _: Found(0.0, 0.14, 0.03), Shares(0.1, 0.02), monkeypatch)
+    search = search_of(lambda _: SentenceShares(0.0, 0.14, 0.03), Shares(0.1, 0.02), monkeypatch)
     assert search.largest(0.05, Shares(0.05, 0.01))[1].content == 0.14
 
 
 def test_a_level_that_no_epsilon_keeps_to_is_refused(monkeypatch):
-    search = search_of(lambda _: Found(0.4, 0.0, 0.0), NOBODY, monkeypatch)
+    search = search_of(lambda _: SentenceShares(0.4, 0.0, 0.0), NOBODY, monkeypatch)
     with pytest.raises(RequestError, match=r"0\.25, a reader finds 40\.0% of the sources among 2"):
         search.largest(0.2, NOBODY)
 

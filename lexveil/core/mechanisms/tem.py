@@ -142,7 +142,7 @@ class Tem(TruncatedExponential):
         """Draw the replacements; each token uses its own random stream."""
         from lexveil.core.mechanisms.kernels import tem as sampler
 
-        space = sampler.Space(self.vectors, self.halvings, self.sketch.rows, self.sketch.step)
+        space = sampler.WordTable(self.vectors, self.halvings, self.sketch.rows, self.sketch.step)
         n = len(ids)
         out = np.full(n, PENDING)
         tokens = Draws(

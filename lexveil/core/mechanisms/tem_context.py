@@ -235,7 +235,9 @@ class TemContext(Tem):
         walk: Walk = sampler.Walk(
             *texts, np.full(n, -1, dtype=np.int64), np.full(n, -1, dtype=np.int64)
         )
-        space = tem_sampler.Space(self.vectors, self.halvings, self.sketch.rows, self.sketch.step)
+        space = tem_sampler.WordTable(
+            self.vectors, self.halvings, self.sketch.rows, self.sketch.step
+        )
         doubt = np.empty(3, dtype=np.int64)
         start = 0
         while (start := sampler.walk_on(space, sums, walk, drawn, near, start, doubt)) < n:

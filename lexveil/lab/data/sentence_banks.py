@@ -38,7 +38,7 @@ from lexveil.lab.data.sentence_choice import (
     SIZE,
     Choice,
 )
-from lexveil.readers.bank_levels import Calibration
+from lexveil.readers.bank_levels import BankCalibration
 
 LOG = logger(__name__)
 
@@ -110,7 +110,7 @@ def make_bank(
     public = sample.pieces(base.lexicon(STRATEGY))
 
     def levels_of(space: SentenceSpace, vectors: Vectors) -> list[BankLevel]:
-        return Calibration(base, space, vectors, public).levels()
+        return BankCalibration(base, space, vectors, public).levels()
 
     return write_bank(folder, table, model, about, public, levels_of)
 

@@ -37,7 +37,7 @@ UNSURE = 2
 AHEAD = 2  # number of tokens in advance for which lists are prefetched into the processor's cache
 
 
-class Space(NamedTuple):
+class WordTable(NamedTuple):
     """Words of a mechanism: (V, p) vectors, -log2 μ of each word, and a sketch of each word, which
     is its vector in whole steps.
     """
@@ -50,7 +50,7 @@ class Space(NamedTuple):
 
 @kernel(error_model="numpy")
 def draw_uniformly(
-    space: Space, tokens: Draws, attempts: int, bits: int
+    space: WordTable, tokens: Draws, attempts: int, bits: int
 ) -> Ids:  # pragma: no cover - compiled
     """Draw words by uniform proposals.
 
@@ -101,7 +101,7 @@ def draw_uniformly(
 
 @kernel(error_model="numpy")
 def draw_from_lists(
-    space: Space,
+    space: WordTable,
     tokens: Draws,
     near_ids: Members,
     near_distances: Floats,

@@ -25,7 +25,7 @@ from lexveil.core.mechanisms.kernels.tem import (
     ACCEPT,
     REFUSE,
     Members,
-    Space,
+    WordTable,
     among,
     decide,
     least_mask,
@@ -103,7 +103,7 @@ class Drawn(NamedTuple):
 
 @kernel(error_model="numpy")
 def walk_on(
-    space: Space, mass: Mass, walk: Walk, drawn: Drawn, near: Near, start: int, doubt: Ids
+    space: WordTable, mass: Mass, walk: Walk, drawn: Drawn, near: Near, start: int, doubt: Ids
 ) -> int:  # pragma: no cover - compiled
     """Draw tokens, beginning with the token ``start``.
 
@@ -142,7 +142,7 @@ def walk_on(
 
 @kernel(error_model="numpy")
 def _draw(
-    space: Space,
+    space: WordTable,
     mass: Mass,
     drawn: Drawn,
     token: np.int64,

@@ -34,7 +34,7 @@ from lexveil.io.artifacts.text_rows import FIELDS, texts_of
 from lexveil.io.config import CLEAN, Params
 from lexveil.lab.evaluation.metrics.base import STREAM, drawn
 from lexveil.lab.evaluation.scores import DECIMALS
-from lexveil.readers.bank_levels import Calibration
+from lexveil.readers.bank_levels import BankCalibration
 from lexveil.readers.linkage import SIZES, first_chance, like_length, naive_similarities
 from lexveil.readers.sentence_levels import named_by
 from lexveil.readers.sentences import Channel
@@ -43,7 +43,7 @@ LOGGED = ["dataset", "doc_id", "field", "position", "word_id"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Sentences:
+class SentenceTexts:
     """Texts of one data set, with the output of some of them. This class holds source text.
 
     Attributes:
@@ -59,7 +59,7 @@ class Sentences:
     rows: Ids
 
 
-def datasets(clean: pa.Table, run: Path, params: Params) -> Iterator[tuple[str, Sentences]]:
+def datasets(clean: pa.Table, run: Path, params: Params) -> Iterator[tuple[str, SentenceTexts]]:
     """Yield the texts of every data set, with its name."""
     log = pq.read_table(run / "tokens.parquet", columns=LOGGED)
     private = pq.read_table(run / "documents.parquet", columns=["dataset", "doc_id", *FIELDS])
@@ -82,7 +82,7 @@ def datasets(clean: pa.Table, run: Path, params: Params) -> Iterator[tuple[str, 
         rows = drawn_rows.column("word_id").to_numpy().reshape(len(texts), PER_TEXT)
         yield (
             dataset,
-            Sentences(
+            SentenceTexts(
                 candidates=texts.column("text").take(pa.array(numbers)).to_pylist(),
                 sources=np.searchsorted(numbers, measured),
                 outputs=written,
@@ -91,7 +91,7 @@ def datasets(clean: pa.Table, run: Path, params: Params) -> Iterator[tuple[str, 
         )
 
 
-def linkage_of_texts(texts: Sentences, scores: Floats) -> dict[str, dict[str, float]]:
+def linkage_of_texts(texts: SentenceTexts, scores: Floats) -> dict[str, dict[str, float]]:
     """Return the share of sources that readers rank first, by the number of candidates. The shape
     of a text is not disclosed, so that by structure all candidates are alike.
 
@@ -120,7 +120,9 @@ def linkage_of_texts(texts: Sentences, scores: Floats) -> dict[str, dict[str, fl
     return linkage
 
 
-def measured(texts: Sentences, bank: SentenceBank, model: Model, epsilon: float) -> dict[str, Any]:
+def measured(
+    texts: SentenceTexts, bank: SentenceBank, model: Model, epsilon: float
+) -> dict[str, Any]:
     """Return the shares that a reader recovers from the texts of one data set: linkage, and words
     named.
     """
@@ -131,7 +133,7 @@ def measured(texts: Sentences, bank: SentenceBank, model: Model, epsilon: float)
     places = np.array([channel.place[row] for row in texts.rows.ravel().tolist()])
     scores = channel.log_p.T[places.reshape(texts.rows.shape)].sum(axis=1)
     own = units_of([texts.candidates[source] for source in texts.sources.tolist()], model)
-    sources = Calibration(model, bank.space, bank.vectors, own).sources()
+    sources = BankCalibration(model, bank.space, bank.vectors, own).sources()
     named_words = named_by(sources, scores[:, texts.sources])
     blind = named_by(sources, np.zeros((len(sources), len(sources))))
     return {
