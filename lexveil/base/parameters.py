@@ -20,7 +20,7 @@ from lexveil.base.errors import ParameterError
 S = TypeVar("S", bound="Section")
 T = TypeVar("T", bound=Hashable)
 
-ALIKE = 0.8  # least similarity (difflib) of a key that is proposed beside a place
+ALIKE = 0.85  # least similarity (difflib) of a name that is taken for a misspelt one
 MODEL_NAME = r"[a-z][a-z0-9_-]{0,62}"  # name of a packaged model
 LIST = r".+@[0-9a-f]{12}"  # a user's file with its hash
 
@@ -251,17 +251,20 @@ def _placed(message: str, key: str, places: list[str]) -> str:
         return message
     unknown, _, hint = message.partition("; did you mean ")
     proposed = hint.rstrip("?")
-    alike = difflib.SequenceMatcher(None, key, proposed.rpartition(".")[2]).ratio()
     listed = " and in ".join(places)
-    if alike >= ALIKE:
+    if nearest(key, [proposed.rpartition(".")[2]], ALIKE):
         return f"{message} The key {key} stands in {listed}"
     return f"{unknown}; this key stands in {listed}"
 
 
-def nearest(written: str, names: Iterable[str]) -> str:
-    """Return the most similar of some names, ignoring case; empty if there are no names."""
+def nearest(written: str, names: Iterable[str], least: float = 0.0) -> str:
+    """Return the most similar of some names, ignoring case; empty if no name is similar enough.
+
+    Args:
+        least: the least similarity, from 0 to 1.
+    """
     cased = {name.casefold(): name for name in names}
-    near = difflib.get_close_matches(written.casefold(), cased, n=1, cutoff=0.0)
+    near = difflib.get_close_matches(written.casefold(), cased, n=1, cutoff=least)
     return cased[near[0]] if near else ""
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from lexveil.base.errors import RequestError
-from lexveil.base.parameters import refused, requirement
+from lexveil.base.parameters import ALIKE, nearest, refused, requirement
 from lexveil.core.accounting.record import PrivacyRecord
 from lexveil.core.accounting.subject_keys import subject_key
 from lexveil.io.formats.values import plain_value, text_value
@@ -24,7 +23,6 @@ from lexveil.io.request import (
 from lexveil.release.looking.inspect import TextsInspection
 
 FIELDS = 10  # that an answer names at most
-ALIKE = 0.85  # how like a field a word is that is taken for a misspelt one, as difflib counts
 # What a request might ask for that no service gives.
 NEVER = {
     "seed": "a service draws its noise from the operating system",
@@ -207,8 +205,8 @@ def _unknown(name: str, *, is_setting: bool) -> str:
     if name in Request.model_fields:
         return f"{name}: the operator chooses it, and no request does"
     here = settings if is_setting else body
-    if near := difflib.get_close_matches(name, here, n=1, cutoff=ALIKE):
-        return f"{name}: there is no such field; did you mean {near[0]}?"
+    if near := nearest(name, here, ALIKE):
+        return f"{name}: there is no such field; did you mean {near}?"
     return f"there is no such field; there are {', '.join(here)}"
 
 
