@@ -34,7 +34,7 @@ RELEASES = (
     "entropy",
     "budgets",
     "shares",
-    "in clear",
+    "unprotected",
     "charges",
     "statement",
 )

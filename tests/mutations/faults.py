@@ -320,13 +320,13 @@ def _capitals_copied(original, word: str, model: str):
 FAULTS = [
     *read_faults(Path(__file__).with_suffix(".yaml")),
     Fault(
-        "a tenth less noise of vickrey",
+        "vickrey's noise a tenth too small",
         "noise scale",
         wrap(f"{M}.vickrey:Vickrey.noise", lambda f, s, e, r: f(s, 1.1 * e, r)),
         {"mechanism": "vickrey", "epsilon": 10.0, "samples": 2000},
     ),
     Fault(
-        "covariance of the batch",
+        "covariance computed from the batch",
         "covariance",
         wrap(f"{M}.mahalanobis:Mahalanobis.replace", _batch_covariance),
         {
@@ -337,25 +337,25 @@ FAULTS = [
         },
     ),
     Fault(
-        "rare words spend less",
+        "less epsilon for rare words",
         "ε of the word",
         both(_rare_words_spend_less("replace"), _rare_words_spend_less("log_pmf")),
         TEM,
     ),
     Fault(
-        "noise by the distance to neighbours",
+        "noise scaled by the distance to neighbours",
         "ε of the word",
         wrap(f"{M}.madlib:Madlib.replace", _noise_by_neighbours),
         MADLIB,
     ),
     Fault(
-        "tem at twice epsilon",
+        "tem run with twice epsilon",
         "noise scale",
         wrap(f"{M}.tem:Tem.replace", lambda f, s, i, e, n: f(s, i, 2 * e, n)),
         TEM,
     ),
     Fault(
-        "1-D geometric at twice epsilon",
+        "1-D geometric run with twice epsilon",
         "noise scale",
         wrap(
             f"{M}.diffractor_geometric:DiffractorGeometric.perturb",
@@ -371,52 +371,55 @@ FAULTS = [
         MADLIB | {"samples": 2000},
     ),
     Fault(
-        "a near cut of the shift",
+        "shift cut at a near position",
         "support",
         wrap(f"{M}.diffractor_geometric:DiffractorGeometric.perturb", _clipped(3)),
         GEOMETRIC,
     ),
     Fault(
-        "a far cut of the shift",
+        "shift cut at a far position",
         "support",
         wrap(f"{M}.diffractor_geometric:DiffractorGeometric.perturb", _clipped(2000)),
         GEOMETRIC,
     ),
     Fault(
-        "a far cut of the shift of 1-D TEM",
+        "shift of 1-D TEM cut at a far position",
         "support",
         wrap(f"{M}.diffractor_tem:DiffractorTem.perturb", _clipped(4000)),
         ON_TEM_LISTS,
     ),
     Fault(
-        "the ends of a list never come out",
+        "the ends of a list are never drawn",
         "support",
         wrap(f"{M}.diffractor_geometric:DiffractorGeometric.perturb", _off_the_ends),
         GEOMETRIC,
     ),
     Fault(
-        "noise to the right only",
+        "shift to the right only",
         "support",
         wrap(f"{M}.diffractor_geometric:DiffractorGeometric.perturb", _one_sided),
         GEOMETRIC,
     ),
     Fault(
-        "the ball of tem halved",
+        "radius gamma of tem divided by four",
         "support",
         wrap(f"{M}.tem:Tem.gamma", lambda f, s, e: f(s, e) / 4),
         TEM | {"samples": 2000},
     ),
     Fault(
-        "gamma of the input", "data-dependent γ", wrap(f"{M}.tem:Tem.replace", _gamma_of_input), TEM
+        "gamma that depends on the input",
+        "data-dependent γ",
+        wrap(f"{M}.tem:Tem.replace", _gamma_of_input),
+        TEM,
     ),
     Fault(
-        "redrawn until the word changes",
+        "draws repeated until the word changes",
         "redraws",
         wrap(f"{M}.madlib:Madlib.replace", _until_changed),
         MADLIB,
     ),
     Fault(
-        "words that a list lacks are perturbed in it",
+        "words perturbed in a list that lacks them",
         "lists",
         wrap("lexveil.io.artifacts.mechanisms:over_lists", _known_unlisted),
         GEOMETRIC,
@@ -427,24 +430,24 @@ FAULTS = [
         wrap(f"{M}.base:EuclideanMechanism.__init__", _normalized),
         TEM,
     ),
-    Fault("gamma kept from another epsilon", "caches", _gamma_kept, TEM | {"samples": 2000}),
+    Fault("gamma cached from another epsilon", "caches", _gamma_kept, TEM | {"samples": 2000}),
     Fault(
-        "replacements kept by word without epsilon",
+        "replacements cached by word without epsilon",
         "caches",
         wrap(f"{M}.diffractor_geometric:DiffractorGeometric.replace", _kept_by_word),
         GEOMETRIC,
     ),
     Fault(
-        "words weigh as after the source word before", "context", _beside_the_source(-1), IN_CONTEXT
+        "context taken from the source word before", "context", _beside_the_source(-1), IN_CONTEXT
     ),
     Fault(
-        "words weigh as after the source word that follows",
+        "context taken from the source word after",
         "context",
         _beside_the_source(1),
         IN_CONTEXT,
     ),
     Fault(
-        "a language model reads the source word before",
+        "language model reads the source word before",
         "context",
         _beside_the_source(-1),
         IN_CONTEXT | {"own": {"tem_context": {"model": "smollm2"}}},
@@ -456,19 +459,19 @@ FAULTS = [
         IN_CONTEXT,
     ),
     Fault(
-        "each second noise turned round",
+        "every second noise is the negative of the one before",
         "reuse",
         wrap(f"{M}.madlib:Madlib.noise", _in_pairs),
         MADLIB,
     ),
-    Fault("each text starts the stream anew", "reuse", _restarted("0"), TEM),
+    Fault("every text restarts the random stream", "reuse", _restarted("0"), TEM),
     Fault(
         "columns of a row share their noise",
         "reuse",
         _restarted("batch.keys[batch.document[i]][0]"),
         TEM,
     ),
-    Fault("each batch starts the stream anew", "reuse", _one_start, TEM),
+    Fault("every batch restarts the random stream", "reuse", _one_start, TEM),
     Fault(
         "worker processes share a key",
         "reuse",
@@ -476,7 +479,7 @@ FAULTS = [
         TEM | {"workers": 2},
     ),
     Fault(
-        "noise keyed by the texts",
+        "noise key computed from the texts",
         "reuse",
         wrap(f"{P}.engine.worker:BatchWorker.draw", _by_content),
         TEM,
@@ -488,7 +491,7 @@ FAULTS = [
         TEM,
     ),
     Fault(
-        "two bits of entropy",
+        "keys of one random bit",
         "entropy",
         _generator(lambda: np.random.default_rng(secrets.randbits(1))),
         TEM,
@@ -509,7 +512,7 @@ FAULTS = [
         TEM,
     ),
     Fault(
-        "shares rounded up",
+        "epsilon of a token rounded up",
         "budgets",
         wrap(
             "lexveil.core.accounting.budgets:rounded_down",
@@ -519,34 +522,37 @@ FAULTS = [
         ((f"{BUDGET}::test_the_epsilon_of_a_text_add_up_exactly_and_never_above_its_budget", {}),),
     ),
     Fault(
-        "unknown words kept where sampling is said",
-        "in clear",
+        "unknown words kept although the policy samples them",
+        "unprotected",
         wrap("lexveil.core.accounting.budgets:Policy.actions", _kept_unknown),
         TEM,
     ),
     Fault(
-        "capital words kept",
-        "in clear",
+        "words in capitals are kept",
+        "unprotected",
         wrap(f"{P}.engine.worker:rewrite", _worded("capitals")),
         TEM,
     ),
     Fault(
-        "the last token kept", "in clear", wrap(f"{P}.engine.worker:rewrite", _worded("last")), TEM
+        "the last token is kept",
+        "unprotected",
+        wrap(f"{P}.engine.worker:rewrite", _worded("last")),
+        TEM,
     ),
     Fault(
         "the mechanism does nothing",
-        "in clear",
+        "unprotected",
         wrap(f"{M}.tem:Tem.replace", lambda f, s, i, e, n: i.copy()),
         TEM,
     ),
     Fault(
-        "half of it charged",
+        "only half of the epsilon is charged",
         "charges",
         wrap(f"{P}.charge:LedgerCharge.request", _half),
         TEM,
     ),
     Fault(
-        "standard output paid late",
+        "standard output charged after it is written",
         "charges",
         both(
             wrap(f"{P}.charge:LedgerCharge.spend", _late),
@@ -555,13 +561,13 @@ FAULTS = [
         TEM,
     ),
     Fault(
-        "withheld documents come out uncharged",
+        "withheld documents are written uncharged",
         "charges",
         wrap(f"{P}.charge:LedgerCharge.withheld", _never_withheld),
         TEM,
     ),
     Fault(
-        "a proof for exclude_input",
+        "a guarantee claimed for exclude_input",
         "statement",
         wrap(f"{M}.vickrey:Vickrey.__init__", _exclude_unsaid),
         {
@@ -577,7 +583,7 @@ FAULTS = [
         ),
     ),
     Fault(
-        "a claim for an experiment",
+        "a guarantee claimed for an experiment",
         "statement",
         wrap("lexveil.core.accounting.measurements:over_tokens", _claimed_always),
         TEM | {"mode": "experiment"},
@@ -589,13 +595,13 @@ FAULTS = [
         ),
     ),
     Fault(
-        "a screened word becomes the one after the nearest",
+        "a screened word replaced by the second nearest",
         "written texts",
         wrap(f"{P}.engine.engine:replacements", _next_of_others),
         TEM | {"samples": 4000},
     ),
     Fault(
-        "words in capitals copied where the layout is",
+        "words in capitals copied together with the layout",
         "written texts",
         wrap("lexveil.core.text.render:_capitals", _capitals_copied),
         TEM | {"samples": 4000},
