@@ -27,7 +27,7 @@ class AuditRequest(Options):
     )
     strategy: Literal["S1", "S2", "S3", "S4", "S5"] = Field(
         "S1",
-        description="S1, S2, S3 or S4 selects the embedding of the words; S5 selects the "
+        description="strategy: S1 to S4 select the embedding of the words; S5 selects the "
         "sentences of a bank",
     )
     bank: Annotated[str | None, OptionHelp(metavar="BANK")] = Field(

@@ -480,8 +480,9 @@ class SentenceMeasurement(Measurement):
             formula=formula,
             statement=f"{self.neighbours[0].upper()}{self.neighbours[1:]} are indistinguishable up "
             f"to exp({total}): {whose}, in the {self.metric}, and ε = {self.epsilon:g} for each "
-            f"sentence that is written. The largest possible distance is D = {self.diameter:g}, so "
-            f"that this is local differential privacy of {local} nats as well.",
+            f"sentence that is written. The largest possible distance is D = {self.diameter:g}, "
+            f"so the output also satisfies local differential privacy with a loss of {local} "
+            "nats.",
             because=[*self.conditions],
             not_covered=" ".join(self.not_covered) or None,
         )

@@ -27,8 +27,8 @@ class TruncatedGumbelParameters(Section):
 
     calibration: Literal["theorem", "paper"] = Field(
         "theorem",
-        description="theorem refuses an epsilon that the paper's theorem does not cover; paper "
-        "accepts every epsilon",
+        description="`theorem` refuses an epsilon that the paper's theorem does not cover; "
+        "`paper` accepts every epsilon",
     )
 
 
