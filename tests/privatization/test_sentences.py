@@ -163,7 +163,7 @@ def test_the_record_states_both_bounds_of_a_text(bank):
     guarantee = privatize(TEXTS, bank, model="en+sentiment=3", sentences=2).record.guarantee
     assert guarantee.formula == "Pr[M(D)=y] <= exp(2·ε·d(D,D'))·Pr[M(D')=y]"
     assert guarantee.statement.startswith("Any two texts are indistinguishable up to exp(2·")
-    assert "local differential privacy of 2·ε·D = 126.491 nats" in guarantee.statement
+    assert "local differential privacy with a loss of 2·ε·D = 126.491 nats" in guarantee.statement
     assert guarantee.not_covered is None
 
 
