@@ -11,6 +11,7 @@ from lexveil.base.runtime.project import ONE_THREAD
 # more processor time.
 os.environ |= ONE_THREAD
 
+import gc
 import importlib
 import logging
 import re
@@ -41,6 +42,8 @@ from lexveil.io.artifacts.packaged_model import (
 )
 from lexveil.io.artifacts.structure import MeasuredStructure
 from lexveil.lab.data.default import write_default_corpus, write_small_documents
+from lexveil.release.engine import engine
+from lexveil.release.ledger import database
 from tests.asking import command
 from tests.shared_trees import build_once, changes, share, stand_beside
 
@@ -61,12 +64,29 @@ settings.register_profile("nightly", settings.get_profile("project"), max_exampl
 settings.load_profile("project")
 
 
+# Imports leave no garbage, and to look for it takes a third of the time of collecting tests.
+gc.disable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop():
+    """Look for garbage from now on, but not among what was imported."""
+    gc.enable()
+    gc.freeze()
+
+
+def pytest_sessionfinish():
+    """Let libraries end as they do without tests."""
+    gc.unfreeze()
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """Files by file, and those that want a Prefect server in one worker: a server costs more than
     most files.
 
-    The longest come first, so that no worker is left alone with one at the end.
+    The longest come first and then all slow ones, so that no worker is left alone with one at the
+    end.
     """
     if config.getvalue("dist") != "loadfile":
         return None
@@ -79,15 +99,22 @@ def pytest_xdist_make_scheduler(config, log):
         if asking.search(file.read_text())
     }
 
+    slow = {
+        str(file.relative_to(ROOT))
+        for file in (ROOT / "tests").rglob("test_*.py")
+        if "pytest.mark.slow" in file.read_text()
+    }
+    first = ("tests/mutations/test_mutations.py", "with a Prefect server")
+
     class OneServer(LoadFileScheduling):
         def _split_scope(self, nodeid):
             file = super()._split_scope(nodeid)
             return "with a Prefect server" if file.rpartition("/")[2] in served else file
 
         def _assign_work_unit(self, node):
-            for scope in ("tests/mutations/test_mutations.py", "with a Prefect server"):
-                if scope in self.workqueue:
-                    self.workqueue.move_to_end(scope, last=False)
+            waiting = [scope for scope in self.workqueue if scope in slow][:1]
+            for scope in (*waiting, *(scope for scope in first if scope in self.workqueue)):
+                self.workqueue.move_to_end(scope, last=False)
             super()._assign_work_unit(node)
 
     return OneServer(config, log)
@@ -218,6 +245,49 @@ def _no_data_of_the_user(tmp_path_factory):
         yield
 
 
+def once(function, key):
+    """A function that computes each result once for all tests of this process."""
+    results = {}
+
+    def kept(*arguments):
+        asked = key(*arguments)
+        if asked is None:
+            return function(*arguments)
+        if asked not in results:
+            results[asked] = function(*arguments)
+        return results[asked]
+
+    return kept
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _shipped_model_is_prepared_once():
+    """Count the pairs of words of a shipped model, and find the replacements of its screened words,
+    once for all tests, whose caches are empty.
+    """
+
+    def shipped(model, segmentation):
+        is_shipped = model.folder.parent == paths.MODELS
+        return (model.folder, segmentation) if is_shipped else None
+
+    def screened(vectors, screened, key):
+        return key, screened.tobytes()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PackagedModel, "bigrams", once(PackagedModel.bigrams, shipped))
+        patch.setattr(engine, "replacements", once(engine.replacements, screened))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _quick_disk():
+    """Do not wait for the disk: tests/crash_states is about what a power cut leaves."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(database, "durable", lambda con: con.execute("pragma synchronous = off"))
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _own_environment():
     """Restore the environment after each test, so that variables that a command sets end with its
@@ -258,19 +328,25 @@ def cli(capsys):
     return run
 
 
-@pytest.fixture
-def outside(packaged, tmp_path, monkeypatch):
-    """An empty current folder in no project; the user has the model toy in an own data folder,
-    $LEXVEIL_HOME."""
-    home = tmp_path / "home"
-    here = tmp_path / "here"
+def stand_outside(packaged, folder, patch):
+    """Make an empty current folder in no project, for a user who has the model toy in an own data
+    folder, $LEXVEIL_HOME.
+    """
+    home = folder / "home"
+    here = folder / "here"
     home.mkdir(mode=0o700)
     (home / "models").mkdir()
     (home / "models" / "toy").symlink_to(packaged.folder)
     here.mkdir()
-    monkeypatch.setenv("LEXVEIL_HOME", str(home))
-    monkeypatch.chdir(here)
+    patch.setenv("LEXVEIL_HOME", str(home))
+    patch.chdir(here)
     return here
+
+
+@pytest.fixture
+def outside(packaged, tmp_path, monkeypatch):
+    """The empty folder in no project."""
+    return stand_outside(packaged, tmp_path, monkeypatch)
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from lexveil.auditing import sentences as auditing
 from lexveil.auditing.audit import audit
 from lexveil.auditing.request import AuditRequest
 from lexveil.base.errors import RequestError
@@ -45,7 +46,8 @@ def audited(folder, out=None, **how):
 
 
 def test_sentences_keep_their_claim_with_power(bank, tmp_path):
-    """And a release of the same settings relies on the audit."""
+    """The audit finds no violation and would find a factor of 2. A release of the same settings
+    relies on the audit."""
     audits = tmp_path / "home" / "audits"
     audits.mkdir(parents=True)
     file = audits / "tem-S5-10.json"
@@ -201,7 +203,11 @@ def test_a_planted_fault_is_seen(fault, bank, monkeypatch):
     assert FAULTS[fault] in methods, result.as_text()
 
 
-@pytest.mark.parametrize("mechanism", NOISY)
+@pytest.mark.parametrize(
+    "mechanism",
+    # Vickrey has the noise of madlib, and chooses between two sentences
+    [pytest.param("madlib", marks=pytest.mark.nightly), *sorted({*NOISY} - {"madlib"})],
+)
 def test_noisy_vectors_keep_their_claim_with_power(mechanism, bank):
     result = audited(bank, mechanism=mechanism)
     assert result.verdict == "no violation found", result.as_text()
@@ -244,6 +250,7 @@ NOISY_FAULTS = {
 def test_a_planted_fault_of_noisy_vectors_is_seen(mechanism, bank, monkeypatch):
     fault, method = NOISY_FAULTS[mechanism]
     fault(monkeypatch)
+    monkeypatch.setattr(auditing._SentenceAudit, "released", lambda *_: [])  # draws alone show it
     result = audited(bank, mechanism=mechanism, samples=600)
     assert result.verdict == "violated"
     methods = {finding.method for finding in result.audits if finding.violation}

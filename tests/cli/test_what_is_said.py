@@ -33,13 +33,14 @@ def test_an_experiment_is_not_to_be_published(tickets, cli):
 
 
 def test_a_heading_stands_above_something(tickets, cli):
-    """Nothing of sentences in an experiment is told to the operator alone."""
+    """An experiment with sentences has no message for the operator alone, so it has no heading for
+    such messages."""
     said = privatize(cli, "--strategy", "S5", "--seed", "1").out
     assert "private to the operator" not in said
 
 
 def test_who_releases_texts_again_is_told_that_outputs_add_up(tickets, cli):
-    told = "two outputs of a text tell more of it than one"
+    told = "two outputs of a text"
     first = privatize(cli)
     second = privatize(cli, out="again.csv")
     assert told not in first.out + first.err

@@ -23,13 +23,13 @@ os.environ.setdefault("PREFECT_API_BLOCKS_REGISTER_ON_START", "false")
 
 
 def environment():
-    """One in which `python` is the interpreter of the tests."""
+    """Return an environment in which `python` is the interpreter of the tests."""
     return os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 
 
 @pytest.fixture(scope="session")
 def template(tmp_path_factory):
-    """One project, made once and copied for each test."""
+    """Make one project, which is copied for each test."""
     root = tmp_path_factory.mktemp("template") / "project"
     make_template(root)
     share(root)
@@ -61,13 +61,31 @@ def built_template(template, tmp_path_factory):
 @pytest.fixture
 def built(project, built_template):
     """The project with everything made."""
-    shutil.copytree(built_template, project.root, symlinks=True, dirs_exist_ok=True)
-    return project
+    return project.take(built_template)
+
+
+@pytest.fixture(scope="module")
+def worked_once(tmp_path_factory):
+    """Does some work in a copy of a folder, once for all tests of a module, and gives its result;
+    the copy is for reading alone.
+    """
+
+    def work(of, does):
+        root = tmp_path_factory.mktemp("worked") / "project"
+        shutil.copytree(of, root, symlinks=True)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(root)
+            patch.setenv("PATH", environment()["PATH"])
+            result = does(Project(root))
+        share(root)
+        return result
+
+    return work
 
 
 @pytest.fixture(scope="session")
 def prefect_server():
-    """One Prefect server for all tests; the address of its API."""
+    """Start one Prefect server for all tests, and give the address of its API."""
     from prefect.settings import PREFECT_API_URL
     from prefect.testing.utilities import prefect_test_harness
 

@@ -86,8 +86,8 @@ class Notes(RunObserver):
 
 @dataclass
 class Run:
-    """One run of the flow: its exit code, its line for standard error, and what its watcher wrote
-    down."""
+    """A run of the flow: its exit code, its line on standard error, and the
+    notes of its observer."""
 
     code: int
     error: str
@@ -139,6 +139,11 @@ class Project:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+
+    def take(self, root: Path) -> Project:
+        """Take the content of another project."""
+        shutil.copytree(root, self.root, symlinks=True, dirs_exist_ok=True)
+        return self
 
     def behave(self, *lines: str) -> None:
         """Tell stages to fail or wait; nothing becomes stale by it."""

@@ -8,10 +8,12 @@ tests/runtime.
 import signal
 import subprocess
 import sys
+from dataclasses import dataclass
 
 import pytest
 import yaml
-from scratch_project import ORDER, ROOT, Project, task_runs
+from dvc import cli as dvc_cli
+from scratch_project import ORDER, ROOT, Project, Run, run_flow, task_runs
 
 from flows.display import Plain
 from flows.planning import plan, say_done, say_stale
@@ -75,48 +77,57 @@ def test_what_runs_again_with_the_same_result_stops_there(built, run):
     assert "count@a speaks" in log and "git add" not in log and "dvc push" not in log
 
 
-@pytest.fixture
-def failed(built, run):
-    """A run in which one of two siblings fails."""
-    built.set_params("count:\n  min_count: 2 ", "count:\n  min_count: 1 ")
-    built.behave("count@b fail 1")
-    return run()
+@dataclass(frozen=True)
+class Failed:
+    """A run in which one of two siblings failed, its project, and its tasks at the server."""
+
+    run: Run
+    project: Project
+    tasks: dict
+
+
+@pytest.fixture(scope="module")
+def failed(built_template, worked_once, prefect_server):
+    def fail(project):
+        project.set_params("count:\n  min_count: 2 ", "count:\n  min_count: 1 ")
+        project.behave("count@b fail 1")
+        return Failed(run_flow(prefect_server), project, task_runs(2))
+
+    return worked_once(built_template, fail)
 
 
 FAILURE = "CheckFailedError: count@b does not hold; the limit is 3"
 
 
 def test_a_failure_is_the_stages_own_line(failed):
-    assert (failed.code, failed.error) == (1, f"count@b: {FAILURE}")
+    assert (failed.run.code, failed.run.error) == (1, f"count@b: {FAILURE}")
 
 
 def test_nothing_downstream_of_a_failure_runs(failed):
-    downstream = dict.fromkeys([*PRIVATIZE, "check", "report"], "not run")
-    assert failed.states == {"first": "cached", "count@a": "ran", "count@b": "failed"} | downstream
-    assert failed.notes.results["report"].message == "needs count@b, which failed"
+    states = {"first": "cached", "count@a": "ran", "count@b": "failed"}
+    states |= dict.fromkeys([*PRIVATIZE, "check", "report"], "not run")
+    assert failed.run.states == states
+    assert failed.run.notes.results["report"].message == "needs count@b, which failed"
 
 
-@pytest.mark.usefixtures("failed")
-def test_a_failed_stage_leaves_no_output_and_no_entry(built):
-    """The lock has of it what was made last."""
-    assert not (built.root / "artifacts/counts/b.txt").exists()
-    assert built.lock().count("min_count: 2") == 1
+def test_a_failed_stage_leaves_no_output_and_no_entry(failed):
+    """The lock has the entry of the run before."""
+    assert not (failed.project.root / "artifacts/counts/b.txt").exists()
+    assert failed.project.lock().count("min_count: 2") == 1
 
 
-@pytest.mark.usefixtures("failed")
-def test_a_failure_is_that_of_its_task_run_and_of_the_flow_run():
-    shown = {name: (one.state_name, one.state.message) for name, one in task_runs(2).items()}
+def test_a_failure_is_that_of_its_task_run_and_of_the_flow_run(failed):
+    shown = {name: (task.state_name, task.state.message) for name, task in failed.tasks.items()}
     assert shown[""] == ("Failed", f"count@b: {FAILURE}")
     assert shown["count@b"] == ("Failed", FAILURE)
 
 
-@pytest.mark.usefixtures("failed")
-def test_after_a_failure_only_the_failed_stage_runs(built, run):
+def test_after_a_failure_only_the_failed_stage_runs(project, failed, run):
     """The new counts are the old in this toy, so what reads them finds nothing changed."""
-    built.behave()
-    built.ran()
+    project.take(failed.project.root).behave()
+    project.ran()
     assert run().code == 0
-    assert built.ran() == ["count@b"]
+    assert project.ran() == ["count@b"]
 
 
 def test_no_setting_of_lexveil_toml_makes_a_stage_stale(built, run):
@@ -144,19 +155,6 @@ def test_after_a_failure_nothing_new_starts_unless_told_to_keep_going(built, run
     assert both.code == 2 and both.error.endswith("(and 1 more stage failed)")
 
 
-@pytest.fixture
-def grown(built, run):
-    """A run after one more strategy was added."""
-    built.set_params("[S1, S2]", "[S1, S2, S3]")
-    return run()
-
-
-def test_a_grid_that_grows_runs_what_is_new(built, grown):
-    assert built.ran() == ["privatize@S3-1.0", "check", "report"]
-    assert {grown.notes.results[name].state for name in ORDER[:5]} == {"cached"}
-    assert "privatize@S3-1.0" in built.lock()
-
-
 ORPHANS = {
     "artifacts/private/S3",
     "artifacts/private/mine.txt",
@@ -164,11 +162,17 @@ ORPHANS = {
 }
 
 
-@pytest.mark.usefixtures("grown")
-def test_a_grid_that_shrinks_keeps_no_orphan(built, built_template, run):
+def test_a_grid_that_grows_and_shrinks_runs_what_is_new_and_keeps_no_orphan(
+    built, built_template, run
+):
     """Files that a run leaves go; a user's file where a stage reads is set aside; files that no
     stage reads stay.
     """
+    built.set_params("[S1, S2]", "[S1, S2, S3]")
+    grown = run()
+    assert built.ran() == ["privatize@S3-1.0", "check", "report"]
+    assert {grown.notes.results[name].state for name in ORDER[:5]} == {"cached"}
+    assert "privatize@S3-1.0" in built.lock()
     root = built.root / "artifacts"
     (root / "data_docs").mkdir()
     (root / "data_docs/index.html").write_text("made by no stage, wanted")
@@ -289,9 +293,8 @@ def test_what_a_stage_skips_is_shown_at_once(verbose, capsys):
 
 
 def test_hashes_of_code_are_computed_in_every_run():
-    """Otherwise DVC would not notice that a library file has changed, because stages depend on
-    library files only through code.json.
-    """
+    """Stages depend on library files only through code.json. If its stage did not run, DVC would
+    not notice that a library file has changed."""
     assert yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]["code"][
         "always_changed"
     ]
@@ -336,12 +339,12 @@ def test_a_run_takes_away_what_a_killed_dvc_wrote_half(built, run, built_templat
     built.set_params("min_coverage: 0.5", "min_coverage: 0.6")
     killed = subprocess.run([sys.executable, "-c", CUT, file], check=False)
     assert killed.returncode == -signal.SIGKILL
-    again = [sys.executable, "-m", "dvc", "repro", "--quiet", "--single-item", "check"]
-    assert subprocess.run(again, check=False, stderr=subprocess.DEVNULL).returncode != 0
+    assert dvc_cli.main(["repro", "--quiet", "--single-item", "check"]) != 0
     assert run().code == 0
     assert set(built.ran()) == {"check"}
     built.set_params("min_coverage: 0.6", "min_coverage: 0.5")
-    assert run().code == 0 and built.ran() == []
+    built.dvc("repro")
+    assert built.ran() == []
     undisturbed = Project(built_template)
     assert (built.artifacts(), built.entries()) == (undisturbed.artifacts(), undisturbed.entries())
 

@@ -7,11 +7,13 @@ import json
 import os
 import re
 import uuid
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
+from scratch_project import Project, run_flow
 
 from lexveil.base.errors import RequestError
 from lexveil.faces.cli import main
@@ -32,27 +34,39 @@ def md5(content):
     return hashlib.md5(content).hexdigest()
 
 
+@pytest.fixture(scope="module")
+def remade(built_template, worked_once):
+    """A project that was committed, and made anew of another source and seed; and the commit."""
+
+    def remake(project):
+        commit = project.commit()
+        project.set_params("seed: 20261", "seed: 7")
+        (project.root / "src.txt").write_text("another source\n")
+        project.dvc("repro")
+        return project.root, commit
+
+    return worked_once(built_template, remake)
+
+
 @pytest.fixture
-def first(built):
-    """The commit of a project that was made anew since, of another source and seed."""
-    commit = built.commit()
-    built.set_params("seed: 20261", "seed: 7")
-    (built.root / "src.txt").write_text("another source\n")
-    built.dvc("repro")
+def first(project, remade):
+    """The commit of the project, which was made anew since."""
+    root, commit = remade
+    project.take(root)
     return commit
 
 
-def test_lineage_leaves_the_work_tree(built, first):
-    before = (built.artifacts(), built.lock(), built.git("status", "--porcelain"))
+def test_lineage_leaves_the_work_tree(project, first):
+    before = (project.artifacts(), project.lock(), project.git("status", "--porcelain"))
     lineage(PRIVATE, first)
-    assert before == (built.artifacts(), built.lock(), built.git("status", "--porcelain"))
+    assert before == (project.artifacts(), project.lock(), project.git("status", "--porcelain"))
 
 
 def commits(found):
     return found["commit"], found["committed"]
 
 
-def test_at_a_revision_it_tells_of_that_time(built, first):
+def test_at_a_revision_it_tells_of_that_time(project, first):
     then = lineage(PRIVATE, first)
     made = then["chain"][0]
     assert commits(then) == (first, True)
@@ -62,17 +76,17 @@ def test_at_a_revision_it_tells_of_that_time(built, first):
     assert source["md5"] == md5(b"source\n")
 
 
-def test_without_a_revision_it_tells_of_now(built, first):
+def test_without_a_revision_it_tells_of_now(project, first):
     now = lineage(PRIVATE)
     made = now["chain"][0]
     assert commits(now) == (first, False)
     assert made["params"] == {"seed": 7}
     assert made["outputs"][0]["unchanged"]
-    assert now["md5"] == md5((built.root / PRIVATE).read_bytes())
+    assert now["md5"] == md5((project.root / PRIVATE).read_bytes())
 
 
-def test_a_revision_may_be_a_tag(built, first):
-    built.git("tag", "v1")
+def test_a_revision_may_be_a_tag(project, first):
+    project.git("tag", "v1")
     assert lineage(PRIVATE, "v1") == lineage(PRIVATE, first) | {"at": "v1"}
 
 
@@ -342,24 +356,43 @@ def make_stale(project, to):
     params.write_text(re.sub(r"min_coverage: 0\.\d", f"min_coverage: {to}", params.read_text()))
 
 
+@dataclass(frozen=True)
+class Committed:
+    """A project that was committed, made and committed again: its first commit, and who made each
+    stage.
+    """
+
+    project: Project
+    first: str
+    origins: dict
+
+
+@pytest.fixture(scope="module")
+def committed(template, worked_once, prefect_server):
+    def commit(project):
+        first = project.commit()
+        run_flow(prefect_server)
+        origins = made()
+        project.commit()
+        return Committed(project, first, origins)
+
+    return worked_once(template, commit)
+
+
 @pytest.fixture
-def origins(project, run):
-    """The runs of stages of a project that was committed and made, and then committed again."""
-    project.commit()
-    run()
-    found = made()
-    project.commit()
-    return found
+def origins(project, committed):
+    """The makers of the stages of the project, which is a copy of the committed one."""
+    project.take(committed.project.root)
+    return committed.origins
 
 
-def test_every_stage_tells_of_the_run_and_commit_that_made_it(project, run):
-    first = project.commit()
-    run()
-    origins = made()
-    assert len(origins) == 6
-    assert {(one["commit"], one["committed"]) for one in origins.values()} == {(first, True)}
-    assert len({one["flow_run"] for one in origins.values()}) == 1
-    assert len({uuid.UUID(one["task_run"]) for one in origins.values()}) == 6
+@pytest.mark.usefixtures("origins")
+def test_every_stage_tells_of_the_run_and_commit_that_made_it(committed):
+    makers = committed.origins.values()
+    assert len(makers) == 6
+    assert {(one["commit"], one["committed"]) for one in makers} == {(committed.first, True)}
+    assert len({one["flow_run"] for one in makers}) == 1
+    assert len({uuid.UUID(one["task_run"]) for one in makers}) == 6
     (environment,) = lineage(CHECKED)["environments"].values()
     assert environment["packages"]["numpy"] == np.__version__
 

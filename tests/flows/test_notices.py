@@ -14,7 +14,7 @@ import pytest
 import yaml
 from prefect.client.schemas.objects import FlowRun
 from prefect.states import Failed
-from scratch_project import Project
+from scratch_project import Project, run_flow
 
 from flows import notify
 from flows.build import build
@@ -70,14 +70,17 @@ class Noted:
         return [event for event in self.events if event["job"]["name"] == job][-1]
 
 
-@pytest.fixture
-def noted(built, run):
-    built.configure(operation={"openlineage": "events.jsonl"})
-    built.set_params("seed: 20261", "seed: 7")
-    built.behave("check fail 1")
-    built.set_params("min_coverage: 0.5", "min_coverage: 0.6")
-    assert run().code == 1
-    return Noted(built, (built.root / "events.jsonl").read_text())
+@pytest.fixture(scope="module")
+def noted(built_template, worked_once, prefect_server):
+    def fail(project):
+        project.configure(operation={"openlineage": "events.jsonl"})
+        project.set_params("seed: 20261", "seed: 7")
+        project.behave("check fail 1")
+        project.set_params("min_coverage: 0.5", "min_coverage: 0.6")
+        assert run_flow(prefect_server).code == 1
+        return Noted(project, (project.root / "events.jsonl").read_text())
+
+    return worked_once(built_template, fail)
 
 
 def names(datasets):

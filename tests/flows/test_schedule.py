@@ -27,7 +27,7 @@ PATIENCE = 1800  # seconds until a test gives up waiting; nothing is measured by
 
 
 class Served:
-    """One `lexveil schedule` in the scratch project and the server that it started."""
+    """A `lexveil schedule` in the scratch project, and the server that it started."""
 
     def __init__(self, project):
         self.project = project

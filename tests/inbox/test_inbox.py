@@ -18,8 +18,10 @@ from toy_inbox import SECRET, WORDS, Inbox, files
 
 from lexveil.base.errors import CheckFailedError, RequestError
 from lexveil.base.runtime.hashes import sha256
+from lexveil.release.inbox.report import ReleaseReport
 from lexveil.release.ledger.ledger import Ledger
 from lexveil.release.ledger.verification import verify
+from tests.conftest import estimate_quickly, made_of
 
 pytestmark = pytest.mark.slow
 
@@ -105,12 +107,24 @@ def by_column(inbox):
     inbox.put("a.jsonl", ("1", WORDS), gone, ("3", WORDS))
 
 
+def withdraw(inbox, how):
+    """Release three documents, and withdraw the second one."""
+    inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS), ("3", WORDS))
+    inbox.run()
+    how(inbox)
+
+
 @dataclass(frozen=True)
 class Withdrawal:
-    """An inbox of which document 2 of three was released, and then withdrawn."""
+    """A withdrawal of a released document: the inbox before and after a dry run, and after the run
+    that takes the document out.
+    """
 
     inbox: Inbox
     spent: float
+    dry_run: ReleaseReport
+    ids_after_dry_run: list[str]
+    report: ReleaseReport
 
     @property
     def release(self):
@@ -122,21 +136,41 @@ class Withdrawal:
         return self.inbox.memory / self.release.name / "documents.parquet.tokens.parquet"
 
 
-@pytest.fixture(params=[by_file, by_column], ids=["file", "column"])
-def withdrawn(inbox, request):
-    inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS), ("3", WORDS))
-    inbox.run()
-    request.param(inbox)
-    return Withdrawal(inbox, inbox.spent())
+BOTH_WAYS = {"params": [by_file, by_column], "ids": ["file", "column"]}
+
+
+@pytest.fixture(scope="module", **BOTH_WAYS)
+def withdrawn_once(_built, tmp_path_factory, request):
+    """A withdrawal whose inbox is for reading alone."""
+    found = []
+
+    def take_out():
+        Path("dvc.yaml").write_text("stages: {}\n")
+        inbox = Inbox(Path.cwd())
+        withdraw(inbox, request.param)
+        before = (inbox.spent(), inbox.run(dry_run=True), inbox.ids())
+        found.append(Withdrawal(inbox, *before, inbox.run()))
+
+    with pytest.MonkeyPatch.context() as patch:
+        estimate_quickly(patch, tmp_path_factory.getbasetemp() / "figures")
+        made_of(_built, tmp_path_factory, take_out)
+    return found[0]
+
+
+@pytest.fixture
+def withdrawn(withdrawn_once, monkeypatch):
+    """The withdrawal, in its folder."""
+    monkeypatch.chdir(withdrawn_once.inbox.root)
+    return withdrawn_once
 
 
 def test_a_dry_run_takes_nothing_out(withdrawn):
-    assert withdrawn.inbox.run(dry_run=True).taken_out == 1
-    assert withdrawn.inbox.ids() == ["1", "2", "3"]
+    assert withdrawn.dry_run.taken_out == 1
+    assert withdrawn.ids_after_dry_run == ["1", "2", "3"]
 
 
 def test_withdrawn_documents_are_taken_out_and_stay_paid(withdrawn):
-    report = withdrawn.inbox.run()
+    report = withdrawn.report
     assert (report.withdrawn, report.taken_out, report.current) == (1, 1, 2)
     assert withdrawn.inbox.ids() == ["1", "3"]
     assert withdrawn.inbox.ids(withdrawn.release / "documents.parquet") == ["1", "3"]
@@ -144,34 +178,29 @@ def test_withdrawn_documents_are_taken_out_and_stay_paid(withdrawn):
 
 
 def test_the_operator_forgets_the_tokens_of_withdrawn_documents(withdrawn):
-    withdrawn.inbox.run()
     assert {*pq.read_table(withdrawn.tokens).column("row").to_pylist()} == {1, 3}
     private = [withdrawn.tokens, withdrawn.inbox.memory / "withdrawn.parquet"]
     assert not [path for path in private if path.stat().st_mode & 0o077]
 
 
-def test_the_record_is_of_what_is_left_and_the_ledger_of_what_was_released(
-    withdrawn,
-):
-    withdrawn.inbox.run()
+def test_the_record_is_of_what_is_left_and_the_ledger_of_what_was_released(withdrawn):
     record = withdrawn.inbox.record()
     left = sha256(withdrawn.release / "documents.parquet")
     assert (record["withdrawn"], record["output"]["sha256"]) == (1, left)
     assert verify(".lexveil/ledger", [withdrawn.release / "record.as_released.json"]).holds
 
 
-def test_withdrawn_documents_never_come_back(withdrawn):
-    """Neither forgetting to name one nor changing it brings it back; one that was withdrawn before
-    it came stays out.
-    """
-    inbox = withdrawn.inbox
+@pytest.mark.parametrize(("how", "late"), [(by_file, []), (by_column, ["unheard-of"])])
+def test_withdrawn_documents_never_come_back(inbox, how, late):
+    """A document stays out if the list no longer names it, if its text has changed, and if it was
+    withdrawn before it came."""
+    withdraw(inbox, how)
     inbox.run()
-    is_by_file = (inbox.folder / "withdrawn.txt").exists()
     (inbox.folder / "withdrawn.txt").unlink(missing_ok=True)
-    late = [("2", "quite another text"), ("unheard-of", WORDS)]
-    inbox.put("a.jsonl", ("1", WORDS), ("3", WORDS), *late)
+    named = [("2", "quite another text"), ("unheard-of", WORDS)]
+    inbox.put("a.jsonl", ("1", WORDS), ("3", WORDS), *named)
     inbox.run()
-    assert inbox.ids() == (["1", "3"] if is_by_file else ["1", "3", "unheard-of"])
+    assert inbox.ids() == ["1", "3", *late]
 
 
 def test_without_a_subject_column_texts_are_the_subjects(inbox):
@@ -418,7 +447,8 @@ def spanned(inbox):
 
 
 def test_what_is_found_costs_nothing_in_either_pass(spanned):
-    """Otherwise the charge would not be what is spent."""
+    """If one pass counted the found values, the charge would differ from the
+    epsilon that is spent."""
     estimate = spanned.run(dry_run=True)
     report = spanned.run()
     assert report.released == 6
@@ -438,7 +468,7 @@ def test_what_a_column_of_spans_says_is_replaced_and_the_column_comes_out_empty(
 
 
 def test_no_column_of_a_release_says_that_it_has_no_null(spanned):
-    """It would show it of rows that are withheld or withdrawn."""
+    """A column without nulls would say something of rows that are withheld or withdrawn."""
     spanned.run()
     schema = pq.read_schema(spanned.releases()[0] / "documents.parquet")
     assert all(field.nullable for field in schema)
@@ -453,7 +483,7 @@ def test_record_and_log_count_what_the_spans_say(spanned):
 
 
 def test_other_spans_are_no_other_version(spanned):
-    """Otherwise a text would cost epsilon again for values that stand beside it."""
+    """If they were, a text would cost epsilon again for values in another column."""
     spanned.run()
     spanned.put("a.jsonl", SPANNED_ROWS[0] | {"found": []})
     report = spanned.run()

@@ -4,11 +4,11 @@ sources."""
 import json
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from dvc.repo import Repo
 from toy_inbox import SECRET, WORDS, files
 
 from lexveil.faces.cli import main
@@ -35,14 +35,10 @@ def tracked(inbox):
     return inbox
 
 
-def dvc(inbox, *arguments):
-    argv = [sys.executable, "-m", "dvc", *arguments]
-    return subprocess.run(argv, cwd=inbox.root, check=True, capture_output=True, text=True).stdout
-
-
-def is_clean(inbox):
-    """Whether DVC has everything that it tracks."""
-    return json.loads(dvc(inbox, "status", "--json")) == {}
+def is_clean():
+    """Return whether DVC has everything that it tracks."""
+    with Repo() as repo:
+        return repo.status() == {}
 
 
 @pytest.fixture
@@ -70,7 +66,7 @@ def test_what_is_published_is_tracked(published_once):
     pointers = {path.name for path in published_once.archive.glob("*.dvc")}
     assert pointers == {f"{release.name}.dvc", "current.parquet.dvc", "index.parquet.dvc"}
     assert not (published_once.archive / ".gitignore").exists()
-    assert is_clean(published_once)
+    assert is_clean()
 
 
 def test_a_withdrawal_changes_the_pointer_of_the_release_and_no_other(
@@ -82,9 +78,9 @@ def test_a_withdrawal_changes_the_pointer_of_the_release_and_no_other(
     before = pointer.read_text()
     (published_once.folder / "withdrawn.txt").write_text("2\n")
     published_once.run()
-    assert not is_clean(published_once)
+    assert not is_clean()
     assert main.main(["release"]) == 0
-    assert is_clean(published_once)
+    assert is_clean()
     assert pointer.read_text() != before
     # the operator remembers it
     assert not (published_once.archive / "withdrawn.parquet.dvc").exists()
@@ -94,9 +90,10 @@ def test_a_release_that_is_lost_comes_back_and_is_not_paid_for_again(published_o
     (release,) = published_once.releases()
     shutil.rmtree(release)
     assert main.main(["release"]) == 2
-    checkout = ("checkout", f"releases/{release.name}.dvc")
-    assert " ".join(("dvc", *checkout)) in capsys.readouterr().err
-    dvc(published_once, *checkout)
+    lost = f"releases/{release.name}.dvc"
+    assert f"dvc checkout {lost}" in capsys.readouterr().err
+    with Repo() as repo:
+        repo.checkout([lost])
     assert main.main(["release"]) == 0
     assert published_once.states() == ["committed"]
 

@@ -139,7 +139,12 @@ def test_options(world, strategy, more):
 
 @pytest.mark.parametrize(
     ("mechanism", "form"),
-    [("tem", "jsonl"), ("tem_context", "csv"), ("madlib", "parquet"), ("tem", "jsonl.gz")],
+    [
+        ("tem_context", "csv"),
+        pytest.param("madlib", "parquet", marks=pytest.mark.nightly),
+        pytest.param("tem", "jsonl", marks=pytest.mark.nightly),
+        pytest.param("tem", "jsonl.gz", marks=pytest.mark.nightly),
+    ],
 )
 def test_two_workers(world, monkeypatch, mechanism, form):
     """Two workers get the same answers as one process: what is published does not show where

@@ -1,11 +1,13 @@
 """Levels of protection with the model that ships, and one command without a number."""
 
+import io
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from asking import privatize_file
+from asking import command, privatize_file
 
 from lexveil import MECHANISMS, Model, RequestError
 from lexveil.core.accounting.budgets import PerToken, Policy
@@ -21,6 +23,7 @@ from lexveil.readers.stored_curve import StoredCurve
 from lexveil.release.engine.engine import WordEngine
 from lexveil.release.ledger.caps import TIMES
 from lexveil.release.settings import BY_WORD, resolve_settings
+from tests.conftest import estimate_quickly, stand_outside
 
 SHORT = "The soup was cold."
 LONG = "The waiter brought cold soup and warm beer to the table. " * 60
@@ -63,13 +66,18 @@ class Released:
         return sorted({*log.column("epsilon").to_pylist()})
 
 
-@pytest.fixture
-def released(outside, cli):
-    """A release without any option, of a short text and of a long one."""
+@pytest.fixture(scope="module")
+def released(packaged, tmp_path_factory):
+    """A release without any option, of a short text and of a long one; for reading alone."""
     rows = f"id,topic_id,body\n1,On soup,{SHORT}\n2,On soup,{LONG}\n"
-    (outside / "in.csv").write_text(rows, encoding="utf-8")
-    said = cli("privatize", "in.csv", "-o", "out.csv")
-    return Released(said.out, said.err, outside / "out.csv")
+    out = io.StringIO()
+    err = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        estimate_quickly(patch, tmp_path_factory.getbasetemp() / "figures")
+        folder = stand_outside(packaged, tmp_path_factory.mktemp("released"), patch)
+        (folder / "in.csv").write_text(rows, encoding="utf-8")
+        assert command("privatize", "in.csv", "-o", "out.csv") == 0
+    return Released(out.getvalue(), err.getvalue(), folder / "out.csv")
 
 
 @pytest.fixture
