@@ -103,8 +103,8 @@ class Forks:
         return self.start(code, *arguments).wait()
 
     def ask(self, code: str, pid: int, *arguments: str, streams: tuple[int, ...] = ()) -> int:
-        """Ask for a fork that runs code, whose number is returned; or for the exit code of the one
-        of a number."""
+        """Ask for a fork that runs code, and return its number; or ask for the exit code of the
+        fork with a number."""
         request = json.dumps([code, pid, arguments, str(Path.cwd()), dict(os.environ)]).encode()
         socket.send_fds(self._requests, [request], streams)
         answer = self._requests.recv(64)
@@ -114,7 +114,7 @@ class Forks:
 
 @contextmanager
 def forks_of(*modules: str) -> Iterator[Forks]:
-    """Forks of a process that has imported ``modules``."""
+    """Give forks of a process that has imported ``modules``."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, REQUEST)
     environment = os.environ | {"PYTHONPATH": str(ROOT)}

@@ -166,8 +166,8 @@ class SameAnswers:
 
 
 def draw_by_place(planned: tuple[Encoded, TokenPlan], *_: object) -> Any:
-    """In place of a worker's draws: words that follow from a token's place among those of its text
-    that are drawn, so that they are the same in every process and however texts are batched."""
+    """Draw words that follow from the place of a token among the drawn tokens of its text, so that
+    they are the same in every process and for every batch."""
     encoded, plan = planned
     drawn = plan.pays | (plan.action == Action.SAMPLED.value)
     before = np.append(0, np.cumsum(drawn))
@@ -176,8 +176,8 @@ def draw_by_place(planned: tuple[Encoded, TokenPlan], *_: object) -> Any:
 
 
 def numbers_by_id(batch: Any) -> Any:
-    """In place of random numbers, by which a cluster orders and divides rows: numbers that follow
-    from the column id."""
+    """Return numbers that follow from the column id, in place of the random numbers by which a
+    cluster orders and divides rows."""
     ids = np.array([int(value) for value in batch.column("id").to_pylist()], np.uint64)
     return ((ids * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(1)).astype(np.int64)
 

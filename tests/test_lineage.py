@@ -134,7 +134,7 @@ def test_a_stage_declares_every_parameter_it_reads(stage):
 
 
 def test_every_parameter_makes_a_stage_stale():
-    """What changes no result has another file."""
+    """Settings that change no result are in lexveil.toml, and not in params.yaml."""
     keys = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8")).keys()
     named = {name for stage in STAGES for name in declared(stage).get("params.yaml", [])}
     assert keys == {name.split(".")[0] for name in named}

@@ -58,7 +58,8 @@ def test_figure_1(strategy, expected, stopwords):
 
 
 def test_words_by_which_s1_divides_are_all_but_kept_punctuation():
-    """Two stop words, which are kept, an unknown word and three commas, of which none counts."""
+    """The text has two stop words, which are kept, an unknown word and three commas. The commas do
+    not count."""
     counts = counts_of("S1", "i think, therefore, i zorblaxed,", "keep", "keep")
     assert counts == ([5], [8], [2], [5])
     assert counts_of("S2", "i think, therefore, i zorblaxed,", "keep", "keep").n_word_parts == [5]
@@ -207,8 +208,8 @@ def test_in_s2_a_part_is_a_part_of_a_word():
 
 
 def test_what_falls_to_words_that_are_not_perturbed_stays_unspent():
-    """Two words of three, one of whose stop words is kept, by classes or without: a kept word is of
-    no class, so its share shows in no other's ε."""
+    """A kept word has no class, with or without shares of classes, so the share of a kept stop word
+    raises the ε of no other word."""
     for shares, expected in ((None, [2.0, 0, 2.0]), (SHARES, [6 / 2.2, 0, 1.2 / 2.2])):
         engine = toy_engine("madlib", "S1", shares=shares, policy=Policy("keep", "keep", "sample"))
         (epsilon,) = spent(engine, [["fire the police"]], DocumentBudget(6.0, 100.0))

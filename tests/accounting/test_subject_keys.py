@@ -149,7 +149,8 @@ def test_near_namesakes_are_counted():
 
 
 def test_no_two_clients_share_a_key_of_a_name_or_of_a_text():
-    """Also where a name is that of a client and a subject, or reads like the key of a text."""
+    """The keys differ even if a client and a subject have the same name, or a name reads like the
+    key of a text."""
     names = ["7", "b/7", "/7", "text:7", "b"]
     keys = [*names, *text_keys([["a fire"], ["another"], [None]])]
     clients = ["a", "b", "a.b", "text:a"]

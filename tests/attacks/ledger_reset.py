@@ -46,7 +46,7 @@ def limit(project: Path) -> None:
 
 
 def release(project: Path, subject: str, name: str) -> bool:
-    """Whether a document of a subject comes out."""
+    """Return whether a document of a subject is published."""
     word = next(word for word in words_of(project) if word.isalpha())
     source = write_rows(project / f"{name}.jsonl", [{"who": subject, "text": f"{word} {word}"}])
     out = project / f"{name}_out.jsonl"
@@ -55,7 +55,7 @@ def release(project: Path, subject: str, name: str) -> bool:
 
 
 def attack(project: Path) -> bool:
-    """Whether anything comes out above the cap."""
+    """Return whether any document is published above the cap."""
     limit(project)
     ledger = project / ".lexveil/ledger"
     came_out = 0

@@ -35,8 +35,8 @@ def pairs(project: Path) -> list[tuple[str, str]]:
 
 
 def attack(project: Path) -> bool:
-    """Whether a release without a guarantee appears that no name and no refusal gives away, and
-    tells words apart."""
+    """Return whether a release without a guarantee appears under a usual name and without a
+    refusal, and tells words apart."""
     file = project / "params.yaml"
     before = file.read_text(encoding="utf-8")
     file.write_text(before.replace("exclude_input: false", "exclude_input: true"), encoding="utf-8")

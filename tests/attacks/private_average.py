@@ -32,7 +32,7 @@ def said(folder: Path, text: str) -> list[Any]:
 
 
 def attack(project: Path) -> bool:
-    """Whether a collocation and a single word in its place are told apart with certainty."""
+    """Return whether a collocation and a single word in its place are told apart with certainty."""
     told = 0
     secrets = [word for word in words_of(project, "gst") if word.count("_") == 2][:4]
     assert secrets, "the vocabulary has no collocation"

@@ -61,7 +61,7 @@ def _agrees(computed: dict[str, float | None], said: dict[str, Any]) -> bool:
 
 
 def attack(project: Path) -> bool:
-    """Whether more than half of the words are recovered."""
+    """Return whether more than half of the words are recovered."""
     observer = Observer(project)
     right = 0
     tried = 0

@@ -25,8 +25,8 @@ COMMON = 8
 
 
 def attack(project: Path) -> bool:
-    """Whether the first and the last version are known to be of one text, or all to be of one
-    document."""
+    """Return whether the first and the last version are known to be of one text, or all versions of
+    one document."""
     inbox = project / "inbox"
     inbox.mkdir()
     gate = {"min_coverage": 0.0, "max_unprotected": 1.0, "max_length_ratio": None}

@@ -11,8 +11,8 @@ N = 30
 
 
 def attack(project: Path) -> bool:
-    """Whether more than half of the short texts come out verbatim, though few words of the long
-    ones do."""
+    """Return whether more than half of the short texts are published verbatim, though few words of
+    the long ones are."""
     secrets = [word for word in words_of(project) if word.isalpha() and len(word) > 4][:N]
     long = [" ".join(secrets * 10)] * N
     source = write_rows(project / "short.jsonl", [{"text": text} for text in [*secrets, *long]])

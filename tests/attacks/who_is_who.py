@@ -29,7 +29,7 @@ SPELLINGS: dict[str, list[dict[str, Any]]] = {
 
 
 def attack(project: Path) -> bool:
-    """Whether any way of writing gets more out than the cap allows."""
+    """Return whether any spelling of a subject's name gets more out than the cap allows."""
     change_params(ledger={"cap": 1.5 * BUDGET})
     gained = 0
     for number, (way, rows) in enumerate(SPELLINGS.items()):

@@ -73,9 +73,8 @@ def test_false_alarms_are_as_rare_as_stated(monkeypatch):
 
 
 def test_copies_are_seen_as_often_as_is_said():
-    """At the share that ``_power`` names, 9 of 10 audits or more see them, and of half as many
-    copies fewer; 6 standard deviations of slack.
-    """
+    """At the share that ``_power`` names, at least 9 of 10 audits see the copies; of half as many
+    copies fewer audits do. The test allows 6 standard deviations of slack."""
     rng = np.random.default_rng(6)
     n = 34_000
     each = 1e-6

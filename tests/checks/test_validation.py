@@ -133,7 +133,7 @@ def test_pages_say_how_much_holds(two_suites):
 
 
 def test_results_are_counts_and_no_values(two_suites):
-    """Not even ids: whatever names a row stays in the frame."""
+    """A result has no ids either: the columns that identify a row stay in the frame."""
     text = (two_suites.root / "c/results.json").read_text(encoding="utf-8")
     assert json.loads(text)["success"] is False
     assert not [word for word in (SECRET, str(ROOT)) if word in text]

@@ -195,7 +195,7 @@ def test_nothing_is_written_of_a_wrong_file(old, cli, before, after):
 
 @pytest.mark.parametrize("flow", [True, False])
 def test_any_form_of_yaml_is_read(old, cli, flow):
-    """Where values stand in one line, comments cannot be kept; values are."""
+    """If several values stand in one line, the upgrade keeps the values and drops the comments."""
     raw = yaml.safe_load((old / "params.yaml").read_text(encoding="utf-8"))
     (old / "params.yaml").write_text(yaml.safe_dump(raw, default_flow_style=flow), encoding="utf-8")
     cli("init", "--upgrade", old)

@@ -34,7 +34,7 @@ from tests.crash_states.scenarios import (
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """One scenario: where it was, what was there before, what it had said, and its operations."""
+    """A recorded scenario: its folder, the files before it, its messages, and its operations."""
 
     folder: Path
     before: Contents

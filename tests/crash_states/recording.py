@@ -38,7 +38,7 @@ PATH = re.compile(r"<((?:\\x[0-9a-f]{2})*)>")
 
 @cache
 def is_available() -> bool:
-    """Whether there is an strace, and it may watch a process."""
+    """Return whether strace is installed and may watch a process."""
     strace = shutil.which("strace")
     return (
         strace is not None

@@ -86,7 +86,7 @@ second = partial(release, name="2", subjects=["ana", "cyn", "ana", "ben"])  # wh
 
 
 def together(folder: Path, say: Say) -> None:
-    """Two that overlap."""
+    """Run two releases that overlap."""
     third = partial(release, folder, say, "3", ["cyn", "ben", "cyn", "cyn"])
     release(folder, say, "2", ["ana", "cyn"], meanwhile=third)
 

@@ -53,7 +53,7 @@ def runnable():
 
 @pytest.mark.parametrize("words", runnable(), ids=" ".join)
 def test_a_documented_command_runs(words, outside, cli):
-    """It does what it says, and warns of nothing."""
+    """The command ends with success and prints no caution."""
     file = outside / words[1]
     columns = list(ROWS[0])
     if "--text-column" not in words:  # then there is one column that can be the texts
@@ -74,7 +74,7 @@ def test_a_documented_command_runs(words, outside, cli):
 @pytest.mark.parametrize("asked", spending(), ids=lambda asked: asked.file)
 @pytest.mark.usefixtures("outside")
 def test_a_documented_epsilon_is_no_more_than_light_and_leaves_something(asked):
-    """By the model that ships, and public texts."""
+    """The model that ships judges the epsilon on public texts."""
     seen = judged(asked)
     assert seen.budget.beyond_light is None
     assert seen.tried.documents is None or seen.tried.documents.caution() is None
@@ -107,7 +107,8 @@ def texts_of(n_words):
 
 
 def test_the_search_finds_what_there_is():
-    """It would miss all, if pages were written otherwise."""
+    """If the pages were written in another form, the search would find nothing and the tests above
+    would pass."""
     names = {str(file.relative_to(ROOT)) for file in FILES}
     assert {"README.md", "examples/deploy/compose.yaml", "docs/how-to/python.md"} <= names
     assert len(runnable()) > 8 and len(spending()) > 2

@@ -40,7 +40,7 @@ def test_first_guides_release_at_a_level(name):
 
 
 def test_the_services_that_ship_name_their_model():
-    """Without a name it changes from `en` to `own` once the project has run."""
+    """The model of a service without a name changes from `en` to `own` once the project has run."""
     for name in ("compose.yaml", "lexveil-service.service"):
         text = (ROOT / "examples/deploy" / name).read_text(encoding="utf-8")
         assert re.search(r"--model[= ]en\b", text), name

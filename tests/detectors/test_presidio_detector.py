@@ -138,7 +138,7 @@ def test_a_request_names_its_own_model(outside, ruled, capsys):
 
 
 def test_what_presidio_cannot_look_for_is_refused(ruled, tmp_path):
-    """Otherwise users would believe that names were searched for."""
+    """If the request passed, users would believe that names were searched for."""
     import spacy
 
     nlp = spacy.blank("en")

@@ -52,7 +52,7 @@ def divided(sizes, folder, n_parts):
 
 @pytest.mark.parametrize("n_parts", [1, 2, 7])
 def test_parts_are_the_same_bytes_however_the_source_was_cut(tmp_path, monkeypatch, n_parts):
-    """Also where a block has another dictionary, where there is none, and where blocks come in
+    """The parts are the same if a block has another dictionary or none, and if the blocks come in
     another order."""
     monkeypatch.setattr(parts, "random_numbers", numbers_by_id)
     made = list[dict[str, bytes]]()
@@ -70,7 +70,7 @@ def test_parts_are_the_same_bytes_however_the_source_was_cut(tmp_path, monkeypat
 
 
 def test_without_that_the_order_is_of_chance_alone(tmp_path):
-    """Two draws differ; the chance that they do not is 1 in 100!."""
+    """Two draws of the order differ. The chance that they agree is 1 in 100!."""
     orders = list[list[int]]()
     for name in ("a", "b"):
         (tmp_path / name).mkdir()

@@ -280,7 +280,7 @@ def test_a_cluster_needs_the_folder_of_a_bank(outside):
 
 
 def test_a_cluster_takes_the_bank_that_ships_by_its_name(outside):
-    """It is installed on every worker, wherever that is."""
+    """The bank is installed on every worker, in whatever folder the library has."""
     given = sentences(outside)
     wanted = given.engine.settings.sentences
     assert wanted is not None

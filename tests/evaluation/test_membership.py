@@ -66,7 +66,7 @@ def test_scores_are_the_log_odds_of_the_library_also_from_stored_layers():
 
 
 def both(clean, private, labels, n=3):
-    """Attackers and attacks, from the same generators anew."""
+    """Return attackers and attacks, from fresh generators of the same seeds."""
     found = parts_of(labels)
     assert isinstance(found, Parts)
     return attacked(

@@ -69,7 +69,8 @@ def toy():
 
 
 def test_texts_are_cut_into_sentences_and_summed():
-    """Two sentences of 4 and 3 tokens in one text, each with its end; nothing; one unknown word."""
+    """The first text has two sentences of 4 and 3 tokens, each with its end; the second is empty;
+    the third is one unknown word."""
     model = toy()
     scores = model.score(["The cat sat.\nThe cat.", "", "The dog."])
     assert scores.n_tokens.tolist() == [9, 0, 4]

@@ -143,5 +143,5 @@ def plain(value: Any) -> Any:
 
 
 def same(source: pa.ChunkedArray, written: pa.ChunkedArray) -> bool:
-    """Whether two columns have one type and the same values."""
+    """Return whether two columns have one type and the same values."""
     return source.type.equals(written.type) and [*map(plain, source)] == [*map(plain, written)]

@@ -126,7 +126,7 @@ def test_paths_find_texts_and_nothing_else_changes():
 
 @given(st.lists(st.lists(st.none() | st.text(alphabet='a"\\\\é\n]}', max_size=5)), max_size=9))
 def test_any_number_of_texts_in_a_row(rows):
-    """Whatever other rows have, also where chunks end."""
+    """Each row may have another number of texts, at the ends of chunks too."""
     objects = [{"t": [{"c": text, "x": {"c": [1]}} for text in row]} for row in rows] or [{"t": []}]
     content = "".join(json.dumps(each) + "\n" for each in objects).encode()
     _, written = rewrite(content, TableRequest(["t[].c"], keeps_blanks=True), "+")

@@ -1,4 +1,4 @@
-"""Which column holds the texts follows from types and names of columns, never from a text."""
+"""The column of the texts is chosen by types and names of columns, never by a text."""
 
 import json
 

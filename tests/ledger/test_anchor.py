@@ -58,9 +58,8 @@ def test_the_anchor_follows_the_chain(used, anchor):
 
 
 def test_an_anchor_behind_a_link_is_written_where_the_link_leads(folder, anchor, tmp_path):
-    """Otherwise the other disk would keep an old anchor, which an older copy of the ledger would
-    match.
-    """
+    """If the link were replaced, the other disk would keep an old anchor, which an older copy of
+    the ledger would match."""
     disk = tmp_path / "disk"
     disk.mkdir()
     anchor.symlink_to(disk / "anchor.json")
@@ -208,7 +207,7 @@ def test_what_is_no_anchor_is_refused(tmp_path, entries):
 
 @contextmanager
 def state_before(file, meanwhile):
-    """One state of a ledger, after which others go on, as PostgreSQL lets them."""
+    """A state of a ledger after which other processes go on, as PostgreSQL lets them."""
     copy = file.with_suffix(".copy")
     shutil.copy(file, copy)
     meanwhile()
@@ -248,7 +247,7 @@ def test_a_release_of_another_process_while_the_ledger_is_read_is_no_alarm(
 
 
 def test_an_anchor_that_is_ahead_and_stays_so_is_an_alarm(used, anchor):
-    """Whether it was read before or after the ledger's state."""
+    """The alarm comes whether the anchor was read before or after the state of the ledger."""
     older = shutil.copy(used / "ledger.sqlite", used.parent / "older.sqlite")
     with Ledger.open(used, anchor=anchor) as ledger:
         spend(ledger, "ana")

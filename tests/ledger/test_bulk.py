@@ -148,7 +148,7 @@ def test_a_ledger_of_drivers_at_once_is_verified_from_an_anchor(raced):
 
 
 def test_a_changed_balance_is_found_from_an_anchor_if_the_subject_paid_since(raced):
-    """Without the anchor every change is found."""
+    """A verification without the anchor finds every change."""
     with Ledger.open(raced.folder, address=raced.address) as ledger:
         for subject, is_found in (("elsewhere", False), ("0", True)):
             ledger.database.rows(

@@ -123,7 +123,7 @@ def test_the_files_of_a_release_are_waited_for(used, tmp_path, monkeypatch, then
 
 
 def test_another_process_that_does_not_let_go(used, monkeypatch):
-    """One that writes; one that only reads makes writers wait."""
+    """The other process writes, or it reads, which makes writers wait."""
     monkeypatch.setattr(database, "TRY", 0.05)
     with closing(sqlite3.connect(used / "ledger.sqlite", isolation_level=None)) as other:
         other.execute("begin exclusive")

@@ -81,7 +81,8 @@ def test_nothing_leaves_before_it_is_reserved_and_spent(ledger, state, call):
 
 
 def test_two_releases_never_write_one_file(ledger, tmp_path):
-    """Otherwise recovery of one release would remove the file that the other one writes."""
+    """If two releases wrote one file, the recovery of one release would remove
+    the file of the other."""
     partial = tmp_path / "p"
     with ledger.begin({}, [partial]) as first:
         with pytest.raises(

@@ -1,4 +1,4 @@
-"""Whoever changes anything in the database is found out, and the entry is named."""
+"""Any change in the database is detected, and the report names the entry."""
 
 import json
 import sqlite3
@@ -234,8 +234,8 @@ def test_a_cap_that_was_broken_is_found(folder):
 
 
 def test_damaged_pages(used):
-    """Bytes that were overwritten anywhere are a problem, or an error in words; never a traceback
-    or "holds"."""
+    """If bytes anywhere in the file are overwritten, the verification reports a problem or an error
+    in words, never a traceback or "holds"."""
     file = used / "ledger.sqlite"
     good = file.read_bytes()
     rng = np.random.default_rng(1)

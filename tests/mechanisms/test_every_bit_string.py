@@ -32,7 +32,7 @@ DIGITS = 60
 
 
 def within(law, found):
-    """Whether each probability lies in the interval that the strings leave."""
+    """Return whether each probability lies in the interval that the strings leave."""
     return set(law) == set(found) and all(low <= law[x] <= high for x, (low, high) in found.items())
 
 

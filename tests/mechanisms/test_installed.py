@@ -31,7 +31,8 @@ def texts(outside):
 
 
 def test_it_runs_and_its_record_says_that_nothing_is_proven(outside):
-    """Whatever its class claims: it draws, but is released without a guarantee only."""
+    """A mechanism of another package is released without a guarantee only,
+    whatever its class claims."""
     refused = lexveil("privatize", "in.csv", "-o", "out.csv", "--mechanism", "mine", *HOW)
     assert refused.returncode == 2
     assert "not proven: the mechanism comes from the package lexveil-mine 2.1" in refused.stderr

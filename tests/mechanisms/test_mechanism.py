@@ -46,7 +46,7 @@ BUDGETS = np.geomspace(0.1, 90, 36)
 
 @pytest.fixture(params=MECHANISMS)
 def mechanism(request):
-    """Each registered mechanism, of 12 words."""
+    """Return each registered mechanism, over 12 words."""
     paper = {"truncated_gumbel": {"calibration": "paper"}}
     return build_mechanism(request.param, Space(vectors(), ORDERS), paper)
 
@@ -73,7 +73,7 @@ def test_noise_is_a_row_of_a_fixed_width_for_each_token(mechanism):
 
 @pytest.mark.parametrize("size", [0, 1, 5, 36])
 def test_batches_change_nothing(mechanism, size):
-    """Also a batch without a token. Replacements are ids of words."""
+    """An empty batch changes nothing either. Replacements are ids of words."""
     noise = mechanism.noise(BUDGETS, stream(5, mechanism.name))
     cuts = np.arange(0, 36, size) if size else [0, 0]
     parts = [np.split(values, cuts) for values in (IDS, BUDGETS, noise)]

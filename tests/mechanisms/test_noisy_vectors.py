@@ -141,7 +141,7 @@ def test_it_wraps_what_comes_from_a_noisy_vector(name):
 
 @pytest.mark.parametrize("ranks", [6, 64])
 def test_lists_that_were_made_before_change_nothing(ranks):
-    """With and without lists, the result is that of a scan of all words."""
+    """The mechanism gives the result of a scan of all words, with and without lists."""
     some = np.random.default_rng(5).standard_normal((80, 5)).astype(np.float32)
     given = {"rank_remap": {"enabled": True, "c": 0.01, "ranks": ranks}}
     alone = build_mechanism("madlib", Space(some), given)

@@ -198,7 +198,8 @@ def test_no_draw_tells_more_than_epsilon_times_distance_or_the_diameter(seed, ep
 
 
 def test_draws_depend_on_no_batch(monkeypatch):
-    """One after the other, all at once, and by other blocks, with the same keys."""
+    """With the same keys, sentences have the same draws one by one, all at once, and in blocks of
+    another size."""
     draws = SentenceDraws(bank(40), 1.0)
     queries = points(30, seed=2)
     of = np.repeat(np.arange(30), 3)

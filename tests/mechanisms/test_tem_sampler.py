@@ -34,8 +34,8 @@ def clustered(n, p, seed=0):
 @pytest.mark.parametrize("bits", [None, 3], ids=["all bits", "undecided"])
 @pytest.mark.parametrize("epsilon", [0.5, pytest.param(8.0, marks=pytest.mark.nightly)])
 def test_draws_of_many_words_follow_the_closed_form(epsilon, bits):
-    """Whole lists of near words and all others; also where most proposals are left to exact
-    arithmetic."""
+    """The draws use whole lists of near words and all other words, and also exact arithmetic for
+    most proposals."""
     tem = Tem(clustered(900, 40))
     tem.bits = bits or tem.bits
     law = np.exp(tem.log_pmf(np.array([7]), np.array([epsilon])))[0]

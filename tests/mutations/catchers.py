@@ -130,7 +130,8 @@ def why(result: AuditResult) -> list[str]:
 
 
 def fails(named: str, values: dict[str, Any], fixture: Callable[[str], Any]) -> bool:
-    """Whether a test fails, called with ``values`` and the fixtures it asks for beside them."""
+    """Return whether a test fails that is called with ``values`` and the other fixtures that it
+    asks for."""
     test = test_named(named)
     inner = getattr(test, "hypothesis", None)
     values = dict(values)

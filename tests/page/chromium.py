@@ -26,7 +26,7 @@ KEYS = {"Tab": 9, "Enter": 13, "ArrowRight": 39}
 
 
 class Chromium:
-    """One page of one browser, with a profile of its own."""
+    """A page of a browser that has a profile of its own."""
 
     def __init__(self) -> None:
         assert BROWSER is not None

@@ -173,7 +173,7 @@ TEXTS = st.lists(st.text(max_size=24) | VALUES | st.binary(max_size=8), max_size
 
 
 def served(call):
-    """Whether a request is served; one that is not is refused, and briefly."""
+    """Return whether a request is served. If not, the refusal must be brief."""
     try:
         call()
     except LexveilError as error:

@@ -215,7 +215,8 @@ def test_an_input_that_changes_between_the_two_passes(inputs, monkeypatch, capsy
 
 
 def test_a_link_where_the_hidden_output_will_be_is_not_written_through(inputs):
-    """Whoever may write into the folder could else have the input, or any other file, emptied."""
+    """Whoever may write into the folder could otherwise have the input, or any
+    other file, emptied."""
     (inputs / "f.jsonl").write_bytes(lines(GOOD))
     (inputs / ".partial-o.jsonl").symlink_to("f.jsonl")
     assert (

@@ -86,8 +86,8 @@ def watch(ready, tmp_path, monkeypatch, capsys, caplog):
 
 
 def inputs(folder):
-    """One table in every form: canaries in texts, subjects, other columns, metadata and headers of
-    compression."""
+    """Write one table in every form, with canaries in texts, subjects, other columns, metadata and
+    headers of compression."""
     rows = [{"id": f"{SUBJECT} {n}", "text": SENTENCE, "more": OTHER} for n in (1, 2, 1)]
     delimited = [",".join(row) for row in (("id", "text", "more"), *(row.values() for row in rows))]
     table = pa.Table.from_pylist(rows).replace_schema_metadata({NOTE: NOTE})

@@ -102,7 +102,7 @@ def _bytes(array):
 
 
 def test_nothing_is_in_a_copy_that_no_row_shows():
-    """Bytes of rows that were cut away, and below a null."""
+    """A copy lacks the bytes of rows that were cut away, and the bytes below a null."""
     n_cut = 0
     leaks = []
     for name, array in _strings_below():

@@ -181,7 +181,7 @@ def test_the_statement_rests_on_no_detector(built):
 
 
 def test_output_is_a_function_of_structure_and_noise(built):
-    """Whatever stands in found tokens, the same seed gives the same text."""
+    """The same seed gives the same text, whatever the found tokens are."""
     types = {"PERSON": "sample", "NUMBER": "digits"}
     outputs = set()
     for name, number in (("Zora Quix", "17-B"), ("police", "99-Z"), ("New South Wales", "00-A")):
@@ -205,9 +205,8 @@ def test_the_users_list_and_what_it_may_not_claim(built, tmp_path):
 
 @pytest.mark.parametrize("form", ["jsonl", "csv", "parquet", "not null"])
 def test_a_column_of_spans_is_read_and_comes_out_empty(built, tmp_path, form, capsys):
-    """Otherwise the column would reveal the lengths of words. The test includes a column that
-    cannot be null, as DuckDB writes it.
-    """
+    """If the column were published, it would reveal the lengths of words. The test includes a
+    column that cannot be null, as DuckDB writes it."""
     file = tmp_path / f"in.{form.replace('not null', 'parquet')}"
     rows = [{"text": TEXT, "found": SPANS}, {"text": "Police said no.", "found": []}]
     if form in ("csv", "not null"):

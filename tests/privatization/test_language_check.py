@@ -57,7 +57,8 @@ def test_another_language_is_said_to_the_operator_alone(outside, cli):
 
 
 def test_nothing_is_said_of_the_models_language(outside, cli):
-    """Nor of a foreign text among others."""
+    """Texts of the model's language cause no warning, and neither does a
+    foreign text among others."""
     write(*({"text": text} for text in (*ENGLISH * 5, german_texts(1, sentences=2)[0])))
     assert "looks like" not in cli("privatize", "in.jsonl", "-o", "out.jsonl", *HOW).err
     assert json.loads((outside / "out.jsonl.operator.json").read_text())["language"] is None

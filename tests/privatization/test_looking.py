@@ -234,7 +234,7 @@ def test_a_text_cannot_drive_the_terminal(titled):
 
 
 def test_its_progress_never_passes_the_whole(built, tmp_path, monkeypatch):
-    """Also where only the first rows of a chunk are tried."""
+    """The progress is right also if only the first rows of a chunk are tried."""
     made = []
 
     def progress(label, total, unit, watch):

@@ -65,9 +65,8 @@ def test_no_entropy_is_asked_for_before_it_is_spent(source, monkeypatch, capfdbi
 def test_nothing_is_drawn_for_what_the_first_pass_has_not_seen(
     source, monkeypatch, capfdbinary, before, after
 ):
-    """Otherwise somebody who changes a file between the passes would get rewritten texts on
-    standard output that nobody has paid for.
-    """
+    """Somebody who changes a file between the passes would otherwise get rewritten texts on
+    standard output that nobody has paid for."""
 
     def write(*texts):
         source.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))

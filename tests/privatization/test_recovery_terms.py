@@ -185,7 +185,8 @@ def test_a_release_that_gives_back_too_much_is_refused_before_it_costs_anything(
     "how", [{"mechanism": "tem", "recovery": 0.4}, {"mechanism": "madlib", "epsilon": 4.0}]
 )
 def test_an_epsilon_and_what_it_means_are_no_matter_of_the_source(project, how):
-    """Whatever the texts; each of them finds nothing that was kept of the other."""
+    """Both are the same for all texts, and neither request finds anything that
+    the other one stored."""
     found = []
     for texts in (["the door was open"], ["rain", "a cold room"]):
         for kept in (project / ".lexveil/recovery").glob("*"):

@@ -73,7 +73,8 @@ def privatize(texts, bank, model="en", **how):
 
 
 def test_every_text_becomes_as_many_sentences(bank):
-    """Also one without a known word, and an empty one; what is no text stays none."""
+    """A text without a known word and an empty text become as many sentences; a value that is no
+    text stays null."""
     done = privatize([*TEXTS, None], bank)
     assert done.values[-1] is None
     assert [len(each) for each in written(done.values[:-1])] == [PER_TEXT] * 4
@@ -348,9 +349,8 @@ def test_what_noise_publishes_is_a_function_of_the_output(bank, here, mechanism,
 @pytest.mark.parametrize("form", FACES)
 @pytest.mark.parametrize("unit", ["text", "sentence"])
 def test_what_is_published_is_a_function_of_the_output(bank, here, form, unit, monkeypatch):
-    """Two sources that have nothing in common but the number of rows, and with the sentence as unit
-    that of sentences; a mechanism that answers both alike.
-    """
+    """The two sources have only the number of rows in common, and the number of sentences if the
+    unit is the sentence. The mechanism draws the same for both."""
     same = SameAnswers(monkeypatch)
     monkeypatch.setattr(SentenceDraws, "noise", lambda _, e, __: np.zeros((len(e), 4), np.uint64))
     monkeypatch.setattr(
@@ -427,7 +427,8 @@ def test_what_sentences_do_not_have_is_refused(bank, how, said):
 
 
 def test_banks_that_cannot_be_used_are_refused_before_anything_is_charged(bank, here, capsys):
-    """No bank, one that is not said to be public, an edited one, and one of another model."""
+    """The banks are a missing one, one that is not said to be public, an edited one, and one of
+    another model."""
     (here / "in.txt").write_text("A text.\n")
     private = here / "private"
     build([write_texts(here / "public.jsonl")], private, BankOptions(model="en"))
@@ -547,7 +548,8 @@ def test_inspect_says_what_sentences_would_be_drawn(
     n_drawn,
     n_unique,
 ):
-    """Of texts that become as many sentences each none is unique; else by the number of theirs."""
+    """With the text as unit all texts have the same number of sentences, so none is unique. With
+    the sentence as unit one text has a number of its own."""
     _look(bank, here, "inspect", "in.jsonl", unit=unit)
     found = json.loads(capsys.readouterr().out)
     assert found["by_class"]["sentence"]["perturbed"] == n_drawn == found["tried"]["tokens"]

@@ -58,11 +58,11 @@ def test_the_source_is_found_by_the_exact_channel():
 
 
 def test_words_are_named_by_the_chances_of_the_other_texts():
-    """As many words are named as a source has. The first output is thought to be of the second
-    text: 1 and 3 of 1, 2, 3 are right. The second is thought to be of the third, which has word 2
-    alone, and else of the first: 1 and 3 of 1, 3, 4 are right. The third is thought to be of the
-    first, with words 1 and 3 in the second as well: 1 is not its word 2. Words 3 and 4 are rare.
-    """
+    """The adversary takes each output for another text, and names as many words as the source has.
+    Output 1 is taken for text 2: words 1 and 3 of 1, 2, 3 are right. Output 2 is taken for text 3,
+    which has word 2 alone, then for text 1: words 1 and 3 of 1, 3, 4 are right. Output 3 is taken
+    for text 1, whose words 1 and 3 are in text 2 as well: word 1 is not word 2. Words 3 and 4 are
+    rare."""
     bands = [FUNCTION, FREQUENT, FREQUENT, RARE, RARE]
     sources = sources_of([[0, 1, 2, 3, -1], [0, 0, 1, 3, 4], [2]], bands)
     likely = np.array([[0.0, -1.0, -50.0], [-90.0, 0.0, -50.0], [-3.0, -9.0, 0.0]])

@@ -82,7 +82,8 @@ def test_tables_have_as_many_figures_as_are_printed():
 
 
 def test_scores_of_runs_get_the_names_of_the_papers():
-    """Two data sets, and their mean where a paper prints one; a variant is told apart."""
+    """The scores are of two data sets, and of their mean if a paper prints one. Variants of a
+    mechanism have different names."""
     run = ("vickrey-t0.25", "S1", BaseEpsilon(1.0))
     values = {
         "mrpc": {(COSINE.name, run): MeanSd(0.25, 0.1), (COSINE.name, CLEAN): MeanSd(1.0, 0.0)},

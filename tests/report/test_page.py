@@ -221,7 +221,8 @@ def test_a_share_never_reads_as_none_or_all_when_it_is_not():
 
 
 def test_documents_with_an_attribute_alone_have_an_answer(changed):
-    """By the nearness of their texts, as there is no task; with what an attacker finds."""
+    """Without a task, the page answers by the similarity of the texts and by
+    what an attacker finds."""
     for file in (changed / "artifacts/evaluation").rglob("*.json"):
         record = json.loads(file.read_text(encoding="utf-8"))
         record["datasets"]["alpha"]["utility"] = {"left_out": "there is no label"}
@@ -235,7 +236,7 @@ def test_documents_with_an_attribute_alone_have_an_answer(changed):
 
 
 def test_a_run_is_the_answer_to_one_level_only(page):
-    """Where a larger share may be named and no other run keeps more, that is said."""
+    """The page says so if a larger share may be named and no other run keeps more."""
     answer = page.html.partition('id="answer-head"')[2].partition("</section>")[0]
     rows = [
         row for row in re.findall(r"<tr>.*?</tr>", answer, re.DOTALL) if "content words</td>" in row

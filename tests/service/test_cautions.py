@@ -42,7 +42,7 @@ def test_more_than_light_is_said_before_it_serves(
 
 @pytest.mark.parametrize(("epsilon", "warns"), [(500.0, True), (0.5, False)])
 def test_a_worker_that_leaves_words_as_they_are_says_so(epsilon, warns, outside, logged):
-    """By public texts, also of a model without figures."""
+    """The caution is computed on public texts, for a model without figures too."""
     fixed = {"mechanism": "tem", "strategy": "S3", "epsilon": epsilon}
     TextRewriter(Terms(model="toy", fixed=fixed), WarmModel.find("toy")).warm_up()
     assert ("WARNING CAUTION: hardly a word of public texts" in logged.text) == warns

@@ -1,4 +1,4 @@
-"""Which model a service answers with, and that a run of the project meanwhile changes nothing."""
+"""A service names its model, and a run of the project changes nothing about the model meanwhile."""
 
 import shutil
 

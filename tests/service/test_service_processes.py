@@ -68,7 +68,7 @@ def test_at_a_stop_new_connections_are_refused_and_what_is_begun_is_answered(out
 
 
 def is_refused(address):
-    """Whether connections to an address come to be refused."""
+    """Return whether an address comes to refuse connections."""
     for _ in range(300):
         try:
             socket.create_connection(address, timeout=600).close()

@@ -112,7 +112,7 @@ BY_HAND = ["new york is big".split(), "new york is old".split()]
 
 
 def test_ngrams_by_hand(tmp_path):
-    """No n-gram crosses a sentence."""
+    """An n-gram lies within one sentence."""
     grams, _ = counted(BY_HAND, tmp_path)
     words = {("new",): 2, ("york",): 2, ("is",): 2, ("big",): 1, ("old",): 1}
     pairs = {("new", "york"): 2, ("york", "is"): 2, ("is", "big"): 1, ("is", "old"): 1}

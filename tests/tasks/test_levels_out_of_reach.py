@@ -93,7 +93,7 @@ def copied(_planned, tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("copied")
 def test_the_checks_judge_the_runs_that_are_made():
-    """Here none is left: a grid all of whose cells are out of reach has checks that hold."""
+    """In this grid every run is out of reach, and the checks hold."""
     change_params(grid=GRID | {"strategies": ["S1"], "epsilons": ["r0.02"]})
     run_stage("train_language_model")
     run_stage("privatize", "none", "none", "0.0")

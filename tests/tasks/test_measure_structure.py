@@ -43,7 +43,8 @@ def test_what_is_not_there_or_of_another_version(built):
 
 
 def test_no_run_is_recorded_without_it(built):
-    """Otherwise the record would depend on which of the two stages ran first."""
+    """If a run could be recorded without it, the record would depend on which of the two stages ran
+    first."""
     shutil.rmtree("artifacts/structure")
     with pytest.raises(MissingArtifactError, match="measure_structure"):
         run_stage("privatize", "madlib", "S3", "20.0")

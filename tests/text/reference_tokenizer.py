@@ -73,8 +73,8 @@ def sentence_spans(text: str, language: str = DEFAULT) -> Iterator[tuple[int, in
 
 
 def _ends_sentence(text: str, at: int, rules: Language) -> bool:
-    """Whether the full stop at ``at`` ends a sentence: not after an initial (``J.``) or an
-    abbreviation (``Dr.``)."""
+    """Return whether the full stop at ``at`` ends a sentence. It does not after an initial (``J.``)
+    or an abbreviation (``Dr.``)."""
     word = _LAST_WORD.search(text, max(0, at - LONGEST_ABBREVIATION), at)
     if word is None:
         return not (rules.has_ordinals and _ORDINAL.search(text[max(0, at - 3) : at]))
@@ -91,7 +91,7 @@ def folded(word: str) -> str:
 
 
 def sentences(text: str, language: str = DEFAULT) -> list[list[str]]:
-    """Normal forms, sentence by sentence; sentences without tokens are left out."""
+    """Return the normal forms of each sentence, without sentences that have no token."""
     find = _token(language).findall
     split = (
         [*map(normal_form, find(text, start, end))] for start, end in sentence_spans(text, language)

@@ -97,9 +97,8 @@ def test_what_is_not_replaced_is_written_as_it_was(language, text):
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_words_of_a_language_are_tokens_of_it(language):
-    """Otherwise no text could contain them. A word that begins with one apostrophe needs the
-    language's own rule.
-    """
+    """If a word were no token, no text could contain it. A word that begins with one apostrophe
+    needs the language's own rule."""
     one = LANGUAGES[language]
     assert all(is_token(word, language) for word in one.function_words | one.connectors)
     assert not is_token("l' homme", language) and is_token("l'", language) == (
