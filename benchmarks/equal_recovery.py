@@ -109,13 +109,16 @@ ROWS = (
     Rewriting("diffractor_tem"),
 )
 AGAINST = {  # a rewriting, and the one that it would replace
-    "sentiment kept, `tem`": (KEPT_TEM, TEM),
-    "sentiment kept, `tem_context`": (KEPT_CONTEXT, TEM_CONTEXT),
-    "sentiment kept, `madlib`": (Rewriting("madlib", purpose="sentiment"), Rewriting("madlib")),
-    "`tem_context` for `tem`": (TEM_CONTEXT, TEM),
-    "`tem_context`, sentiment kept, for `tem`": (KEPT_CONTEXT, TEM),
-    "500 words for `tem`": (COMMON, TEM),
-    "500 words, sentiment kept with weight 8, for `tem`": (KEPT_COMMON, TEM),
+    "`tem` with sentiment kept, less `tem`": (KEPT_TEM, TEM),
+    "`tem_context` with sentiment kept, less `tem_context`": (KEPT_CONTEXT, TEM_CONTEXT),
+    "`madlib` with sentiment kept, less `madlib`": (
+        Rewriting("madlib", purpose="sentiment"),
+        Rewriting("madlib"),
+    ),
+    "`tem_context`, less `tem`": (TEM_CONTEXT, TEM),
+    "`tem_context` with sentiment kept, less `tem`": (KEPT_CONTEXT, TEM),
+    "`tem_context` with 500 words, less `tem`": (COMMON, TEM),
+    "`tem_context` with 500 words and sentiment kept with weight 8, less `tem`": (KEPT_COMMON, TEM),
 }
 
 
@@ -370,7 +373,7 @@ class Found:
             f"texts: {of_clean}, {self.clean['nats']:.2f} nats. Intervals at most ± "
             f"{points(spread)}; recovery is "
             f"{min(off):+.1f} to {max(off):+.1f} points from its level.\n",
-            f"| | {' | '.join(columns)} |",
+            f"| mechanism | {' | '.join(columns)} |",
             "| --- " * (len(columns) + 1) + "|",
             *(f"| {rewriting} | {' | '.join(self.cells(rewriting))} |" for rewriting in rows),
         ]
