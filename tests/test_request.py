@@ -28,7 +28,7 @@ HOW = {"mechanism": "madlib", "strategy": "S1", "epsilon": 2.0}
         ({"max_token_epsilon": "none"}, r"^max_token_epsilon none: .*, or add mode experiment$"),
         (
             {"types": {"PERSON": "drop"}},
-            "^types: no detector is chosen; add detector, protect or spans$",
+            "^types has no effect without a detector; add detector, protect or spans$",
         ),
         (
             {"types": {"PERSON": "melt"}, "spans": [[]]},
@@ -37,10 +37,13 @@ HOW = {"mechanism": "madlib", "strategy": "S1", "epsilon": 2.0}
         ({"protect": "absent.txt"}, "^protect"),
         ({"text_column": "x"}, "^unknown option text_column; did you mean column"),
         ({"level": "balanced"}, r"^unknown option level; did you mean protection\?$"),
-        ({"project": "nowhere"}, "there is no such file; project must be the folder of a project$"),
+        (
+            {"project": "nowhere"},
+            "the file does not exist; project must name the folder of a project$",
+        ),
         (
             {"model": "own"},
-            r"^model own: what a project's run made, .* make one by `lexveil init DIR`",
+            r"^model own is the model that a project's run made, .* make one by `lexveil init DIR`",
         ),
     ],
 )
@@ -103,13 +106,13 @@ def test_python_has_the_options_of_the_request_and_explains_them():
         ({"epsilon": float("nan")}, "epsilon is nan; it must lie between"),
         ({"seed": 1.5}, "seed is 1.5; it must be a whole number"),
         ({"seed": 2**63}, "seed is 9223372036854775808; it must lie between 0 and"),
-        ({"mechanism": "none"}, "give none for both"),
-        ({"mechanism": "none", "strategy": "none"}, "mechanism none spends nothing"),
+        ({"mechanism": "none"}, "set both to none"),
+        ({"mechanism": "none", "strategy": "none"}, "mechanism none spends no epsilon"),
         ({"average_words": "some"}, "average_words is 'some'; it must be a number, or be data"),
-        ({"average_words": "data"}, "average_words data: the texts' own average"),
+        ({"average_words": "data"}, "average_words data: the average of the texts"),
         ({"seed": 1, "mode": "release"}, "a seed makes an experiment"),
         ({"keep_layout": 1}, "keep_layout is 1; it must be true or false"),
-        ({"text_column": "a", "spans_column": "a"}, "spans_column: is a text column"),
+        ({"text_column": "a", "spans_column": "a"}, "spans_column is also a text column"),
         ({"epsilom": 1.0}, "unknown key epsilom; did you mean epsilon?"),
     ],
 )

@@ -1,3 +1,3 @@
-"""Reading and writing: files of texts, databases, models and other artifacts, parameters, and the
-processes that work on them.
+"""Reading and writing of files of texts, databases, models, other artifacts and parameters, and the
+processes that do the work.
 """

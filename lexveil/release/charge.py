@@ -1,4 +1,4 @@
-"""Charge an output to the budget ledger, if anything is released."""
+"""Charges of outputs to the budget ledger. Only releases are charged."""
 
 from __future__ import annotations
 
@@ -51,14 +51,15 @@ class ChargeOptions:
     Attributes:
         about: further facts for the ledger's chain; no text.
         lock_timeout: seconds to wait for other processes that use the ledger.
-        single_commit: spend what is reserved in the same transaction, for one durable write less:
-            who asks for it draws noise at once, and has nothing in between that could still give
-            the epsilon back.
+        single_commit: whether to spend the reserved epsilon in the same transaction, which saves
+            one durable write. The caller must draw noise at once, without a step in between that
+            could still return the epsilon.
         tells_operator: whether the log warns of subjects whose names look alike. A service does not
             warn, because its log holds nothing that follows from a request.
-        on_spent: hears of the transaction's id once its epsilon is durably spent.
-        client: the client of a service, whose subjects have keys of their own; None shares the keys
-            of subjects.
+        on_spent: function that is called with the transaction's id once its epsilon is durably
+            spent.
+        client: the client of a service, whose subjects have keys of their own; None uses keys that
+            all callers share.
     """
 
     about: Mapping[str, str] = field(default_factory=dict)
@@ -73,14 +74,15 @@ STAYS_SPENT = "noise had been drawn, so the epsilon stays spent"
 
 
 class Charge:
-    """The charge of a run, step by step, as the picture of ``Transaction`` shows; this one charges
-    nothing, as for an experiment.
+    """The charge of a run, step by step, in the order of the diagram of ``Transaction``. This base
+    class charges nothing, as for an experiment.
     """
 
     def request(
         self, chunk: Chunk, epsilon: npt.NDArray[np.float64], keys: Sequence[str] | None = None
     ) -> None:
-        """Request the charge for the rows of a chunk; ``reserve`` then reserves what was requested.
+        """Request the charge for the rows of a chunk. A later call of ``reserve`` reserves the
+        requested epsilon.
 
         Args:
             epsilon: (n_rows,) the epsilon that each row will spend.
@@ -97,26 +99,26 @@ class Charge:
         return np.zeros(stop - start, dtype=bool)
 
     def entry(self) -> LedgerEntry | None:
-        """Return the entry of the ledger that the record shows; None if nothing is charged."""
+        """Return the ledger entry for the privacy record, or None if nothing is charged."""
         return None
 
     def costs(self) -> LedgerCosts | None:
-        """Return the costs that only the operator may see; None if nothing is charged."""
+        """Return the costs, which only the operator may see, or None if nothing is charged."""
         return None
 
     def spend(self) -> None:
-        """Spend the reservation, once and before any noise is drawn. Nothing is given back after
-        this step.
+        """Spend the reserved epsilon, once and before any noise is drawn. No epsilon is returned
+        after this step.
         """
 
     def publish(self, outputs: Outputs) -> None:
-        """Publish the outputs. For a stream, record instead that all of the output has left."""
+        """Publish the outputs. For a stream, record instead that the whole output has been sent."""
         outputs.publish()
 
 
 @dataclass(slots=True)
 class LedgerCharge(Charge):
-    """The charge of a release: each step is one of its transaction in the ledger."""
+    """The charge of a release. Each step is a step of the release's transaction in the ledger."""
 
     release: Transaction
     params: LedgerParams
@@ -162,11 +164,12 @@ class LedgerCharge(Charge):
     def reserve_in_bulk(
         self, batches: Iterable[pa.RecordBatch], budget: DocumentBudget
     ) -> Iterator[list[str]]:
-        """Reserve the cost of each subject as a whole; return the keys of the subjects whose rows
+        """Reserve the cost of each subject as a whole. Return the keys of the subjects whose rows
         are all withheld.
 
         Args:
-            batches: ``subject``, its key, and ``nano``, whole nano-epsilon; each subject once.
+            batches: batches with the columns ``subject``, the key of a subject, and ``nano``, its
+                cost in whole nano-epsilon. Each subject occurs once.
         """
         self.budget = budget
         terms = (budget.total or 1.0, self._limit, self.params.on_exhausted)
@@ -178,7 +181,7 @@ class LedgerCharge(Charge):
 
     @property
     def _limit(self) -> float | Literal["own"] | None:
-        """The cap in the form that the ledger takes."""
+        """The cap of a subject, in the form that the ledger takes."""
         cap = self.params.cap
         return "own" if cap is None else None if cap == "unlimited" else cap
 
@@ -189,28 +192,31 @@ class LedgerCharge(Charge):
             if longest is not None:
                 withheld = f"; a row of more than {longest:,} perturbed tokens is withheld"
             LOG.warning(
-                f"the ledger has a cap from now on: {self.cap:g} epsilon of one subject over "
-                f"all releases, enough for {TIMES} of {budget.usual_text}{withheld}. To change it: "
-                "`lexveil ledger cap N --because TEXT`, or lexveil.toml: ledger.cap (a number, or "
-                "unlimited)",
+                f"the ledger has a cap from now on: {self.cap:g} epsilon per subject over "
+                f"all releases, enough for {TIMES} of {budget.usual_text}{withheld}. To "
+                "change the cap: `lexveil ledger cap N --because TEXT`, or lexveil.toml: "
+                "ledger.cap (a number, or unlimited)",
                 extra=PUBLIC,
             )
         if self.options.tells_operator and (n_before := reserved.n_charged - reserved.n_new):
             LOG.warning(
-                f"private to the operator: {n_before:,} of {reserved.n_charged:,} {self.unit} "
-                "were charged before, and what they spend adds up: `lexveil ledger show`. What is "
-                "said of a reader is of one output: two outputs of a text tell more of it than one"
+                f"private to the operator: {n_before:,} of {reserved.n_charged:,} "
+                f"{self.unit} were charged before, and their epsilon adds up (`lexveil "
+                "ledger show`). The figures about an adversary are for one output; two "
+                "outputs of a text disclose more than one"
             )
         if self.options.tells_operator and (n_near := self.near.count()):
             LOG.warning(
-                f"private to the operator: {n_near:,} subjects differ from others in capitals "
-                "or punctuation only; each has a budget of its own: if two of them are one "
-                "person, give both the same name"
+                f"private to the operator: {n_near:,} subjects differ from other subjects "
+                "in capitals or punctuation only, and each has its own budget; if two of "
+                "them are one person, give both the same name"
             )
 
     @property
     def unit(self) -> str:
-        """The word for those who pay in messages: subjects or texts."""
+        """The word for subjects in messages: "subjects", or "texts" if each text is its own
+        subject.
+        """
         return "subjects" if self.has_subjects else "texts"
 
     @property
@@ -220,7 +226,7 @@ class LedgerCharge(Charge):
 
     @property
     def cap(self) -> float | None:
-        """The cap of a subject; None before the reservation, or if subjects have no cap."""
+        """The cap of a subject. It is None before the reservation, or if subjects have no cap."""
         return (
             None if self.reserved is None or self.reserved.cap is None else self.reserved.cap / NANO
         )
@@ -231,13 +237,15 @@ class LedgerCharge(Charge):
 
     def entry(self) -> LedgerEntry:
         """Return the id and the cap of the transaction. The charged amounts stay private, because
-        they count private texts, and so does the head of the ledger, because it tells the time of
-        the payment.
+        they count private texts. The head of the ledger also stays private, because it discloses
+        the time of the charge.
         """
         return LedgerEntry(id=self.release.id, cap=self.cap)
 
     def costs(self) -> LedgerCosts:
-        """Return the costs that were charged, with the ledger's head, which anchors the chain."""
+        """Return the charged costs, with the ledger's head, which identifies the state of the
+        chain.
+        """
         reserved = self._reservation
         return LedgerCosts(
             id=self.release.id,
@@ -283,27 +291,27 @@ class LedgerCharge(Charge):
             for partial, final in outputs.settle()
         ]
         self.release.written(files)
-        # The ledger owns them now: if a rename fails, recovery needs the hidden files.
+        # The ledger owns the outputs now: if a rename fails, recovery needs the hidden files.
         outputs.forget()
         self.release.publish()
 
     def fail(self, error: BaseException) -> None:
-        """Say, after a failure that follows the noise, that the epsilon stays spent. In an error of
-        Lexveil the remark becomes a part of the error.
+        """Add to an error that occurs after the noise was drawn that the epsilon stays spent. For
+        an error of Lexveil, the remark becomes a part of its message.
         """
         if self.release.state != "spent" or self.reserved is None or not self.reserved.total:
             return
         if isinstance(error, LexveilError) and error.args:
             error.args = (f"{error.args[0]}; {STAYS_SPENT}", *error.args[1:])
         elif isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
-            error.add_note(STAYS_SPENT)  # for those who say it in words of ours
+            error.add_note(STAYS_SPENT)  # for callers that replace the error's message
         else:
             LOG.warning(STAYS_SPENT)
 
 
 def ledger_of(project: Project, on_exhausted: OnExhausted | None = None) -> LedgerParams:
-    """Return the settings of a project's ledger, with the ledger's location. A request's option for
-    exhausted subjects takes precedence.
+    """Return the settings of a project's ledger, with the ledger's location. The request's option
+    for exhausted subjects takes precedence.
     """
     params = project.configuration.ledger
     places = {name: str(project.path(getattr(params, name))) for name in ("folder", "anchor")}
@@ -311,8 +319,8 @@ def ledger_of(project: Project, on_exhausted: OnExhausted | None = None) -> Ledg
 
 
 def cap_now(params: LedgerParams) -> Cap:
-    """Return the cap of a subject that a release would have now, for a preview. None if the first
-    release will fix the cap, or if the ledger cannot be read; the log then says so.
+    """Return the cap that a subject would have in a release now, for a preview. The result is None
+    if the first release will set the cap, or if the ledger cannot be read, which is then logged.
     """
     if params.cap is not None:
         return params.cap
@@ -334,12 +342,12 @@ def open_charge(
     finals: Sequence[Path],
     options: ChargeOptions | None = None,
 ) -> Iterator[Charge]:
-    """Open the ledger if anything is released.
+    """Open the ledger if anything is released, and return the charge of the run.
 
     Args:
         about: further facts about the run for the ledger's chain; no source text.
         finals: the output files.
-        options: None is of whoever runs this process.
+        options: options of a process that serves many clients; None for a process with one user.
 
     Raises:
         RequestError: if the ledger cannot be used.
@@ -351,7 +359,9 @@ def open_charge(
     if is_of_user(params.folder):
         make_user_data()
         if not Path(params.folder).exists():
-            LOG.info(f"the ledger is your own outside of projects, {params.folder}")
+            LOG.info(
+                f"this folder belongs to no project, so the ledger is your own, {params.folder}"
+            )
     options = options or ChargeOptions()
     opened = Ledger.open(
         params.folder,
@@ -375,19 +385,18 @@ def open_charge(
 
 
 def subjects_of(chunk: Chunk) -> Sequence[str]:
-    """Return the key of each row's subject, by the one rule of
+    """Return the key of each row's subject, by the rule of
     ``lexveil.core.accounting.subject_keys``.
 
     Raises:
-        RequestError: if nothing is left of a subject's name.
+        RequestError: if a subject's name is blank.
     """
     if chunk.subjects is None:
         return text_keys(chunk.texts)
     keys = [subject_key(name) for name in chunk.subjects]
     if "" in keys:
         raise RequestError(
-            f"row {chunk.first + keys.index(''):,}: its subject is blank; every row must say "
-            "whom it is about, so that "
-            "the ledger knows whose budget it spends"
+            f"row {chunk.first + keys.index(''):,}: its subject is blank; every row must "
+            "name its subject, because the ledger charges the subject's budget"
         )
     return keys

@@ -1,5 +1,5 @@
-"""Measured linkage for given settings: how often rewritten texts are linked to their sources, by
-the figures that ship.
+"""Measured linkage for given settings: how often adversaries identify the sources of rewritten
+texts, by packaged figures.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from lexveil.release.settings import Sentences, Settings, has_usual_tem, is_usua
 
 
 def linkage_of(settings: Settings, model: Model) -> LinkageFigures:
-    """Return the measured linkage of a level of protection; for any other epsilon, the linkage by
-    structure alone.
+    """Return the measured linkage of a level of protection. For any other epsilon, return the
+    linkage by the disclosed structure alone.
 
     Figures hold for the model, policy and parameters they were measured with. The disclosed
-    structure depends on strategy and policy only, so that figures by structure hold for every
-    mechanism and epsilon.
+    structure depends on strategy and policy only, so figures by structure hold for every mechanism
+    and epsilon.
     """
     if settings.sentences is not None:
         return _of_sentences(settings, settings.sentences, model)
@@ -42,8 +42,9 @@ def linkage_of(settings: Settings, model: Model) -> LinkageFigures:
 
 
 def _of_sentences(settings: Settings, wanted: Sentences, model: Model) -> LinkageFigures:
-    """Return the linkage of sentences of a bank: the linkage of the level, or else the linkage that
-    was measured for this bank with the same number of sentences, epsilon and purposes.
+    """Return the linkage of sentences of a bank. It is the linkage of the level or, without a
+    level, the linkage that was measured for this bank with the same number of sentences, epsilon
+    and purposes.
     """
     level = settings.protection
     if level is not None:

@@ -1,5 +1,5 @@
-"""The files that a request reads and writes. Outputs appear together and complete, or not at
-all.
+"""The files that a request reads and writes. Either all outputs appear together and complete, or no
+output appears.
 """
 
 from __future__ import annotations
@@ -18,38 +18,39 @@ from lexveil.base.runtime.objects import ObjectPath
 from lexveil.io.formats.messages import shown
 from lexveil.release.ledger.output_files import bring, erase, is_own, make_folder
 
-# hidden files that are held open at most; those of a larger folder are known by their inode's
-# number alone
+# largest number of hidden files that stay open; in a larger folder, hidden files are identified by
+# their inode number alone
 HELD = 256
-PARTIAL = ".partial-"  # before the name of an output until it is whole
+PARTIAL = ".partial-"  # prefix of the name of an output until it is complete
 TRIED = (
-    ".probing-"  # before a name that is only tried: as long, so that it fits where that one does
+    # prefix of the name of a test file; it has the same length, so that the name fits if the hidden
+    # name fits
+    ".probing-"
 )
-# what a system says of a name that it does not take
+# error numbers by which a system rejects a name
 NO_NAME = (errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL)
-# files that only their owner may read
+# permissions of files that only their owner may read
 OPERATORS = ("operator.json", "tokens.parquet", "withheld.csv")
 STATEMENT = "statement.txt"
 COMPANIONS = ("record.json", STATEMENT, *OPERATORS)
 OF_FILE = "; remove it or choose another output"
 OF_TABLE = (
-    ": it is the record of rows that may still be in the table; run this in another folder, "
-    "or move the earlier files "
-    "aside"
+    "; it is the record of rows that may still be in the table, so run this in another "
+    "folder, or move the earlier files aside"
 )
 
 
 @dataclass(slots=True)
 class Outputs:
-    """The files of one request while they are written: each file lies beside its final path, under
-    a hidden name.
+    """The files of one request while they are written. Each file has a hidden name, in the folder
+    of its final path.
 
-    Files for object storage are written to local files, and uploaded when all are complete.
+    Files for object storage are written to local files, and uploaded when all files are complete.
 
     Attributes:
         target: the requested file or folder; None for standard output.
         more: further files that may accompany the output.
-        operator: the folder of the operator's files, if they do not stand beside the output.
+        operator: the folder of the operator's files, if it is not the folder of the output.
         waiting: the local folder of the files that will be uploaded.
         begun: hidden paths of the files that are being written, by the final path of each file.
         hashes: hashes of files that are complete and do not change any more.
@@ -62,22 +63,25 @@ class Outputs:
     begun: dict[Path, Path] = field(default_factory=dict)
     folders: list[Path] = field(default_factory=list)
     hashes: dict[Path, str] = field(default_factory=dict)
-    # device and inode of each that stays the same file
+    # device and inode of each file, which must stay the same
     made: dict[Path, tuple[int, int]] = field(default_factory=dict)
-    held: list[int] = field(default_factory=list)  # open, so that no other file gets the inode
+    # open descriptors, so that no other file gets the inode
+    held: list[int] = field(default_factory=list)
 
     def begin(self, final: Path, in_place: bool = True) -> Path:
-        """Return the hidden path for the file ``final``; the file there can be read by its owner
-        alone.
+        """Return the hidden path for the file ``final``. Only the owner can read the file at the
+        hidden path.
 
         Args:
-            in_place: whether it is written into that file; else another is renamed to it.
+            in_place: whether the file is written at the hidden path. Otherwise another file is
+                renamed to it.
         """
         partial = partial_name(final, self.waiting)
         with write_errors(partial.parent):
             self._make_folder(partial.parent)
         with write_errors(final):
-            # What a killed run left, or a link that somebody laid there, is not written into.
+            # Do not write into a file that a killed run left, or into a link that another user
+            # created.
             partial.unlink(missing_ok=True)
             descriptor = os.open(partial, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600)
             status = os.fstat(descriptor)
@@ -98,15 +102,15 @@ class Outputs:
         """Create a file under every name that may be written, to test that this is possible, and
         remove these files again.
 
-        Only the disk itself knows which names it takes, which it takes for one, and whether it may
-        be written; this asks it before anything is charged.
+        Only the disk itself knows which names it accepts, which names it considers equal, and
+        whether it is writable. The test takes place before anything is charged.
 
         Args:
-            finals: the output files, as of ``all_names``.
+            finals: the output files, as in ``all_names``.
 
         Raises:
-            RequestError: naming the first file whose name is not taken.
-            LexveilError: naming the first that cannot be written.
+            RequestError: if the disk rejects a name; the message names the first such file.
+            LexveilError: if a file cannot be written; the message names the first such file.
         """
         tried: dict[tuple[int, int], Path] = {}
         with ExitStack() as made:
@@ -114,27 +118,27 @@ class Outputs:
                 probe = partial.with_name(TRIED + partial.name.removeprefix(PARTIAL))
                 with write_errors(final), _names_refused(final):
                     self._make_folder(partial.parent)
-                    with suppress(FileExistsError):  # of a run beside this one, or of this one
+                    with suppress(FileExistsError):  # of a simultaneous run, or of this run
                         os.close(os.open(probe, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600))
                         made.callback(probe.unlink, missing_ok=True)
                     status = probe.lstat()
                 other = tried.setdefault((status.st_dev, status.st_ino), final)
                 if other is not final:
                     raise RequestError(
-                        f"{shown(other)} and {shown(final)} would be one file there; rename one, "
-                        "or choose another output"
+                        f"{shown(other)} and {shown(final)} would be the same file on this "
+                        "disk; rename one, or choose another output"
                     )
 
     def sha256(self, final: Path) -> str:
-        """Return the hash of the written file that will be ``final``. The file is read once, so
-        that it must not change afterwards.
+        """Return the hash of the written file that will be ``final``. The file is read once, so it
+        must not change afterwards.
         """
         if final not in self.hashes:
             self.hashes[final] = sha256(self.begun[final])
         return self.hashes[final]
 
     def companion(self, ending: str) -> Path:
-        """Return the name of a file that goes with the output."""
+        """Return the name of a file that accompanies the output."""
         assert self.target is not None
         name = beside(self.target, ending)
         return self.operator / name.name if self.operator and ending in OPERATORS else name
@@ -146,18 +150,18 @@ class Outputs:
         return final in {self.companion(ending) for ending in OPERATORS}
 
     def all_names(self, finals: Sequence[Path]) -> list[tuple[Path, Path]]:
-        """Return the hidden and the final name of all that a request may write, whether it will or
-        not.
+        """Return the hidden and the final name of every file that a request may write, even if it
+        will not write all of them.
         """
         names = [*finals, *(self.companion(ending) for ending in COMPANIONS), *self.more]
         return [(partial_name(final, self.waiting), final) for final in names]
 
     def settle(self) -> list[tuple[Path, Path]]:
-        """Check that all files are on the disk, and return their hidden and final names, the texts
-        last. For object storage, return the names of the record only.
+        """Check that all files are on the disk, and return their hidden and final names, with the
+        texts last. For object storage, return the names of the record only.
 
-        What is published is readable as the umask has it, the operator's files by their owner
-        alone.
+        Published files get the permissions of the umask. Only the owner may read the operator's
+        files.
         """
         mask = os.umask(0)
         os.umask(mask)
@@ -165,13 +169,13 @@ class Outputs:
             with write_errors(final), partial.open("rb") as written:
                 status = partial.lstat()
                 identity = status.st_dev, status.st_ino
-                # Another run that writes the same output, an experiment with a known seed, would
-                # have it replaced.
+                # Detect a replaced file: another run with the same output, such as an experiment
+                # with a known seed, could have replaced it.
                 if not is_own(status) or self.made.get(final, identity) != identity:
                     raise LexveilError(
-                        f"{shown(final)}: while it was written, somebody linked or replaced "
-                        "its hidden file "
-                        f"{shown(partial)}; nothing was released. Write into a folder of your own"
+                        f"{shown(final)}: somebody linked or replaced the hidden file "
+                        f"{shown(partial)} while it was written, so nothing was released; "
+                        "write into a folder that only you can write to"
                     )
                 os.fchmod(written.fileno(), 0o600 if self.is_private(final) else 0o666 & ~mask)
                 os.fsync(written.fileno())
@@ -181,14 +185,14 @@ class Outputs:
             else set()
         )
         pairs = [(partial, final) for final, partial in self.begun.items()]
-        # it says which objects belong to the output, with their hashes
+        # the record lists the objects of the output with their hashes
         if isinstance(self.target, ObjectPath):
             return sorted(pairs, key=lambda pair: pair[1] == self.companion("record.json"))
         return sorted(pairs, key=lambda pair: pair[1] not in own)
 
     def publish(self) -> None:
-        """Rename all files to their final names, the texts last, so that every reader who finds the
-        texts finds their record too.
+        """Rename all files to their final names. The texts are renamed last, so that texts are
+        never visible without their record.
         """
         pairs = self.settle()
         with write_errors(self.target or Path()):
@@ -206,7 +210,7 @@ class Outputs:
             os.close(self.held.pop())
 
     def abandon(self) -> None:
-        """Remove all files that were begun."""
+        """Remove all files that were begun and not published."""
         self._let_go()
         for partial in self.begun.values():
             erase(partial)
@@ -221,8 +225,8 @@ def beside(out: Path, ending: str) -> Path:
 
 
 def partial_name(final: Path, waiting: Path = Path()) -> Path:
-    """Return the hidden name of an output until it is complete, in folder ``waiting`` for object
-    storage. The hidden name has the same ending.
+    """Return the hidden name of an output until it is complete. For object storage it is in the
+    folder ``waiting``. The hidden name has the ending of the output.
     """
     if isinstance(final, ObjectPath):
         digest = blake2b(str(final).encode(), digest_size=16).hexdigest()
@@ -237,11 +241,11 @@ def writing(
     operator: Path | None = None,
     waiting: Path = Path(),
 ) -> Iterator[Outputs]:
-    """Yield the outputs of a request, and afterwards remove all files that were begun but not
+    """Yield the outputs of a request. Afterwards, remove all files that were begun but not
     published.
 
     Raises:
-        LexveilError: if something cannot be written, in place of the system's error.
+        LexveilError: if a file cannot be written; it replaces the system's error.
     """
     outputs = Outputs(target, tuple(more), operator, waiting)
     try:
@@ -269,7 +273,7 @@ def write_errors(path: Path) -> Iterator[None]:
     """Convert an error of the operating system to a one-line error that names the file.
 
     Raises:
-        LexveilError: in place of the system's error.
+        LexveilError: if the block raises an error of the operating system.
     """
     try:
         yield
@@ -281,31 +285,33 @@ def write_errors(path: Path) -> Iterator[None]:
             where = where.with_name(where.name.removeprefix(PARTIAL).removeprefix(TRIED))
         hint = {
             28: "; free some space",
-            13: "; see to its permissions",
-            30: "; choose a folder that can be written",
+            13: "; check its permissions",
+            30: "; choose a writable folder",
         }
         raise LexveilError(
-            f"{shown(where)}: cannot be written "
+            f"{shown(where)}: the file cannot be written "
             f"({error.strerror or error}){hint.get(error.errno or 0, '')}; "
             + "; ".join(["nothing was released", *getattr(error, "__notes__", ())])
         ) from None
 
 
 def check_companions(out: Path, is_table: bool = False) -> None:
-    """Check that no file stands where the files that go with an output will be written.
+    """Check that the files that accompany an output do not exist yet.
 
     Args:
-        is_table: whether the output is a table, so that earlier files may go with rows that are
-            still in it.
+        is_table: whether the output is a table. Existing files may then belong to rows that are
+            still in the table.
 
     Raises:
-        RequestError: naming the first file that stands there.
+        RequestError: if such a file exists; the message names the first one.
     """
     for ending in COMPANIONS:
         with suppress(FileNotFoundError):
-            # else a name that is too long is met only when all is written
+            # otherwise a name that is too long would cause an error only after all texts are
+            # written
             partial_name(beside(out, ending)).lstat()
         if beside(out, ending).is_symlink() or beside(out, ending).exists():
             raise RequestError(
-                f"{shown(beside(out, ending))}: exists already{OF_TABLE if is_table else OF_FILE}"
+                f"{shown(beside(out, ending))}: the file exists "
+                f"already{(OF_TABLE if is_table else OF_FILE)}"
             )

@@ -1,8 +1,8 @@
-"""The conditions that must hold before anything is released: one function checks them, called by
-the files, the API, the service and the page.
+"""The conditions that must hold before anything is released. One function checks them for files,
+the API, the service and the page.
 
-Further conditions concern the texts themselves, and are checked as the texts are counted: that they
-can be cut into words, and are of the model's language.
+Two further conditions concern the texts themselves, and are checked while texts are counted: that
+they can be cut into words, and that they are in the model's language.
 """
 
 from __future__ import annotations
@@ -49,24 +49,25 @@ from lexveil.release.settings import (
 LOG = logger(__name__)
 
 STAMP = "no-guarantee"
-LOOKED_AT_WORDS = 10_000  # the first ones, which are enough to tell languages apart
+LOOKED_AT_WORDS = 10_000  # number of words to examine, which is enough to tell languages apart
 LOOKED_AT_CHARACTERS = 8 * LOOKED_AT_WORDS
-LEAST_WORDS = 5  # of which it is said that few are known
-FEW_KNOWN = 0.6  # of the words: of texts in the model's language it knows nine tenths and more
+LEAST_WORDS = 5  # classes of words whose known share the warning states
+# share of the words; a model has nine tenths or more of the words of texts in its language
+FEW_KNOWN = 0.6
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A request that passed its checks, and the facts that the record states beside the run.
+    """A request that passed its checks, with facts for the privacy record.
 
     Attributes:
-        budget: the budget of each document, of sentences that of each column; 0 where it follows
+        budget: the budget of each document, or for sentences of each text column; 0 if it follows
             from the texts.
-        no_guarantee: why no guarantee can be given; empty if one can.
+        no_guarantee: why no guarantee can be given; empty if there is a guarantee.
         model: the model that the run uses.
-        made_with: the sha256 of the artifacts that decide what comes out.
-        audit: the audit that the record relies on; None without one.
-        why_no_audit: why there is no audit.
+        made_with: the SHA-256 of the artifacts that determine the output.
+        audit: the audit that the record cites; None without one.
+        why_no_audit: why the record cites no audit.
     """
 
     engine: Engine
@@ -82,14 +83,14 @@ def check(request: Request | Settings, model: Model) -> Checked:
     """Check that texts may be rewritten as requested. No text is read, and no ledger is opened.
 
     Args:
-        request: the request, or the settings that it was completed to.
+        request: the request, or the settings of a completed request.
 
     Raises:
-        MissingArtifactError: if what an earlier stage makes is not there, or did not pass its
+        MissingArtifactError: if an artifact of an earlier stage is missing or did not pass its
             checks.
-        RequestError: if the request cannot be served; of a release, if a purpose is not public, if
-            nothing is proven of it, if it would give back more words than ``release.max_recovery``,
-            or if the last audit of the mechanism found a violation.
+        RequestError: if the request cannot be served. A release is also refused if a purpose is not
+            public, if nothing is proven for it, if its expected recovery exceeds
+            ``release.max_recovery``, or if the last audit of the mechanism found a violation.
     """
     settings = settings_for(request, model)
     require_public_purposes(settings, model)
@@ -107,40 +108,44 @@ def check(request: Request | Settings, model: Model) -> Checked:
 
 
 def settings_for(request: Request | Settings, model: Model) -> Settings:
-    """Return the settings of a request to rewrite or preview texts, with a checked model.
+    """Return the settings of a request to rewrite or preview texts, after checking the model.
 
     Raises:
-        MissingArtifactError: if what an earlier stage makes is not there, or not as it must be.
-        RequestError: if the request cannot be completed, or leaves texts as they are.
+        MissingArtifactError: if an artifact of an earlier stage is missing or did not pass its
+            checks.
+        RequestError: if the request cannot be completed, or leaves texts unchanged.
     """
     settings = request if isinstance(request, Settings) else resolve_settings(request, model)
     if settings.mechanism == "none":
-        raise RequestError("mechanism 'none' keeps texts unchanged; there is nothing to do")
+        raise RequestError(
+            "mechanism 'none' keeps texts unchanged, so there is nothing to "
+            "do; choose another mechanism"
+        )
     model.require_checks(settings.of_words)
     return settings
 
 
 def require_public_purposes(settings: Settings, model: Model) -> None:
-    """Check that every scale that shapes a release is said to be public.
+    """Check that every scale that influences a release is declared public.
 
     Raises:
-        RequestError: naming the first scale that is not.
-        ParameterError: if what the vectors were made with is not what params.yaml names.
+        RequestError: if a scale is not declared public; the message names the first such scale.
+        ParameterError: if the vectors were made with other purposes than params.yaml names.
     """
     kept = model.kept_purposes(settings.of_words)
     private = [purpose.name for purpose in kept if not purpose.is_public]
     if private and settings.mode == "release":
         raise RequestError(
-            f"nothing is released: the scale of purpose {private[0]} is not said to be "
-            "public, and what follows from private texts must not shape what comes out; make it "
-            "of public ones by `lexveil purpose build --public`, "
-            f"or say {option('mode')} experiment"
+            f"nothing is released: the scale of purpose {private[0]} is not declared "
+            "public, and a scale of private texts would disclose them in outputs; make the "
+            "scale from public texts by `lexveil purpose build --public`, or add "
+            f"{option('mode')} experiment"
         )
 
 
 def is_without_guarantee(request: Request, model: Model) -> bool:
-    """Whether the name of the output must say that it has no guarantee: the user allowed this, and
-    there is no guarantee.
+    """Return whether the name of the output must say that it has no guarantee. This is so if the
+    user allowed it and there is no guarantee.
     """
     if not request.is_release or not (
         request.without_guarantee or model.configuration.release.without_guarantee
@@ -150,16 +155,16 @@ def is_without_guarantee(request: Request, model: Model) -> bool:
 
 
 def _require_little_recovery(settings: Settings, engine: Engine, budget: DocumentBudget) -> None:
-    """Refuse a release whose expected recovery exceeds ``release.max_recovery``.
+    """Refuse a release if its expected recovery exceeds ``release.max_recovery``.
 
-    What counts is the largest epsilon that a token can get, and of the words of the limit's band
-    the larger of what an adversary is expected to name and of what is expected to come out as it
-    is.
+    The recovery is computed at the largest epsilon that a token can get, for the words of the
+    limit's band. It is the larger of two shares: the words that an adversary is expected to name,
+    and the words that are expected to stay unchanged.
     """
     limits = engine.model.configuration.release
     if settings.mode != "release" or limits.max_recovery is None:
         return
-    require_uniform_shares(settings, "params.yaml: release.max_recovery")
+    require_uniform_shares(settings, "lexveil.toml: release.max_recovery")
     largest = min(budget.cap, budget.total)
     band = limits.max_recovery_band
     if not largest:
@@ -167,8 +172,8 @@ def _require_little_recovery(settings: Settings, engine: Engine, budget: Documen
     curve = engine.recovery_curve()
     if curve is None:
         raise RequestError(
-            "nothing is released: what a reader is expected to name is not known of sentences; "
-            "take params.yaml: release.max_recovery out, or rewrite words (strategy S1 to S4)"
+            "nothing is released: the expected recovery is not known for sentences; remove "
+            "release.max_recovery from lexveil.toml, or rewrite words (strategy S1 to S4)"
         )
     expected = curve.at(largest)
     if given_back(expected, band) <= limits.max_recovery:
@@ -177,19 +182,19 @@ def _require_little_recovery(settings: Settings, engine: Engine, budget: Documen
     of = "words" if band == "all" else f"{band} words"
     raise RequestError(
         f"nothing is released: at epsilon {largest:.4g}, the largest of a token, a "
-        "best-informed reader is expected to "
-        f"name {recovered(expected, band):.1%} of the {of}{recovery_at(expected).aside}, and "
-        f"{unchanged(expected, band):.1%} to come out unchanged; lexveil.toml: "
-        "release.max_recovery allows "
+        f"Bayes-optimal adversary is expected to name {recovered(expected, band):.1%} of "
+        f"the {of}{recovery_at(expected).aside}, and {unchanged(expected, band):.1%} are "
+        "expected to stay unchanged; lexveil.toml: release.max_recovery allows "
         f"{limits.max_recovery:.1%}. {option('epsilon')} {passes:g} "
-        f"{option('max_token_epsilon')} {passes:g} passes"
+        f"{option('max_token_epsilon')} {passes:g} meets the limit"
     )
 
 
 def _require_little_linkage(settings: Settings, model: Model) -> None:
-    """Refuse a release whose linkage exceeds ``release.max_linkage``.
+    """Refuse a release if its linkage exceeds ``release.max_linkage``.
 
-    The largest share of any length counts, and what was not measured passes no limit.
+    The largest share among all lengths of text counts, and a linkage that was not measured meets no
+    limit.
     """
     limit = model.configuration.release.max_linkage
     if settings.mode != "release" or limit is None:
@@ -204,23 +209,23 @@ def _require_little_linkage(settings: Settings, model: Model) -> None:
 
 
 def require_named_subjects(ledger: LedgerParams, has_subjects: bool) -> None:
-    """Check that a release names subjects if its ledger stores names of subjects. Without subjects
-    such a ledger would store the texts themselves as names.
+    """Check that a release names subjects if its ledger stores plain keys. Without subjects such a
+    ledger would store the texts themselves as keys.
 
     Raises:
-        RequestError: if no subjects are given to such a ledger.
+        RequestError: if the ledger stores plain keys and the release names no subjects.
     """
     if ledger.keys == "plain" and not has_subjects:
         raise RequestError(
-            "lexveil.toml: ledger.keys is plain, so the ledger would name texts by "
-            "themselves; give "
-            f"{option('subject_column')}, or keep keys hashed"
+            "lexveil.toml: ledger.keys is plain, so the ledger would store texts without a "
+            f"subject in plain; give {option('subject_column')}, or set ledger.keys to "
+            "hashed"
         )
 
 
 def stamped(target: Path) -> Path:
     """Return the name of an output without a guarantee: NAME.no-guarantee.EXT. The name stays
-    unchanged if the file or its folder already says so.
+    unchanged if the file or its folder already has the mark.
     """
     if STAMP in target.name or STAMP in target.parent.name:
         return target
@@ -232,16 +237,17 @@ def stamped(target: Path) -> Path:
 def find_valid_audit(
     engine: Engine, budget: DocumentBudget, model: ModelReference, made_with: Mapping[str, str]
 ) -> tuple[AuditReference | None, str]:
-    """Return the result of an audit that matches, of the nearest epsilon; or None, and why.
+    """Return the result of the matching audit with the nearest epsilon, or None and the reason why
+    no audit matches.
 
-    `lexveil schedule` makes audits every week.
+    `lexveil schedule` runs audits every week.
 
     Args:
         model, made_with: the model and the artifacts of the run.
 
     Raises:
-        RequestError: if an audit of this mechanism with these parameters found a violation, however
-            old it is and whatever else it was of, and a release is asked for.
+        RequestError: if the request is a release, and any audit of this mechanism with these
+            parameters found a violation, whatever its age and its other settings.
     """
     settings = engine.settings
     folder = engine.model.project.audits
@@ -252,7 +258,7 @@ def find_valid_audit(
         average = engine.model.average_words() if average is None else average
         epsilon = budget.total / average if average else 0.0
     audited = f"{settings.mechanism} {settings.strategy}"
-    why = f"there is none of {audited} in {folder}"
+    why = f"there is no audit of {audited} in {folder}"
     valid = list[tuple[float, AuditReference]]()
     for file in sorted(folder.glob(f"{settings.mechanism}-{settings.strategy}-*.json")):
         try:
@@ -264,24 +270,25 @@ def find_valid_audit(
             ):
                 raise RequestError(
                     f"{file}: the last audit of {audited} found a violation of the claimed "
-                    "epsilon; nothing is "
-                    "released on it. Mend the mechanism and audit again"
+                    "epsilon, so nothing is released with it; correct the mechanism and "
+                    "audit it again"
                 )
             days = engine.model.configuration.operation.audit_days
             differs = {
-                "of other parameters of the mechanism": result["parameters"] != parameters,
-                "of another policy": result["policy"] != asdict(settings.policy),
-                "of other shares of the budget": result["shares"]
+                "an audit of other parameters of the mechanism": result["parameters"] != parameters,
+                "an audit of another policy": result["policy"] != asdict(settings.policy),
+                "an audit of other shares of the budget": result["shares"]
                 != (settings.shares and settings.shares.as_dict()),
-                "of releases without detectors": settings.detection is not None,
-                "of another model, or of another version of it": result["model"] != model.to_dict(),
-                "of another embedding, other collocations or word orders": result["space"]
+                "an audit of releases without detectors": settings.detection is not None,
+                "an audit of another model or another version of it": result["model"]
+                != model.to_dict(),
+                "an audit of another embedding, other collocations or word orders": result["space"]
                 != made_with,
-                "of another version of the code": (result["lexveil"], result["code"])
+                "an audit of another version of the code": (result["lexveil"], result["code"])
                 != (version(), code_hash()),
-                "of an experiment's noise": result["mode"] != "release",
+                "an audit of an experiment's noise": result["mode"] != "release",
                 "inconclusive": result["verdict"] not in ("no violation found", "violated"),
-                f"of a base epsilon from {min(result['epsilons']):g} to "
+                f"an audit of a base epsilon from {min(result['epsilons']):g} to "
                 f"{max(result['epsilons']):g}": not (
                     min(result["epsilons"]) <= epsilon <= max(result["epsilons"])
                 ),
@@ -305,20 +312,19 @@ def find_valid_audit(
 
 
 class NoGuaranteeError(RequestError):
-    """A release of which nothing is proven; ``why`` says the reasons."""
+    """Error for a release without any proven guarantee. ``why`` has the reasons."""
 
     def __init__(self, why: str) -> None:
         super().__init__(
-            f"nothing is released: no guarantee can be given, {why}. Mend that; or say "
-            f"{option('without_guarantee')} "
-            "(lexveil.toml: release.without_guarantee = true), which names the output so; or "
-            f"{option('mode')} experiment"
+            f"nothing is released: no guarantee can be given, {why}. Change that; or add "
+            f"{option('without_guarantee')} (lexveil.toml: release.without_guarantee = "
+            f"true), which marks the output by its name; or add {option('mode')} experiment"
         )
         self.why = why
 
 
 class NoSpacesError(RequestError):
-    """A text is in a script without spaces between words.
+    """Error for a text in a script without spaces between words.
 
     Attributes:
         row: the number of the row, from 1.
@@ -332,25 +338,25 @@ class NoSpacesError(RequestError):
 
 
 def tell_unmatched(request: Request, found: Iterable[tuple[str, str]]) -> None:
-    """Tell the operator which types with an action have no match: the name of a type may be
-    misspelt.
+    """Warn the operator about types with an action but without a match, because the name of a type
+    may be misspelt.
 
     Args:
-        found: the types of matches, with what happens to them; what is perturbed as any word is
-            among none.
+        found: the types of matches, with their actions. Matches that are perturbed like ordinary
+            words are not included.
     """
     types = {
         type_name(kind) for kind, action in (request.types or {}).items() if action != "perturb"
     }
     for kind in sorted(map(str, types - {kind for kind, _ in found})):
         LOG.warning(
-            f"no match is of type {kind}, which --type (types=) names, so that the option "
-            "changes nothing"
+            f"no match has the type {kind}, which --type (types=) names, so the option has "
+            "no effect"
         )
 
 
 class LanguageCheck:
-    """Check of the first words of an input, which refuses or empties texts that cannot be cut into
+    """Check of the first words of an input. It refuses or empties texts that cannot be cut into
     words.
 
     Args:
@@ -386,17 +392,17 @@ class LanguageCheck:
         """Examine the next chunk.
 
         Raises:
-            NoSpacesError: if a text is in a script without spaces; it says which row.
+            NoSpacesError: if a text is in a script without spaces; the message names the row.
         """
         if counted.without_spaces is not None:
             row, column, script = counted.without_spaces
             number = chunk.first + row
             place = f"{chunk.file + ', ' if chunk.file else ''}row {number:,}"
             raise NoSpacesError(
-                f"{place}: {name(self.columns[column])} is in {script} script without spaces "
-                "between words, so that a "
-                "clause would be one unknown word; leave the row out, put spaces between "
-                f"its words, or say {option('on_unsupported')} withhold",
+                f"{place}: {name(self.columns[column])} has a text in {script} script, "
+                "which has no spaces between words, so that a clause would be one unknown "
+                "word; remove the row, put spaces between its words, or add "
+                f"{option('on_unsupported')} withhold",
                 number,
                 script,
             )
@@ -421,19 +427,19 @@ class LanguageCheck:
                 self.n_words += count
 
     def tell(self) -> None:
-        """Tell the operator the finding, if there is one."""
+        """Warn the operator if there is a finding."""
         if self.model.suppress_language_warning:
             return
         if (finding := self.finding()) is not None:
             LOG.warning(f"CAUTION: the input {finding.sentence}")
         if self.n_emptied:
             LOG.warning(
-                f"private to the operator: {self.n_emptied:,} texts are in a script without spaces "
-                "between words; each comes out empty"
+                f"private to the operator: {self.n_emptied:,} texts are in a script without "
+                "spaces between words, and become empty"
             )
 
     def finding(self) -> LanguageFinding | None:
-        """Return the finding that the operator is told; None if nothing speaks against the model's
+        """Return the finding for the operator, or None if the texts may well be in the model's
         language.
         """
         if self.n_words < LEAST_WORDS:

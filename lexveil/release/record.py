@@ -1,4 +1,6 @@
-"""The privacy record of a run and the operator's report on it, from what the run did."""
+"""The privacy record of a run, and the operator's report on it, both built from the results of the
+run.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +26,13 @@ class Outcome:
     """Result of a run over its input, summed chunk by chunk.
 
     Attributes:
-        budget: the budget of each document; until all is counted 0 where it follows from the texts.
+        budget: the budget of each document. If it follows from the texts, it is 0 until all texts
+            are counted.
         columns: the text columns.
-        others: the columns that go out as they are; None where texts come without a table.
-        n_columns: how many columns hold one text of a row each; None where one may find several.
-        n_rows: how many rows were read.
+        others: the columns that are published unchanged; None if texts come without a table.
+        n_columns: number of text columns, each with one text per row; None if a column may have
+            several texts per row.
+        n_rows: number of rows that were read.
     """
 
     budget: DocumentBudget
@@ -58,7 +62,7 @@ def release_record(
     spent = outcome.spent
     is_release = settings.mode == "release"
     if checked.audit is None and is_release:
-        LOG.info(f"the record relies on no audit: {checked.why_no_audit}", extra=PUBLIC)
+        LOG.info(f"the record cites no audit: {checked.why_no_audit}", extra=PUBLIC)
     guarantee = engine.guarantee(measurement, outcome.n_columns)
     stamp = {"without_guarantee": True} if is_release and not guarantee.holds else {}
     return record_of(

@@ -4,8 +4,8 @@
     rows       epsilon of each document                      noise    texts and token log
 
 Files, databases and tables in memory are sources and sinks of a run (``adapters``). `lexveil
-inspect` and previews are runs whose sink keeps nothing (``looking``). On a cluster each worker
-counts and draws its own partition, and the driver charges (``lexveil.release.distributed``).
+inspect` and previews are runs whose sink stores nothing (``looking``). On a cluster each worker
+counts and rewrites its own partition, and the driver charges (``lexveil.release.distributed``).
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ from lexveil.release.settings import document_budget
 
 
 class ReadRows(Protocol):
-    """A function that goes through an input from its first row, each time it is called."""
+    """Function that reads an input from its first row, each time it is called."""
 
     def __call__(self, *, for_writing: bool) -> Iterator[Chunk]:
         """Yield the chunks of the input.
 
         Args:
-            for_writing: whether the rows are to be written again.
+            for_writing: whether the rows will be written.
         """
 
 
@@ -63,9 +63,9 @@ class RowSource:
     """Source of rows that can be read twice.
 
     Attributes:
-        chunks: reads the rows.
+        chunks: function that reads the rows.
         columns: the names of the text columns.
-        others: the columns that go out as they are; None where texts come without a table.
+        others: the columns that are published unchanged; None if texts come without a table.
     """
 
     chunks: ReadRows
@@ -74,23 +74,23 @@ class RowSource:
 
 
 class RowSink(Protocol):
-    """The place where rewritten rows go."""
+    """Destination of rewritten rows."""
 
     def write(self, chunk: Chunk, rewritten: RewrittenChunk) -> None:
-        """Write the rows of a chunk that are selected; the others are withheld."""
+        """Write the selected rows of a chunk. The other rows are withheld."""
 
 
 class Judge:
-    """Judge of a run at the three moments of its charge, who refuses the run by raising an error;
-    this base class accepts every run.
+    """Judge of a run. Its methods are called at three points of the charge, and refuse the run by
+    raising an error. This base class accepts every run.
 
-    Before the noise is drawn a judge may look at anything, and a refusal spends nothing. After the
-    noise is drawn a judge may look only at what an observer could compute: choosing among outputs
-    by anything private is another mechanism, and the epsilon of the outputs is spent.
+    Before the noise is drawn, a judge may use any data, and a refusal spends nothing. After the
+    noise is drawn, a judge may use only what an observer could compute. To choose among outputs by
+    private data would be another mechanism, and the epsilon of the outputs is already spent.
     """
 
     def counted(self, totals: InputTotals) -> None:
-        """Judge the source by its counts, before anything is reserved."""
+        """Judge the source by its counts, before any epsilon is reserved."""
 
     def reserved(self, costs: LedgerCosts | None) -> None:
         """Judge the ledger's reservation, before any noise is drawn."""
@@ -98,9 +98,7 @@ class Judge:
     def written(
         self, outputs: Outputs, record: PrivacyRecord, operator: OperatorReport
     ) -> tuple[PrivacyRecord, OperatorReport]:
-        """Judge the hidden outputs; return the record and the operator's report that are to be
-        written.
-        """
+        """Judge the hidden outputs, and return the record and the operator's report to write."""
         del outputs
         return record, operator
 
@@ -109,10 +107,11 @@ class Run:
     """One run of an engine over a source.
 
     Args:
-        budget: the budget of each document, of sentences that of each column; of a budget that
-            follows from the texts any.
-        processes: they change no result.
-        watch: is told how many rows are counted, then how many of them are rewritten.
+        budget: the budget of each document, or for sentences of each text column. If the budget
+            follows from the texts, the value does not matter.
+        processes: the processes of the run, which change no result.
+        watch: observer that is called with the number of counted rows, and then with the number
+            of rewritten rows.
     """
 
     def __init__(
@@ -138,7 +137,7 @@ class Run:
         )
         self.screened = ScreenCheck(engine)
         self.survey = InputTotals()
-        self.cost = ExactSum()  # of all rows, before any cap
+        self.cost = ExactSum()  # epsilon of all rows, before any cap
         self._fingerprint = _Fingerprint()
         self._charged = list[
             Floats
@@ -166,8 +165,7 @@ class Run:
         """
         settings = self.settings
         for chunk, counted in self.counting("count"):
-            # Where the budget is not known yet, this is an experiment, for which nothing is
-            # charged.
+            # If the budget is not known yet, this is an experiment, which is not charged.
             epsilon = self.engine.spends(counted, self.budget)
             charge.request(chunk, epsilon, counted.keys)
             self.cost.add(epsilon)
@@ -182,7 +180,7 @@ class Run:
             judge.reserved(charge.costs())
 
     def counting(self, label: str) -> Iterator[tuple[Chunk, BatchCounts]]:
-        """Yield the chunks of the source with their counts; at the end the budget is known.
+        """Yield the chunks of the source with their counts. At the end the budget is known.
 
         Args:
             label: the name of the progress in messages.
@@ -213,8 +211,9 @@ class Run:
         self.outcome.n_columns = None
         if self.settings.sentences is not None:
             raise RequestError(
-                f"{option('text_column')}: strategy {self.settings.strategy} writes sentences for "
-                "one text of each column; name columns that hold a text, without []"
+                f"{option('text_column')}: strategy {self.settings.strategy} writes "
+                "sentences for one text per row of each column; name columns with one text, "
+                "without []"
             )
 
     def drawing(
@@ -226,11 +225,11 @@ class Run:
         yield from rewrite_batches(self.worker, batches, self.budget, self.processes, progress)
 
     def rewrite(self, charge: Charge, sink: RowSink) -> None:
-        """Make the second pass: spend the reservation, then rewrite the rows that were charged.
+        """Make the second pass: spend the reservation, then rewrite the charged rows.
 
         Raises:
-            LexveilError: if the input is not what was counted; chunks before the change were
-                written already.
+            LexveilError: if the input differs from the input that was counted. Chunks before the
+                difference have already been written.
         """
         charge.spend()
         self._keep_lists()
@@ -238,15 +237,15 @@ class Run:
         charged = iter(self._charged)
         selected = self._charged_rows(charge, again)
         for chunk, rewritten in self.drawing(selected, "privatize", self.survey.rows):
-            # A detector that does not find the same twice, for whatever reason, would spend what
-            # nobody has paid for.
+            # If a detector finds other tokens in the second pass, for whatever reason, the noise
+            # would cost epsilon that was not charged.
             expected = next(charged, rewritten.spent)
             is_selected = chunk.is_selected
             if not np.array_equal(rewritten.spent[is_selected], expected[is_selected]):
                 raise LexveilError(
-                    "a detector found something else when texts were read again; nothing was "
-                    "released. Use one that "
-                    "finds the same in the same text"
+                    "a detector found other tokens when the texts were read again, so "
+                    "nothing was released; use a detector that always finds the same tokens "
+                    "in the same text"
                 )
             spent = rewritten.spent[is_selected]
             self.outcome.spent.add(spent, rewritten.per_token[is_selected])
@@ -257,8 +256,8 @@ class Run:
             raise _changed()
 
     def _keep_lists(self) -> None:
-        """Compute the lists of near words that pay off. A worker that has more lists than before
-        needs new processes.
+        """Compute the near-word lists whose cost pays off. If the worker has new lists, its
+        processes start anew.
         """
         if self.engine.model.cache_only:
             return
@@ -270,26 +269,27 @@ class Run:
             self.worker = self.engine.worker(self.source.columns)
 
     def _charged_rows(self, charge: Charge, again: _Fingerprint) -> Iterator[Chunk]:
-        """Read the source again, and select the rows that are paid for."""
+        """Read the source again, and select the charged rows."""
         done = 0
         for chunk in self.language.supported(self.source.chunks(for_writing=True)):
             again.add(chunk)
             if not again.follows(self._fingerprint):
-                raise _changed()  # before any noise is drawn for what nobody has paid for
+                # raise the error before any noise is drawn for rows that were not charged
+                raise _changed()
             stop = done + len(chunk)
             yield replace(chunk, selection=~charge.withheld(done, stop))
             done = stop
 
     def measurement(self, charge: Charge) -> Measurement:
-        """Return the measurement of the run: the mechanism that ran, and the bound that is proven
-        for it.
-        """
+        """Return the measurement of the run: the mechanism of the run, and its proven bound."""
         entry = charge.entry()
         withholds = entry is not None and entry.cap is not None
         return self.engine.measurement(self.budget, self.outcome.n_columns, withholds=withholds)
 
     def record(self, checked: Checked, charge: Charge, **formulas: int | None) -> PrivacyRecord:
-        """Return the privacy record of the rewritten input; arguments as of ``release_record``."""
+        """Return the privacy record of the rewritten input. The arguments are those of
+        ``release_record``.
+        """
         measurement = self.measurement(charge)
         return release_record(checked, self.outcome, measurement, charge, **formulas)
 
@@ -302,17 +302,16 @@ class Run:
 
 def _changed() -> LexveilError:
     return LexveilError(
-        "the input changed while it was read; no file was released, and nothing from the "
-        "change on. Give a file that "
-        "stays as it is"
+        "the input changed while it was read, so no file was released, and of a stream "
+        "nothing after the change; give an input that does not change"
     )
 
 
 class _Fingerprint:
     """Fingerprint of the chunks that a pass reads, to detect whether two passes read equal chunks.
 
-    Keyed with a random key, so that it identifies no text elsewhere. The number of texts and the
-    length of each go before them: no text can pose as two.
+    It is a hash with a random key, so it identifies no text elsewhere. The hash includes the number
+    of texts and the length of each text, so that one text cannot have the fingerprint of two.
     """
 
     KEY = secrets.token_bytes(32)
@@ -342,6 +341,6 @@ class _Fingerprint:
         self.hash.update(number.to_bytes(8, "little"))
 
     def follows(self, first: _Fingerprint) -> bool:
-        """Whether the chunks so far equal the first chunks of ``first``."""
+        """Return whether the chunks so far equal the first chunks of ``first``."""
         n = len(self.chunks)
         return n <= len(first.chunks) and self.chunks[-1:] == first.chunks[n - 1 : n]

@@ -1,4 +1,6 @@
-"""How much of what texts say is in the parts of the screen, none of whose words comes out."""
+"""Check of how much of the texts belongs to the screened parts of the public word list, whose words
+are never written.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +20,17 @@ from lexveil.release.engine.worker import BatchWorker
 
 LOG = logger(__name__)
 
-LOOKED_AT = 50_000  # tokens, from the first on
-# share of the replaced words in one part of the screen above which the part costs what texts say
+LOOKED_AT = 50_000  # number of tokens to examine, from the first on
+# share of the replaced words in one screened part from which the output loses much of the meaning
 MUCH_SCREENED = 0.05
 
 
 class ScreenCheck:
-    """Looks at the first tokens of an input: which words would be replaced, and how many of them
-    are of each chosen part of the screen.
+    """Check of the first tokens of an input. It counts the words that would be replaced, and how
+    many of them belong to each screened part of the public word list.
 
-    It looks at nothing where sentences are written, which are not words of the texts, and where
-    detectors look for tokens, which would look twice.
+    It examines nothing if sentences are written, because these are not words of the texts. It
+    examines nothing if detectors are used either, because they would have to run twice.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -36,10 +38,10 @@ class ScreenCheck:
         if engine.settings.detection is not None or not engine.settings.screen:
             self.engine = None
         self.n_tokens = 0
-        self.replaced = Counter[int]()  # by the number of the word in the vocabulary
+        self.replaced = Counter[int]()  # indexed by the number of the word in the vocabulary
 
     def add(self, chunk: Chunk, counted: BatchCounts, worker: BatchWorker) -> None:
-        """Look at the next chunk."""
+        """Examine the next chunk."""
         if self.engine is None or self.n_tokens >= LOOKED_AT:
             return
         n_tokens = counted.counts[1]
@@ -51,8 +53,8 @@ class ScreenCheck:
         self.n_tokens += int(n_tokens.sum())
 
     def shares(self) -> dict[str, float]:
-        """Return the share of the replaced words that are of each part; empty where nothing was
-        looked at.
+        """Return the share of the replaced words that belong to each part. The result is empty if
+        nothing was examined.
         """
         if self.engine is None or not self.replaced:
             return {}
@@ -65,7 +67,7 @@ class ScreenCheck:
         }
 
     def tell(self) -> None:
-        """Tell the operator of the parts whose words make up much of what is replaced."""
+        """Warn the operator about parts to which many of the replaced words belong."""
         if self.engine is None or self.engine.model.suppress_language_warning:
             return
         for caution in cautions(self.shares()):
@@ -73,14 +75,14 @@ class ScreenCheck:
 
 
 def cautions(shares: dict[str, float]) -> list[str]:
-    """Return a caution for each part of the screen that takes much of what texts say."""
+    """Return a caution for each screened part to which many of the replaced words belong."""
     found = list[str]()
     for part, share in shares.items():
         if share > MUCH_SCREENED:
             others = ",".join(other for other in shares if other != part) or "none"
             found.append(
-                f"CAUTION: {share:.1%} of the replaced words are of part {part} of the screen, and "
-                "none of these comes out: the texts lose most of what they say of it. To let its "
-                f"words out, say screen {others}"
+                f"CAUTION: {share:.1%} of the replaced words belong to the screened part "
+                f"{part}, whose words are never written, so the output loses most of this "
+                f"part of the meaning. To allow these words, set screen to {others}"
             )
     return found

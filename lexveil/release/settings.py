@@ -1,5 +1,5 @@
-"""The settings by which texts are rewritten: a request, completed with the defaults of a project
-and by a model.
+"""The settings by which texts are rewritten: a request, completed by the defaults of a project and
+by a model.
 """
 
 from __future__ import annotations
@@ -51,25 +51,28 @@ from lexveil.readers.stored_curve import StoredCurve
 
 LOG = logger(__name__)
 
-# of a level's shares, where the model counts no bigrams: with context a reader names up to 1 / this
+# factor for the shares of a level if the model has no bigrams, because an adversary with context
+# names up to 1 / 0.35 times as many words
 BY_WORD = 0.35
-# the strategy whose words, collocations and vectors sentences have
+# the strategy that provides the words, collocations and vectors for sentences
 WORDS_OF_SENTENCES = "S3"
-EPSILON = 5.0  # of a sentence of the packaged bank, unless a request says it
-# no word of a text stays
+EPSILON = 5.0  # epsilon of a sentence of the packaged bank, unless the request gives one
+# policy for sentences: no word of a text is kept
 NOTHING_KEPT = Policy("perturb", "perturb", "perturb")
-NEARLY = 1.5  # times what a reader names who sees no output: less is no target
+# times the share that an adversary names without any output; a smaller share is no useful target
+NEARLY = 1.5
 
 
 @dataclass(frozen=True, slots=True)
 class Sentences:
-    """The settings of sentences of a bank that take the place of texts.
+    """Settings for sentences of a bank, which replace texts.
 
     Attributes:
-        bank: the folder of the bank, or the name of the packaged one; None is that of the project's
-            run, or the packaged one.
+        bank: the folder of the bank, or the name of the packaged bank; None is the bank of the
+            project's run or, without one, the packaged bank.
         unit: the unit that has a vector: a text, or each sentence of it.
-        per_text: how many are written for a text; None where there is one for each sentence.
+        per_text: number of sentences that replace a text; None if one sentence replaces each
+            sentence.
     """
 
     bank: str | None
@@ -86,21 +89,23 @@ class Settings:
     """The settings by which texts are rewritten. The texts of a document share one budget.
 
     Attributes:
-        spending: how much epsilon is spent, on each token or on each document; None of what leaves
-            texts as they are.
-        seed: None in release mode.
-        consistent: replace equal tokens of a document alike, on one payment.
-        without_guarantee: as of ``Request``.
-        shares: classes of tokens that get another share of the budget than others; None if all get
-            the same.
-        detection: the detection of tokens in texts, and what happens to them; None if there is
-            none.
-        screen: the parts of the public list of words that do not come out; of sentences those that
-            the request names, and the bank says what was left out.
-        empties_scripts: texts in a script without spaces between words come out empty; else the
-            input is refused.
-        protection: the level, which the epsilon is of; None where something else says the epsilon.
-        sentences: the sentences that are written in place of texts; None where words are replaced.
+        spending: the epsilon that is spent on each token or on each document; None if texts stay
+            unchanged.
+        seed: the seed of an experiment; None in release mode.
+        consistent: whether equal tokens of a document get the same replacement, charged once.
+        without_guarantee: whether a release is allowed without a guarantee, as in ``Request``.
+        shares: classes of tokens with another share of the budget than other tokens; None if all
+            tokens have the same share.
+        detection: the detection of tokens in texts, and the actions on them; None without
+            detection.
+        screen: the screened parts of the public word list, whose words are never written. For
+            sentences, these are the parts that the request names; the bank states which parts it
+            was built without.
+        empties_scripts: whether texts in a script without spaces between words become empty;
+            otherwise the input is refused.
+        protection: the level of protection that determines epsilon; None if epsilon is set in
+            another way.
+        sentences: the settings of sentences that replace texts; None if words are replaced.
     """
 
     mechanism: str
@@ -120,13 +125,13 @@ class Settings:
 
     @property
     def of_words(self) -> str:
-        """The strategy of words by which texts are cut into tokens and looked up."""
+        """The strategy whose words and collocations texts are cut into and looked up by."""
         return self.strategy if self.sentences is None else WORDS_OF_SENTENCES
 
     @property
     def mode(self) -> Literal["none", "release", "experiment"]:
         """The mode of the run. A run with a known seed is an experiment, because its noise can be
-        replayed.
+        repeated.
         """
         if self.mechanism == "none":
             return "none"
@@ -139,32 +144,32 @@ class Settings:
 
     @property
     def has_public_budget(self) -> bool:
-        """Whether the budget is known before any text is read; if not, the budget follows from the
-        data set.
+        """Whether the budget is known before any text is read. Otherwise the budget follows from
+        the texts.
         """
         return self.budget_source != "data"
 
     @property
     def names_average_words(self) -> bool:
-        """Whether the user gave the average number of words, and the number is not that of the
+        """Whether the user gave the average number of words, which then replaces the mean of the
         corpus.
         """
         return self.spending is not None and self.spending.average_words is not None
 
     @property
     def base_epsilon(self) -> float | None:
-        """Epsilon per word, or of each token; None if only a budget is given."""
+        """Epsilon per word, or of each token, or None if only a budget is given."""
         return None if self.spending is None else self.spending.base_epsilon
 
     @property
     def most_of_token(self) -> float:
-        """The largest epsilon of a token that the user or the project names; infinite if none."""
+        """Largest epsilon of a token that the user or the project sets, or infinity."""
         limit = None if self.spending is None else self.spending.max_token_epsilon
         return limit if isinstance(limit, float) else math.inf
 
     @property
     def metric(self) -> str | None:
-        """The distance of the guarantee; None if texts stay unchanged."""
+        """The distance in the guarantee, or None if texts stay unchanged."""
         if self.sentences is not None:
             return OF_VECTORS[self.mechanism]
         known = MECHANISMS.get(self.mechanism)
@@ -173,13 +178,13 @@ class Settings:
     @property
     def _layout(self) -> str:
         if self.sentences is not None:
-            return "that of the sentences of the bank"
+            return "spacing and case of the sentences of the bank"
         if self.keep_layout:
             return "copied, unprotected"
         return "ordinary English spacing, lower case"
 
     def described(self) -> dict[str, object]:
-        """Return the fields of a record that say how texts are rewritten."""
+        """Return the fields of a record that describe the rewriting of texts."""
         detection = self.detection
         described = {
             "mechanism": self.mechanism,
@@ -213,12 +218,12 @@ def resolve_settings(request: Request, model: Model) -> Settings:
     """Complete a request. A level of recovery becomes a base epsilon, which is computed from public
     data alone before any text is read.
 
-    No token gets more than that epsilon unless the request says so: of a short text, too, an
-    adversary is to name no more than was asked for.
+    No token gets more than that epsilon unless the request says so, so that an adversary is not
+    expected to name a larger share of a short text either.
 
     Raises:
-        RequestError: if a list or a detector cannot be used, the words that are asked for not to
-            come out are of another language than the model, or no epsilon gives the recovery.
+        RequestError: if a list or a detector cannot be used, the screened words are in another
+            language than the model, or no epsilon gives the recovery.
     """
     settings = _screened_in_language(settings_of(request, model.project), request, model)
     if settings.sentences is not None:
@@ -248,13 +253,16 @@ def resolve_settings(request: Request, model: Model) -> Settings:
 
 
 def _screened_in_language(settings: Settings, request: Request, model: Model) -> Settings:
-    """Return the settings without a screen where the model is of another language than its list."""
+    """Return the settings, without a screen if the model has another language than the public word
+    list.
+    """
     if model.language == LANGUAGE or not settings.screen:
         return settings
     if request.screen is not None:
         raise RequestError(
-            f"{option('screen')} {request.screen}: the list is of English words, and model "
-            f"{model.name} is of language {model.language}; leave {option('screen')} out"
+            f"{option('screen')} {request.screen}: the public word list is English, but "
+            f"model {model.name} has the language {model.language}; remove "
+            f"{option('screen')}"
         )
     return replace(settings, screen=())
 
@@ -262,11 +270,11 @@ def _screened_in_language(settings: Settings, request: Request, model: Model) ->
 def document_budget(
     settings: Settings, model: Model, average_of_texts: float | None = None
 ) -> DocumentBudget:
-    """Return the budget that each document may spend; of sentences, that each text column may; 0
-    of a budget that follows from texts whose words are not counted yet.
+    """Return the budget that each document may spend, or for sentences that each text column may
+    spend. The budget is 0 if it follows from texts whose words are not counted yet.
 
     Args:
-        average_of_texts: words per document of the data set; None if they are not counted.
+        average_of_texts: words per document of the data set; None if they are not counted yet.
 
     Raises:
         MissingArtifactError: if the budget follows from the corpus, and no run has counted its
@@ -280,11 +288,11 @@ def document_budget(
 
 
 def at_level(settings: Settings, model: Model, name: LevelName) -> Settings:
-    """Return the settings at a level of protection: every token gets its epsilon, whatever the
-    length of its text.
+    """Return the settings at a level of protection. Every token gets the epsilon of the level,
+    whatever the length of its text.
 
-    By the strongest reader that was run, where the model ships with its figures; else by the
-    stronger of the two that calibration runs.
+    If figures for the model are packaged, the level is that of the strongest adversary that was
+    measured. Otherwise it is that of the stronger of two adversaries whose recovery is computed.
 
     Raises:
         RequestError: if no epsilon gives the level.
@@ -297,7 +305,9 @@ def at_level(settings: Settings, model: Model, name: LevelName) -> Settings:
         protection, spending = known
         return replace(settings, spending=spending, protection=protection)
     if any(level[:2] == sought[:2] for level in measured):
-        why = "measured on public texts, in context, a reader names more at every one"
+        why = (
+            "measured on public texts, an adversary with context names more words at every epsilon"
+        )
         raise _without_level(settings, name, why)
     told = progress_of(model, settings)
     curve = StoredCurve(model, settings.mechanism, settings.strategy, settings.policy, told=told)
@@ -309,13 +319,15 @@ def at_level(settings: Settings, model: Model, name: LevelName) -> Settings:
 
 
 def sentences_completed(settings: Settings, model: Model, request: Request) -> Settings:
-    """Return the settings of sentences with the epsilon of each.
+    """Return the settings of sentences with the epsilon of each sentence.
 
-    The packaged bank has no levels, because no public text ships: where nothing says what to spend
-    it has an epsilon of its own, at which sources are hardly found (docs/reference/sentences.md).
+    The packaged bank has no levels, because no public texts are packaged. If the request does not
+    determine epsilon, that bank has a default epsilon at which sources are hardly ever identified
+    (docs/reference/sentences.md).
 
     Raises:
-        RequestError: as ``sentences_at_level``; or if the mechanism has no levels.
+        RequestError: if ``sentences_at_level`` refuses the level, or if the mechanism has no
+            levels.
     """
     wanted = settings.sentences
     assert wanted is not None
@@ -323,24 +335,27 @@ def sentences_completed(settings: Settings, model: Model, request: Request) -> S
         return settings
     if settings.mechanism != "tem":
         raise RequestError(
-            f"{option('mechanism')} {settings.mechanism}: levels of protection of sentences are "
-            f"measured with tem; name {option('epsilon')} of each sentence, or take tem"
+            f"{option('mechanism')} {settings.mechanism}: levels of protection of sentences "
+            f"are measured with tem; give {option('epsilon')} of each sentence, or choose "
+            "tem"
         )
     if takes_written_bank(request.bank, model):
         if request.protection is None:
             return replace(settings, spending=wanted.spending(EPSILON))
         raise RequestError(
-            f"{option('protection')} {request.protection}: the bank that ships has no levels of "
-            f"protection, because no public text ships to measure them on. Leave "
-            f"{option('protection')} out, which spends epsilon {EPSILON:g} on each sentence; name "
-            f"{option('epsilon')} (docs/reference/sentences.md has what readers find out); or "
-            "build a bank of public texts by `lexveil sentences build`, which has levels"
+            f"{option('protection')} {request.protection}: the packaged bank has no levels "
+            "of protection, because no public texts are packaged to measure them on. Remove "
+            f"{option('protection')}, so that each sentence spends epsilon {EPSILON:g}; "
+            f"give {option('epsilon')} (docs/reference/sentences.md has the measured "
+            "figures); or build a bank of public texts by `lexveil sentences build`, which "
+            "has levels"
         )
     return sentences_at_level(settings, model, request.level)
 
 
 def sentences_at_level(settings: Settings, model: Model, name: LevelName) -> Settings:
-    """Return the settings of sentences at a level of protection, by the public texts of their bank.
+    """Return the settings of sentences at a level of protection, calibrated on the public texts of
+    the bank.
 
     Raises:
         RequestError: if the bank cannot be used or has no levels, or no epsilon gives the level.
@@ -359,8 +374,8 @@ def sentences_at_level(settings: Settings, model: Model, name: LevelName) -> Set
 
 
 def usable_levels(settings: Settings, model: Model) -> list[MeasuredLevel]:
-    """Return the measured levels that ship with the model; none if policy or parameters of
-    mechanisms are not the usual ones, for which the levels hold.
+    """Return the measured levels that are packaged with the model. The list is empty if the policy
+    or the parameters of mechanisms are not the defaults, for which the levels hold.
     """
     if not is_usual(settings, model):
         return []
@@ -369,29 +384,29 @@ def usable_levels(settings: Settings, model: Model) -> list[MeasuredLevel]:
 
 
 def measured_level(settings: Settings, model: Model, name: LevelName) -> MeasuredLevel | None:
-    """Return the measured figures of a level; None if there are none that hold."""
+    """Return the measured figures of a level, or None if no packaged figures hold."""
     measured = usable_levels(settings, model)
     return level_of(measured, settings.mechanism, settings.strategy, name)
 
 
 def beyond_light(settings: Settings, model: Model, epsilon: float) -> str | None:
-    """Return a caution if a token may get more epsilon than at the level light; None if not, or if
-    the model ships without the figure of that level.
+    """Return a caution if a token may get more epsilon than at the level light, or None. The result
+    is also None if the model has no packaged figure for that level.
     """
     light = measured_level(settings, model, "light")
     if light is None or epsilon <= light.epsilon:
         return None
     return (
-        f"CAUTION: a token may get epsilon {epsilon:.4g}; above {light.epsilon:g} of "
-        f"{settings.mechanism} {settings.strategy} a reader names more than "
-        f"{100 * LEVELS['light'].content:.0f} of 100 content words, which is more than the level "
-        "light allows: choose a level of protection, or less epsilon"
+        f"CAUTION: a token may get epsilon {epsilon:.4g}; above {light.epsilon:g} for "
+        f"{settings.mechanism} {settings.strategy} an adversary names more than "
+        f"{100 * LEVELS['light'].content:.0f} of 100 content words, which is more than the "
+        "level light allows; choose a level of protection, or a smaller epsilon"
     )
 
 
 def is_usual(settings: Settings, model: Model) -> bool:
-    """Whether the measured figures that ship with a model hold: the model has a card, and the
-    policy and the parameters of mechanisms are the usual ones.
+    """Return whether the packaged figures of a model hold: the model has a card, and the policy and
+    the parameters of mechanisms have their defaults.
     """
     usual = PolicyParams()
     policy = Policy.of(settings.strategy, usual.stopwords, usual.punctuation, usual.oov)
@@ -403,7 +418,7 @@ def is_usual(settings: Settings, model: Model) -> bool:
 
 
 def has_usual_tem(model: Model) -> bool:
-    """Whether sentences are drawn with the usual parameter of truncation."""
+    """Return whether sentences are drawn with the default truncation parameter."""
     return bool(model.params.mechanisms.tem.beta == TemParameters().beta)
 
 
@@ -418,22 +433,24 @@ def of_every_token(settings: Settings, model: Model, epsilon: float) -> Settings
 
 
 def _without_level(settings: Settings, name: LevelName, why: str) -> RequestError:
-    """Return the error that no epsilon gives a level."""
-    way_out = "" if settings.mechanism == "tem" else f"; or take {option('mechanism')} tem"
+    """Return the error for a level that no epsilon gives."""
+    way_out = "" if settings.mechanism == "tem" else f"; or choose {option('mechanism')} tem"
     return RequestError(
-        f"{option('protection')} {name}: no epsilon of {settings.mechanism} {settings.strategy} is "
-        f"known to keep to this level: {why}{way_out}"
+        f"{option('protection')} {name}: no epsilon of {settings.mechanism} "
+        f"{settings.strategy} is known to give this level: {why}{way_out}"
     )
 
 
 def _expected_level(
     curve: StoredCurve, mechanism: str, name: LevelName
 ) -> tuple[Protection, float]:
-    """Return the level by the strongest reader that calibration runs, and its epsilon."""
+    """Return the level by the strongest adversary whose recovery is computed, and the epsilon of
+    the level.
+    """
     if not curve.in_context and MECHANISMS[mechanism].has_few_sources:
         raise RequestError(
-            "context tells the few words apart that an output comes from, and the model has "
-            "no bigrams"
+            "an adversary with context can tell the few possible sources of an output "
+            "apart, and the model has no bigrams"
         )
     content, rare = (share * (1 if curve.in_context else BY_WORD) for share in LEVELS[name])
     epsilon = curve.epsilon_for(max(content, NEARLY * curve.blind["content"]), "content").epsilon
@@ -443,7 +460,7 @@ def _expected_level(
         expected = curve.at(epsilon)
     shares = {band: recovered(expected, band) for band in ("content", "rare")}
     reader = (
-        "expected in context, of texts as the model counts them"
+        "expected with context, for texts with the word counts of the model"
         if curve.in_context
         else f"expected {WORDS_ALONE}"
     )
@@ -455,24 +472,22 @@ def require_uniform_shares(settings: Settings, what: str) -> None:
     shares, an adversary also knows the class of a token.
 
     Args:
-        what: the thing that needs equal shares, for the message.
+        what: the feature that needs equal shares, for the message.
 
     Raises:
         RequestError: if classes of tokens have shares of their own.
     """
     if settings.shares is not None:
         raise RequestError(
-            f"{what}: expected recovery is not known where classes of tokens have shares of "
-            "the budget; leave "
-            f"{option('shares')} and lexveil.toml: release.shares out, or name "
-            f"{option('epsilon')} or "
-            f"{option('document_budget')} and no limit"
+            f"{what}: the expected recovery is not known if classes of tokens have shares "
+            f"of the budget; remove {option('shares')} and lexveil.toml: release.shares, or "
+            f"give {option('epsilon')} or {option('document_budget')} and no limit"
         )
 
 
 def progress_of(model: Model, settings: Settings) -> Callable[[float], None]:
-    """Return a function that reports which point of a curve of expected recovery is being computed,
-    and reports first why this takes time.
+    """Return a function that reports which point of a curve of expected recovery is being computed.
+    Its first report says why the computation takes time.
     """
     is_said = False
 
@@ -481,8 +496,9 @@ def progress_of(model: Model, settings: Settings) -> Callable[[float], None]:
         if not is_said:
             LOG.info(
                 f"computing the expected recovery with the model {model.name} by "
-                f"{settings.mechanism} {settings.strategy}: the result is cached, so that only the "
-                "first call with a model, a purpose or parameters takes up to some minutes"
+                f"{settings.mechanism} {settings.strategy}: the result is cached, so only "
+                "the first call with a model, a purpose or parameters takes up to some "
+                "minutes"
             )
         is_said = True
         LOG.info(f"computing, once, the expected recovery at epsilon {epsilon:.4g}")
@@ -491,8 +507,8 @@ def progress_of(model: Model, settings: Settings) -> Callable[[float], None]:
 
 
 def settings_of(request: Request, project: Project) -> Settings:
-    """Complete a request by the files of a project alone. For a request with a level of recovery
-    the epsilon is not known yet.
+    """Complete a request by the files of a project alone. The epsilon of a level of recovery is not
+    computed.
 
     Raises:
         RequestError: if a list or a detector cannot be used.
@@ -503,15 +519,14 @@ def settings_of(request: Request, project: Project) -> Settings:
     if request.mechanism == "none":
         if request.is_release and not without_guarantee:
             raise RequestError(
-                f"{option('mechanism')} none keeps texts unchanged, so that no guarantee can be "
-                "given; add "
-                f"{option('mode')} experiment, or {option('without_guarantee')}, which names "
-                "the output so"
+                f"{option('mechanism')} none keeps texts unchanged, so no guarantee can be "
+                f"given; add {option('mode')} experiment, or {option('without_guarantee')}, "
+                "which marks the output by its name"
             )
         return replace(UNCHANGED, without_guarantee=without_guarantee and request.is_release)
     if request.strategy == SENTENCES:
         return _of_sentences(request, project, without_guarantee=without_guarantee)
-    MECHANISMS[request.mechanism]  # of another package, which may be broken
+    MECHANISMS[request.mechanism]  # the detector is in another package, which may be broken
     classes = ("stopwords", "punctuation", "oov")
     policy = {name: getattr(request, name) or getattr(params.policy, name) for name in classes}
     return Settings(
@@ -539,20 +554,21 @@ def _of_sentences(request: Request, project: Project, *, without_guarantee: bool
     """Return the settings of a request for sentences.
 
     Raises:
-        RequestError: if lexveil.toml asks for what sentences do not have.
+        RequestError: if lexveil.toml sets an option that sentences do not have.
     """
     seed = project.params.seed
     detection = project.configuration.detection
     found = detection.detector is not None or detection.protect is not None
     if found and request.detector != "none":
         raise RequestError(
-            f"lexveil.toml: detection.detector, detection.protect: strategy {SENTENCES} writes no "
-            f"word of a text, so that nothing is looked for in it; add {option('detector')} none"
+            f"lexveil.toml: detection.detector, detection.protect: strategy {SENTENCES} "
+            "writes no word of a text, so detectors have no effect; add "
+            f"{option('detector')} none"
         )
     if _shares(request, project.configuration.release.shares) is not None:
         raise RequestError(
-            f"lexveil.toml: release.shares: in strategy {SENTENCES} each sentence gets the same "
-            "epsilon; take the shares out"
+            f"lexveil.toml: release.shares: in strategy {SENTENCES} each sentence gets the "
+            "same epsilon; remove the shares"
         )
     unit = request.unit or "text"
     per_text = (request.sentences or PER_TEXT) if unit == "text" else None
@@ -572,7 +588,9 @@ def _of_sentences(request: Request, project: Project, *, without_guarantee: bool
 
 
 def _shares(request: Request, defaults: ShareParams) -> BudgetShares | None:
-    """Return the classes of tokens with shares of their own; None if all have the same."""
+    """Return the classes of tokens with shares of their own, or None if all tokens have the same
+    share.
+    """
     parts = {}
     for name, share in (
         {name: getattr(defaults, name) for name in CLASSES[1:]} | (request.shares or {})
@@ -584,7 +602,7 @@ def _shares(request: Request, defaults: ShareParams) -> BudgetShares | None:
     named = request.share_list or defaults.list
     if parts["listed"] != WHOLE and named is None:
         raise RequestError(
-            f"the share of listed words needs their list: {option('share_list')}, or "
+            f"the share of listed words needs their list; give {option('share_list')}, or "
             "lexveil.toml: release.shares.list"
         )
     words = frozenset[str]()
@@ -602,15 +620,17 @@ def _shares(request: Request, defaults: ShareParams) -> BudgetShares | None:
 
 
 def detection_of(request: Request, default: DetectionParams) -> Detection | None:
-    """Return the detection of a request, completed by lexveil.toml; None if nothing is looked for.
+    """Return the detection of a request, completed by lexveil.toml, or None if there is no
+    detector.
 
     Raises:
-        RequestError: if a list cannot be read, or a detector cannot begin.
+        RequestError: if a list cannot be read, or a detector cannot be started.
     """
     detector = request.detector or default.detector
     if request.spacy_model is not None and detector != "presidio":
         raise RequestError(
-            f"{option('spacy_model')}: no detector would use it; add {option('detector')} presidio"
+            f"{option('spacy_model')} has no effect without the detector presidio; add "
+            f"{option('detector')} presidio"
         )
     protect, allow, pseudonyms = (
         _file(request, default, name) for name in ("protect", "allow", "pseudonyms")
@@ -619,8 +639,8 @@ def detection_of(request: Request, default: DetectionParams) -> Detection | None
         for name in ("allow", "types", "pseudonyms"):
             if getattr(request, name):
                 raise RequestError(
-                    f"{option(name)}: no detector is chosen; add {option('detector')}, "
-                    f"{option('protect')} or {option('spans_column')}"
+                    f"{option(name)} has no effect without a detector; add "
+                    f"{option('detector')}, {option('protect')} or {option('spans_column')}"
                 )
         return None
     actions = dict(default.types) | _actions(request.types or {})
@@ -660,6 +680,6 @@ def _actions(types: Mapping[str, str]) -> dict[str, str]:
     actions = {type_name(written): action for written, action in types.items()}
     if None in actions:
         raise RequestError(
-            f"{option('types')}: a type is a name, such as PERSON in PERSON=placeholder"
+            f"{option('types')}: a type must be a name, such as PERSON in PERSON=placeholder"
         )
     return {str(name): action for name, action in actions.items()}

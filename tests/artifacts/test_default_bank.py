@@ -123,7 +123,7 @@ def test_an_edited_file_of_it_is_refused(here, monkeypatch, tmp_path):
 def test_a_model_of_another_language_asks_for_a_bank(here, monkeypatch):
     model = Model.load(name="en")
     monkeypatch.setattr(Model, "language", property(lambda _: "de"))
-    with pytest.raises(RequestError, match="make one with `lexveil sentences build"):
+    with pytest.raises(RequestError, match="make a bank with `lexveil sentences build"):
         bank_of(model)
 
 
@@ -153,7 +153,7 @@ def test_it_serves_by_its_name(here):
 def test_its_name_is_refused_for_a_model_of_another_language(here, monkeypatch):
     model = Model.load(name="en")
     monkeypatch.setattr(Model, "language", property(lambda _: "de"))
-    with pytest.raises(RequestError, match="shipped: the bank that ships goes with"):
+    with pytest.raises(RequestError, match="shipped: the packaged bank works only with"):
         bank_named("shipped", model)
 
 

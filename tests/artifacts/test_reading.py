@@ -49,9 +49,9 @@ def test_a_model_of_the_user_is_found_after_the_shipped_ones(packaged, monkeypat
 @pytest.mark.usefixtures("outside")
 def test_a_name_that_none_has():
     for name in ("toi", "../toy", "own", ""):
-        with pytest.raises(RequestError, match=r"there are .*toy, own"):
+        with pytest.raises(RequestError, match=r"choose from: .*toy, own"):
             model_store.find(name)
-    with pytest.raises(RequestError, match="is in no project"):
+    with pytest.raises(RequestError, match="belongs to no project"):
         Model.load(name="own")
 
 
@@ -64,7 +64,7 @@ def test_a_base_is_found_by_name_and_hash(named, packaged, monkeypatch):
     found = find_base(EmbeddingParams(base=named))
     assert found is not None and found.hash == packaged.hash
     assert find_base(EmbeddingParams(base="none")) is None
-    with pytest.raises(ParameterError, match=f"toy does not ship with the library; write {named}"):
+    with pytest.raises(ParameterError, match=f"toy is not part of the library; write {named}"):
         find_base(EmbeddingParams(base="toy"))
     monkeypatch.setattr(paths, "MODELS", found.folder.parent)  # as if it shipped
     assert find_base(EmbeddingParams(base="toy")) == found
@@ -77,10 +77,13 @@ def test_a_base_is_found_by_name_and_hash(named, packaged, monkeypatch):
             {"base": "toy@000000000000"},
             r"embeddings\.base is toy@000000000000, but the installed model is toy@",
         ),
-        ({"base": "other"}, r"there is no model other \(there are: .*toy\).*lexveil model add"),
+        (
+            {"base": "other"},
+            r"there is no model other \(installed models: .*toy\).*lexveil model add",
+        ),
         (
             {"dimensions": 300},
-            r"embeddings\.dimensions is 300, but vectors of the base toy have 16.*dimensions: null",
+            r"embeddings\.dimensions is 300, but .* base model toy have 16 .*dimensions: null",
         ),
     ],
 )

@@ -25,11 +25,11 @@ def test_words_by_their_normal_forms(tmp_path):
     ("content", "says"),
     [
         ("anne,0\n", "line 1: the columns must be word,factor"),
-        ("word,factor\nanne,0\nbob\n", "line 3: must be a word and a factor"),
-        ("word,factor\nanne,-1\n", "line 2: must be"),
-        ("word,factor\nanne,nan\n", "line 2: must be"),
-        ("word,factor\nanne,0\nAnne,1\n", "line 3: duplicate word"),
-        (b"word,factor\nann\xe9,0\n", "no text file in UTF-8"),
+        ("word,factor\nanne,0\nbob\n", "line 3: the line must be a word and a factor"),
+        ("word,factor\nanne,-1\n", "line 2: the line must be"),
+        ("word,factor\nanne,nan\n", "line 2: the line must be"),
+        ("word,factor\nanne,0\nAnne,1\n", "line 3: the word is a duplicate"),
+        (b"word,factor\nann\xe9,0\n", "not a text file in UTF-8"),
     ],
 )
 def test_what_is_refused(tmp_path, content, says):
@@ -39,9 +39,9 @@ def test_what_is_refused(tmp_path, content, says):
 
 
 def test_another_file_than_params_name(tmp_path):
-    with pytest.raises(ParameterError, match="there is no file"):
+    with pytest.raises(ParameterError, match="does not exist"):
         load_factors(f"{tmp_path}/absent.csv@0123456789ab")
     right = named(tmp_path / "list.csv", "word,factor\n")
-    with pytest.raises(ParameterError, match=f"but the file is {right}"):
+    with pytest.raises(ParameterError, match=f"but the file is now {right}"):
         load_factors(f"{tmp_path}/list.csv@0123456789ab")
     assert load_factors(right) == {}

@@ -260,7 +260,7 @@ def test_a_planted_fault_of_noisy_vectors_is_seen(mechanism, bank, monkeypatch):
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ({"mechanism": "tem_context"}, "replaces words and no sentences"),
+        ({"mechanism": "tem_context"}, "replaces only words, not sentences"),
         ({"strategy": "S3"}, "is only used for sentences"),
     ],
 )

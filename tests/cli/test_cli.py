@@ -28,11 +28,11 @@ PRIVATIZE = (
         (("run", "--params", "absent.yaml"), "absent.yaml"),
         (("data", "use"), "--corpus"),
         (("data", "use", "--corpus", "absent"), "absent"),
-        (("data", "use", "--corpus", "a", "b"), "several need a name each"),
-        (("data", "use", "--corpus", "a=b", "a=c"), "the name a is there twice"),
+        (("data", "use", "--corpus", "a", "b"), "each of several sources needs a name"),
+        (("data", "use", "--corpus", "a=b", "a=c"), "the name a is repeated"),
         (
             ("privatize", "in.jsonl", "out.jsonl"),
-            "nothing takes out.jsonl; values of options follow",
+            "no option takes out.jsonl; write a value after",
         ),
         ((*PRIVATIZE, "--epsilon", "ten"), "--epsilon is 'ten'; it must be a number"),
         (("report",), "lexveil run"),
@@ -46,7 +46,7 @@ PRIVATIZE = (
         (("lineage", "../elsewhere"), "outside"),
         (("lineage", "artifacts/first.txt", "--at", "v9"), "there is no such commit"),
         (("lineage", "--verify", "artifacts/first.txt"), "has not run yet"),
-        (("release",), "inbox.source and inbox.sql are left out"),
+        (("release",), "inbox.source and inbox.sql are both omitted"),
     ],
 )
 def test_a_wrong_request_is_one_line_and_exit_code_two(project, cli, arguments, says):

@@ -39,7 +39,7 @@ def test_parameters_without_a_project_are_said_to_be_ignored(outside, cli):
     said = cli("inspect", "in.txt", "--model", "toy").err
     assert "lexveil.toml is ignored" not in said
     assert (
-        said.count("params.yaml is ignored: this folder is no project") == 1
+        said.count("params.yaml is ignored, because this folder is no project") == 1
         and "`lexveil init DIR`" in said
     )
 
@@ -48,7 +48,7 @@ def test_settings_without_a_project_are_said_to_be_ignored(outside, cli):
     (outside / "in.txt").write_text("the police said no\n", encoding="utf-8")
     (outside / "lexveil.toml").write_text("[ledger]\ncap = 1.0\n", encoding="utf-8")
     said = cli("inspect", "in.txt", "--model", "toy").err
-    assert said.count("lexveil.toml is ignored: this folder is no project") == 1
+    assert said.count("lexveil.toml is ignored, because this folder is no project") == 1
 
 
 def test_a_command_that_is_shown_makes_the_request_that_it_is_of():

@@ -107,7 +107,7 @@ def test_comments_move_with_their_keys(old, cli):
 def test_a_second_upgrade_changes_nothing(old, cli):
     cli("init", "--upgrade", old)
     before = {file.name: file.read_bytes() for file in old.iterdir() if file.is_file()}
-    assert "has nothing that belongs into lexveil.toml" in cli("init", "--upgrade", old).out
+    assert "has no key that belongs into lexveil.toml" in cli("init", "--upgrade", old).out
     assert {file.name: file.read_bytes() for file in old.iterdir() if file.is_file()} == before
 
 

@@ -23,13 +23,13 @@ def privatize(cli, *options, out="out.csv", code=0):
 
 
 def test_a_release_is_to_be_published(tickets, cli):
-    assert "to be published, together: out.csv," in privatize(cli).out
+    assert "publish together: out.csv," in privatize(cli).out
 
 
 def test_an_experiment_is_not_to_be_published(tickets, cli):
     said = privatize(cli, "--seed", "1").out
-    assert "not to be published, since nothing is guaranteed: out.csv," in said
-    assert "to be published, together" not in said
+    assert "do not publish the output, because nothing is guaranteed: out.csv," in said
+    assert "publish together" not in said
 
 
 def test_a_heading_stands_above_something(tickets, cli):
@@ -134,5 +134,5 @@ def test_a_ledger_that_cannot_be_read_is_told_of(tickets, cli):
     salt.write_bytes(bytes(32))
     named = ["--text-column", "body", "--subject-column", "customer", "--model", "en"]
     said = cli("inspect", "in.csv", *named)
-    assert "what subjects have spent is not known" in said.err
+    assert "the spending of the subjects is not known" in said.err
     assert "a release costs a subject 106.8 epsilon at most" in said.out

@@ -83,7 +83,7 @@ def test_the_committed_file_has_the_defaults():
     [
         (
             b'[ledger]\nkeys = "plain"\ndatabase = null\n',
-            r"lexveil\.toml, line 3: .*leave a key out",
+            r"lexveil\.toml, line 3: .*omit a key",
         ),
         (b"\xff", "UTF-8"),
         (b"[ledger]\n[ledger]\n", "line 2"),
@@ -128,7 +128,7 @@ def test_examples_of_keys_without_a_value_are_valid(tmp_path):
             try:
                 load_configuration(tmp_path / "lexveil.toml")
             except ParameterError as error:
-                assert name in ("source", "sql") and "give one of inbox" in str(error)
+                assert name in ("source", "sql") and "set one of inbox" in str(error)
 
 
 def test_releases_need_an_embedding_that_the_experiment_makes():

@@ -26,7 +26,7 @@ def test_a_key_that_the_graph_names_is_required(tmp_path, key, default):
     del raw[section][name]
     file = tmp_path / "params.yaml"
     file.write_text(yaml.safe_dump(raw), encoding="utf-8")
-    message = rf"params\.yaml: {key} is missing; .*dvc\.yaml names it.* default is {default}$"
+    message = rf"params\.yaml: {key} is missing, but .*dvc\.yaml names it.* default is {default}$"
     with pytest.raises(ParameterError, match=message):
         require_named_keys(file, ROOT / "dvc.yaml")
 

@@ -79,7 +79,7 @@ def changed(path, value):
         (
             "grid.strategies",
             ["S1", "S5"],
-            r"grid\.strategies\[1\] is 'S5'; S5 writes .*by tem alone.* grid\.sentences",
+            r"grid\.strategies\[1\] is 'S5'; strategy S5 writes .*by tem alone.* grid\.sentences",
         ),
         ("grid.sentences", ["r0.3"], r"grid\.sentences\[0\] .*r0\.05 \(strong\)"),
         ("grid.sentences", [10.0], r"grid\.sentences\[0\] .*r0\.2 \(balanced\)"),
@@ -87,9 +87,9 @@ def changed(path, value):
         (
             "grid.segmentations",
             ["gst", "mst"],
-            r"lacks word, which strategy S1 needs; write \[word, gst, mst\]",
+            r"lacks word, but strategy S1 needs it; write \[word, gst, mst\]",
         ),
-        ("grid.strategies", ["S1", "S4"], "lacks mst, which strategy S4 needs"),
+        ("grid.strategies", ["S1", "S4"], "lacks mst, but strategy S4 needs"),
         ("grid.mechanisms", ["vikrey"], "nearest: vickrey"),
         (
             "mechanisms.mahalanobis.lambda",
@@ -140,9 +140,12 @@ def test_a_model_of_the_evaluation_needs_its_folder():
         (b"\xff", "UTF-8"),
         (b"a: 2026-02-30", "YAML"),
         (b"", "mapping"),
-        (b"seed: 1\ngrid: {}\nseed: 2\n", r"yaml, line 3: seed stands in line 1, too"),
-        (b"seed: 1\ngrid:\n  a: 1\n  b: 1\n  a: 2\n", r"line 5: a stands in line 3, too"),
-        (None, "no such"),
+        (b"seed: 1\ngrid: {}\nseed: 2\n", r"yaml, line 3: the key seed is a duplicate of line 1"),
+        (
+            b"seed: 1\ngrid:\n  a: 1\n  b: 1\n  a: 2\n",
+            r"line 5: the key a is a duplicate of line 3",
+        ),
+        (None, "does not exist"),
     ],
 )
 def test_files_that_cannot_be_read(tmp_path, content, message):

@@ -453,7 +453,7 @@ def test_a_document_set_has_the_name_that_is_given(root, tmp_path, monkeypatch, 
     ("asked", "said"),
     [
         (["B=a.csv", "b.csv"], "would both become b; name one by --documents NAME="),
-        (["x=a.csv", "x=b.csv"], "the name x is there twice"),
+        (["x=a.csv", "x=b.csv"], "the name x is repeated"),
         (["x y=a.csv"], "the name of a document set is of letters"),
         (["x=folder"], "a folder, whose files are a document set each"),
         (["x=none.csv"], "none.csv"),

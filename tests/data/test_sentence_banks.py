@@ -159,18 +159,21 @@ def test_the_nearest_sentence_is_itself(bank):
     [
         (lambda bank: (bank / "bank.json").unlink(), "is no bank"),
         (lambda bank: (bank / "bank.json").write_text("{}"), "cannot be read"),
-        (lambda bank: (bank / "rows.npy").unlink(), "rows.npy: is not what the card"),
+        (lambda bank: (bank / "rows.npy").unlink(), "rows.npy: the hash of the file differs"),
         (
             lambda bank: (bank / "vectors.npy").write_bytes(
                 (bank / "vectors.npy").read_bytes()[:-1]
             ),
-            "vectors.npy: is not what the card",
+            "vectors.npy: the hash of the file differs",
         ),
         (lambda bank: edit(bank, format=2), "format 2"),
         (lambda bank: edit(bank, sentences=FEWEST - 1), "needs 1,000"),
         (lambda bank: edit(bank, sentences=FEWEST), "bank.json: is not what"),
         (lambda bank: edit(bank, files={}), "bank.json: is not what"),
-        (lambda bank: edit(bank, model="glove", model_sha256="0" * 64), "a bank of model glove"),
+        (
+            lambda bank: edit(bank, model="glove", model_sha256="0" * 64),
+            "the bank was built with model glove",
+        ),
     ],
 )
 def test_a_damaged_bank_is_refused(bank, tmp_path, damage, said):

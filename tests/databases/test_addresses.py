@@ -56,5 +56,5 @@ def test_only_what_the_query_says_is_quoted():
 
 @pytest.mark.parametrize("name", ["a;drop", 'a"', "a.b.c", "1a", "", "a" * 64])
 def test_names_of_tables_are_names(name):
-    with pytest.raises(RequestError, match="table: give TABLE"):
+    with pytest.raises(RequestError, match="table: write TABLE"):
         DatabaseTable.named(read_address("postgresql://localhost/crm"), name)

@@ -60,10 +60,10 @@ def test_types_are_those_of_the_values_and_texts_may_follow_nulls(crm, tmp_path)
     [
         ("crm.db", f"select , '{SECRET}' from tickets", "syntax error"),
         ("crm.db", f"select '{SECRET}' as a union select 1", "several types"),
-        ("crm.db", "delete from tickets returning id", "can only be read"),
+        ("crm.db", "delete from tickets returning id", "is read-only"),
         ("crm.db", f"select cast(x'ff' as text) || '{SECRET}' as t", "cannot be read"),
         ("absent.db", "select 1", "no such file"),
-        ("text.db", "select * from t", "no database of SQLite"),
+        ("text.db", "select * from t", "not an SQLite database"),
     ],
 )
 def test_what_cannot_be_read_is_one_line(crm, tmp_path, address, sql, says):
@@ -78,7 +78,7 @@ def test_a_lock_is_waited_for_and_then_named(crm, tmp_path, monkeypatch):
     monkeypatch.setattr(sqlite, "LOCK_SECONDS", 0.05)
     with closing(sqlite3.connect("crm.db")) as other:
         other.execute("begin exclusive")
-        with pytest.raises(RequestError, match="locked by another process"):
+        with pytest.raises(RequestError, match="another process has locked the database"):
             read(crm, "select * from tickets", tmp_path / "rows")
 
 
@@ -97,7 +97,7 @@ def test_rows_go_back_with_their_record_or_not_at_all(crm, tmp_path):
         con.execute("create table strict_one (id integer check (id < 4000), text, price, raw)")
         con.execute("insert into strict_one (id) values (7)")
         con.commit()
-        with pytest.raises(LexveilError, match="as it was") as caught:
+        with pytest.raises(LexveilError, match="is unchanged") as caught:
             privatize_file(crm, crm, sql=sql, table="strict_one", if_exists="replace", **NONE)
         assert "text 4" not in str(caught.value)
         assert con.execute("select id from strict_one").fetchall() == [(7,)]
@@ -110,7 +110,7 @@ def test_a_table_that_is_there_is_refused_added_to_or_replaced(crm):
         sql = f"select id, body as text from tickets where id <= {n_rows}"
         privatize_file(crm, "sqlite:///new.db", sql=sql, table="t", if_exists=if_exists, **NONE)
         with pytest.raises(
-            RequestError, match="rows that may still be in the table; run this in another folder"
+            RequestError, match="rows that may still be in the table, so run this in another folder"
         ):
             privatize_file(crm, "sqlite:///new.db", sql=sql, table="t", if_exists="append", **NONE)
         for ending in ("record.json", "statement.txt"):

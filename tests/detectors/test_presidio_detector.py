@@ -114,7 +114,8 @@ def test_a_request_names_its_own_model(outside, ruled, capsys):
     done = lexveil.privatize([TEXT], detector="presidio", spacy_model=ruled, **asked)
     assert done.values[0].count("[PERSON]") == 1
     with pytest.raises(
-        RequestError, match=r"^spacy_model: no detector would use it; add detector presidio$"
+        RequestError,
+        match=r"^spacy_model has no effect without the detector presidio; add detector presidio$",
     ):
         lexveil.privatize([TEXT], spacy_model=ruled, **asked)
     (outside / "in.jsonl").write_text(json.dumps({"text": TEXT}) + "\n", encoding="utf-8")

@@ -115,7 +115,7 @@ def test_rows_that_are_lost_or_doubled_while_parts_are_written_are_noticed(n_row
     totals.rows = 102
     totals.withheld = 2
     parts.require_all(100, totals)
-    with pytest.raises(LexveilError, match="lost or doubled"):
+    with pytest.raises(LexveilError, match="lost or duplicated"):
         parts.require_all(n_rows, totals)
 
 

@@ -42,7 +42,7 @@ def test_cells_of_a_first_row_are_no_names(outside, cli):
     )
     (outside / "in.csv").write_text(rows, encoding="utf-8")
     asked = cli("privatize", "in.csv", "-o", "out.csv", *HOW, code=2).err
-    assert "2 columns could hold texts: no. 1, no. 3 (" in asked
+    assert "2 columns could contain texts: no. 1, no. 3 (" in asked
     named = ["--text-column", "zanzibar fire"]
     said = cli("privatize", "in.csv", "-o", "out.csv", *named, *HOW).err
     assert "unchanged, with any names in them: no. 1, no. 2 (" in said

@@ -165,7 +165,7 @@ def test_what_cannot_come_out_as_it_was_is_refused_by_name(tmp_path):
     }
     for table in refused.values():
         pq.write_table(table, file)
-        with pytest.raises(RequestError, match="`other` is of an extension type") as raised:
+        with pytest.raises(RequestError, match="`other` has an extension type") as raised:
             rewritten(file)
         assert "secret" not in str(raised.value)
 
@@ -175,12 +175,12 @@ def test_times_of_both_kinds_in_one_file_are_refused(tmp_path, order):
     value = {"time": "time '10:00:00'", "zoned": "timetz '10:00:00+00'"}
     selected = ", ".join(f"{value[name]} as {name}" for name in order)
     duckdb.execute(f"copy (select 'x' as text, {selected}) to '{tmp_path / 'in.parquet'}'")
-    with pytest.raises(RequestError, match="`time` is of a type of Parquet that cannot be written"):
+    with pytest.raises(RequestError, match="`time` has a Parquet type that cannot be written"):
         rewritten(tmp_path / "in.parquet")
 
 
 def test_integers_that_arrow_does_not_know_are_said_to_be_so(tmp_path):
     frame = pl.DataFrame({"text": ["x"], "n": [1]}, schema={"text": pl.String, "n": pl.Int128})
     frame.write_parquet(tmp_path / "in.parquet")
-    with pytest.raises(RequestError, match="a column of a type that Arrow does not know"):
+    with pytest.raises(RequestError, match="a column has a type that Arrow does not know"):
         rewritten(tmp_path / "in.parquet")

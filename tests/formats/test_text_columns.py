@@ -62,7 +62,7 @@ def test_several_are_refused_whichever_has_the_longer_texts(tmp_path, form, colu
     for number, texts in enumerate([(SHORT, LONG), (LONG, SHORT), ("", LONG), (LONG, "")]):
         row = {"id": 1, **dict(zip(columns, texts, strict=True)), "rating": 5}
         file = write(tmp_path / str(number), form, [row, row])
-        with pytest.raises(RequestError, match="2 columns could hold texts") as refused:
+        with pytest.raises(RequestError, match="2 columns could contain texts") as refused:
             chosen(file)
         said.append(str(refused.value).replace(str(file), ""))
         assert chosen(file, text_column=(columns[1],)) == [columns[1]]
@@ -85,7 +85,7 @@ def test_text_is_taken_beside_others(tmp_path, form):
 def test_a_column_with_another_role_is_none(tmp_path, form):
     file = write(tmp_path, form, [{"who": "ann", "review": LONG}])
     assert chosen(file, subject_column="who") == ["review"]
-    with pytest.raises(RequestError, match="could hold texts"):
+    with pytest.raises(RequestError, match="could contain texts"):
         chosen(file)
 
 
@@ -93,7 +93,7 @@ def test_a_column_with_another_role_is_none(tmp_path, form):
 def test_types_say_what_a_name_leaves_open(tmp_path, form):
     row = {"x": 5, "y": 2.5, "z": True, "list": [1], "review": LONG}
     assert chosen(write(tmp_path, form, [row])) == ["review"]
-    with pytest.raises(RequestError, match="none holds texts by its type and name"):
+    with pytest.raises(RequestError, match="no column contains texts by its type and name"):
         chosen(write(tmp_path / "none", form, [{"x": 5, "id": LONG}]))
 
 

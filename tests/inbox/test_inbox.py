@@ -352,11 +352,11 @@ def test_a_query_of_a_database(inbox, attach):
 @pytest.mark.parametrize(
     ("values", "says"),
     [
-        ({"source": None}, "inbox.source and inbox.sql are left out"),
+        ({"source": None}, "inbox.source and inbox.sql are both omitted"),
         ({"id_column": "nr"}, "no column `nr` among its"),
         (
             {"source": None, "sql": "select 1 as id, 2 as text"},
-            "`text` is of type INTEGER, not text",
+            "`text` has the type INTEGER, not text",
         ),
         ({"source": None, "sql": "select null as id, 'a' as text"}, "row 1 has no id"),
         (
@@ -367,8 +367,8 @@ def test_a_query_of_a_database(inbox, attach):
             {"source": None, "sql": "from t", "attach": "postgresql://me:tiger@localhost/crm"},
             "address has a password",
         ),
-        ({"source": "postgresql://localhost/crm"}, "name a database in inbox.attach"),
-        ({"document_budget": None}, "give one of inbox.protection"),
+        ({"source": "postgresql://localhost/crm"}, "inbox.source is the address of a database"),
+        ({"document_budget": None}, "set one of inbox.protection"),
         ({"protection": "light"}, "protection and inbox.document_budget are given together"),
         ({"archive": "data/releases"}, "inbox.archive"),
         ({"operator": "releases/mine"}, "inbox.operator lies in a folder that is published"),

@@ -35,9 +35,12 @@ def another(used):
             lambda used: overwrite(used, "ledger.sqlite", b"not a database, and not short " * 200),
             "is not a ledger",
         ),
-        (lambda used: overwrite(used, "ledger.sqlite", b""), "no ledger of Lexveil"),
-        (another, "no ledger of Lexveil"),
-        (lambda used: edit(used, "pragma user_version = 1"), "written by another Lexveil"),
+        (lambda used: overwrite(used, "ledger.sqlite", b""), "not a ledger of Lexveil"),
+        (another, "not a ledger of Lexveil"),
+        (
+            lambda used: edit(used, "pragma user_version = 1"),
+            "another version of Lexveil wrote the ledger",
+        ),
         (
             lambda used: os.truncate(
                 used / "ledger.sqlite", (used / "ledger.sqlite").stat().st_size // 2
@@ -46,14 +49,14 @@ def another(used):
         ),
         (
             lambda used: (used / "salt").unlink(),
-            "salt is missing or not whole: bring it back from your copy",
+            "salt is missing or incomplete; restore it from your copy",
         ),
-        (lambda used: overwrite(used, "salt", b"short"), "salt is missing or not whole"),
+        (lambda used: overwrite(used, "salt", b"short"), "salt is missing or incomplete"),
         (lambda used: overwrite(used, "salt", bytes(32)), "is not the salt of"),
-        (lambda used: (used / "ledger.sqlite").unlink(), "is gone, but its salt is there"),
+        (lambda used: (used / "ledger.sqlite").unlink(), "is missing, but its salt exists"),
         (
             lambda used: edit(used, "update meta set value = '2' where name = 'keys_rule'"),
-            "subjects by another rule",
+            "subjects by an older rule",
         ),
     ],
 )
@@ -67,7 +70,7 @@ def test_what_is_damaged_or_missing_is_refused_and_never_made_anew(used, change,
 
 def test_a_file_in_place_of_the_folder(folder):
     folder.write_text("x")
-    with pytest.raises(RequestError, match="cannot be made"):
+    with pytest.raises(RequestError, match="cannot be created"):
         Ledger.open(folder)
 
 
@@ -79,7 +82,7 @@ def test_a_full_disk(used, limit):
     with Ledger.open(used) as ledger:
         ((pages,),) = ledger.database.rows("pragma page_count")
         with (
-            pytest.raises(RequestError, match="the disk is full; nothing was changed"),
+            pytest.raises(RequestError, match="the disk is full and nothing was changed"),
             ledger.begin({}) as release,
         ):
             ledger.database.rows(

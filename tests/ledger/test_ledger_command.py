@@ -50,7 +50,7 @@ def test_one_subject(here, cli):
     out = cli("ledger", "show", "--subject", " ben\u200b ").out  # however it is written
     assert "1 epsilon spent, 1.5 of 2.5 are left" in out and "ben" not in out
     said = cli("ledger", "show", "--subject", "nobody").out
-    assert "0 epsilon spent, 2.5 of 2.5 are left (the ledger has nothing of this subject)" in said
+    assert "0 epsilon spent, 2.5 of 2.5 are left (the ledger has no entry for this subject)" in said
 
 
 def test_verify(here, cli):
@@ -102,7 +102,10 @@ def test_export(here, cli, keys):
         (("verify", "--since", "params.yaml"), "is not the anchor of a ledger"),
         (("verify", "--since", "other.json"), "is the anchor of another ledger"),
         (("verify", "--since", "none.json"), "there is no such anchor"),
-        (("export", "-"), "has no ledger yet; the first release or `lexveil ledger cap` makes it"),
+        (
+            ("export", "-"),
+            "has no ledger yet; the first release or `lexveil ledger cap` creates it",
+        ),
     ],
 )
 def test_wrong_requests(here, cli, arguments, says):

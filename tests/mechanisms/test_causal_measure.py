@@ -289,7 +289,7 @@ def test_what_is_refused_before_any_noise(tmp_path, monkeypatch):
         model, causal_models={"smollm2": CausalModel("de", chosen.make, chosen.weights)}
     )
     with pytest.raises(
-        RequestError, match=f"{CHOSEN_BY} is smollm2, which knows words of the language de"
+        RequestError, match=f"{CHOSEN_BY} is smollm2, a language model of the language de"
     ):
         german.causal_model("tem_context")
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)

@@ -53,7 +53,7 @@ def test_a_base_must_be_of_the_same_language(packaged):
     require_language(None, "de")
     for language in ("de", "sv"):
         with pytest.raises(
-            ParameterError, match=f"toy is of language en, and model.language is {language}; write"
+            ParameterError, match=f"toy is en, but model.language is {language}; write"
         ):
             require_language(packaged, language)
 

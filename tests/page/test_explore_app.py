@@ -285,7 +285,11 @@ PAPER = {"mechanisms": {"truncated_gumbel": {"calibration": "paper"}}}
     ("sections", "fields", "said"),
     [
         (PAPER, ONE | {"mechanism": "truncated_gumbel"}, "no guarantee can be given"),
-        ({"ledger": {"keys": "plain"}}, ONE, "the ledger would name texts by themselves"),
+        (
+            {"ledger": {"keys": "plain"}},
+            ONE,
+            "the ledger would store texts without a subject in plain",
+        ),
         (
             {"ledger": {"cap": 0.5, "on_exhausted": "refuse"}},
             ONE,
@@ -331,7 +335,7 @@ def test_what_a_release_refuses_the_page_says_in_its_words(
 def test_a_text_that_its_cap_withholds_is_said_to_be_withheld(project):
     change_params(ledger={"cap": 0.5})
     shown = draw(page(), ONE)
-    assert "As a release this would be refused:" in shown and "it would be withheld" in shown
+    assert "As a release this would be refused:" in shown and "the text would be withheld" in shown
     assert run(shown) == 1 and Path("out.jsonl").read_text() == ""
 
 

@@ -142,6 +142,6 @@ def test_a_release_relies_on_an_audit_of_what_it_runs(built, monkeypatch, capsys
     other = privatize(["the government said"], document_budget=50.0, **how)
     assert other.record.audit is None
     assert (
-        "the record relies on no audit: tem-S1-2.0.json: it is of a base epsilon from 2 to 2"
+        "the record cites no audit: tem-S1-2.0.json: it is an audit of a base epsilon from 2 to 2"
         in capsys.readouterr().err
     )

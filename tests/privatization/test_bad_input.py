@@ -241,7 +241,7 @@ def test_two_outputs_that_a_disk_takes_for_one_are_refused(tmp_path):
     with writing(tmp_path / "out") as outputs:
         outputs.try_names(finals)
         assert not [*(tmp_path / "out").iterdir()]
-        with pytest.raises(RequestError, match="would be one file"):
+        with pytest.raises(RequestError, match="would be the same file"):
             outputs.try_names([*finals, tmp_path / "out/../out/a.csv"])
     assert not [*tmp_path.iterdir()]
 

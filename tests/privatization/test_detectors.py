@@ -224,8 +224,8 @@ def test_a_column_of_spans_is_read_and_comes_out_empty(built, tmp_path, form, ca
     done = privatize_file(file, out, spans_column="found", seed=1, types=types, **HOW)
     said = capsys.readouterr().err
     assert (
-        said.count("no match is of type")
-        == said.count("no match is of type PERSN, which --type")
+        said.count("no match has the type")
+        == said.count("no match has the type PERSN, which --type")
         == 1
     )
     rows = duckdb.sql(f"from '{out}'").fetchall()
@@ -247,7 +247,7 @@ def test_a_detector_that_changes_its_mind_releases_nothing(built, tmp_path, monk
     monkeypatch.setattr(Detection, "claim", fickle)
     (tmp_path / "in.jsonl").write_text('{"text": "police"}\n', encoding="utf-8")
     how = HOW | {"protect": str(tmp_path / "protect.txt")}
-    with pytest.raises(LexveilError, match="found something else"):
+    with pytest.raises(LexveilError, match="found other tokens"):
         privatize_file(tmp_path / "in.jsonl", tmp_path / "out.jsonl", **how)
     assert not (tmp_path / "out.jsonl").exists()
 
@@ -255,7 +255,7 @@ def test_a_detector_that_changes_its_mind_releases_nothing(built, tmp_path, monk
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"spans": [[]], "types": {"a b": "drop"}}, "a type is a name"),
+        ({"spans": [[]], "types": {"a b": "drop"}}, "a type must be a name"),
         ({"spans": [[]], "types": {"PLACE": "pseudonym"}}, "PLACE needs a list of pseudonyms"),
         ({"spans": []}, "spans: 0 for 1 texts"),
         ({"spans": "found"}, "names a column, and texts is a list"),

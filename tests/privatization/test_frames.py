@@ -82,14 +82,18 @@ def test_columns_of_pandas_may_have_any_labels(labels, texts, built):
         (
             pd.DataFrame(ROWS),
             None,
-            r"column: a table was given; name the column, one of `id`, `body`, `who`",
+            r"column: texts is a table; name one of its columns: `id`, `body`, `who`",
         ),
         (pl.LazyFrame(ROWS), "body", r"frame\.collect\(\)"),
         (ROWS["body"], "body", r"column names a column, and texts is a list, which has none"),
         (ROWS, "body", r"texts: a dict; give a list of strings"),
         (5, None, r"texts: an int; give a list of strings"),
         (ROWS, None, r"a dict; give a list of strings"),
-        (["a", float("nan")], None, r"text 2: `texts` is missing \(NaN\); drop it, or give ''"),
+        (
+            ["a", float("nan")],
+            None,
+            r"text 2: `texts` is missing \(NaN\); remove the row, or write ''",
+        ),
         (pd.DataFrame(ROWS), "id", r"text 1: `id` holds a number, not text"),
     ],
 )

@@ -113,7 +113,7 @@ def test_a_longer_axis_than_is_said_is_a_violation(scale, monkeypatch):
 def test_a_scale_that_is_not_said_to_be_public_is_for_experiments(scale):
     scale.write_text(scale.read_text("utf-8").replace("# public\n", ""), encoding="utf-8")
     with pytest.raises(
-        RequestError, match="nothing is released: the scale of purpose toy is not said to be public"
+        RequestError, match="nothing is released: the scale of purpose toy is not declared public"
     ):
         lexveil.privatize(["A good day."], **HOW, model="toy+toy.tsv")
     lexveil.privatize(["A good day."], **HOW, model="toy+toy.tsv", mode="experiment", seed=1)
@@ -122,12 +122,12 @@ def test_a_scale_that_is_not_said_to_be_public_is_for_experiments(scale):
 @pytest.mark.parametrize(
     ("model", "said"),
     [
-        ("toy+other", "there is no purpose other; there are sentiment"),
-        ("toy+toy.tsv=0", "its weight is 0; it must be a number from 0.01 to 10"),
-        ("toy+toy.tsv=nan", "its weight is nan"),
-        ("toy+toy.tsv+toy.tsv=2", "a purpose is given twice"),
-        ("toy+absent.tsv", "there is no file absent.tsv"),
-        ("toy+To Y.tsv", "the file's name names the purpose"),
+        ("toy+other", "there is no purpose other; choose from sentiment"),
+        ("toy+toy.tsv=0", "the weight is 0, but it must be a number from 0.01 to 10"),
+        ("toy+toy.tsv=nan", "the weight is nan"),
+        ("toy+toy.tsv+toy.tsv=2", "a purpose is repeated"),
+        ("toy+absent.tsv", "the file absent.tsv does not exist"),
+        ("toy+To Y.tsv", "the name of the file is the name of the purpose"),
     ],
 )
 @pytest.mark.usefixtures("scale")
@@ -139,13 +139,13 @@ def test_names_that_are_refused(model, said):
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        (b"good\t1\nbad\n", "line 2: must be a word, a tab and a score"),
-        (b"good\tnan\n", "line 1: must be"),
-        (b"good\t1.5\n", "line 1: must be"),
-        (b"good\t1\nGood\t0.5\n", "line 2: duplicate word"),
+        (b"good\t1\nbad\n", "line 2: the line must be a word, a tab and a score"),
+        (b"good\tnan\n", "line 1: the line must be"),
+        (b"good\t1.5\n", "line 1: the line must be"),
+        (b"good\t1\nGood\t0.5\n", "line 2: the word is a duplicate"),
         (b"# nothing\n", "every word has the score 0"),
         (b"xqzzy\t1\n", "all words of the model have the same score"),
-        (b"\xff\xfe", "is no text file in UTF-8"),
+        (b"\xff\xfe", "is not a text file in UTF-8"),
     ],
 )
 def test_files_that_are_refused(outside, lines, said):
@@ -157,7 +157,7 @@ def test_files_that_are_refused(outside, lines, said):
 @pytest.mark.usefixtures("scale")
 def test_a_mechanism_on_lists_is_refused():
     with pytest.raises(
-        RequestError, match="works on a list of the words, whose order no purpose changes"
+        RequestError, match="works on an order of the words, which no purpose changes"
     ):
         lexveil.privatize(
             ["A good day."],
@@ -194,11 +194,11 @@ def write_scale(name, *, public, score=1.0):
         ({"secret=1": "own"}, {}, "has secret=1, and .* names no purpose"),
         ({"secret=1": "own"}, {"secret": 0.5}, "has secret=1, and .* names secret=0.5"),
         ({"secret=1": "own"}, {"secret": 1.0000000001}, "names secret=1.0000000001"),
-        ({"secret=1": "0" * 64}, {"secret": 1.0}, "has another content of the scale secret=1"),
-        ({}, {"secret": 1.0}, "has no purpose, and .* names secret=1"),
-        ({"secret=1": "own"}, {"open": 1.0}, "has secret=1, and .* names open=1"),
-        ({"secret=1": "own", "open=1": "open"}, {"open": 1.0}, "has open=1, secret=1, and"),
-        ({"secret=1": "own"}, {"secret": 1.0}, "the scale of purpose secret is not said to be"),
+        ({"secret=1": "0" * 64}, {"secret": 1.0}, "have another content of the scale secret=1"),
+        ({}, {"secret": 1.0}, "have no purpose, but .* names secret=1"),
+        ({"secret=1": "own"}, {"open": 1.0}, "have secret=1, but .* names open=1"),
+        ({"secret=1": "own", "open=1": "open"}, {"open": 1.0}, "have open=1, secret=1, but"),
+        ({"secret=1": "own"}, {"secret": 1.0}, "the scale of purpose secret is not declared"),
     ],
 )
 def test_a_private_purpose_stays_private_whatever_params_say_afterwards(

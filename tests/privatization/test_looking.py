@@ -210,9 +210,9 @@ def test_nothing_is_written_charged_or_logged(titled, tmp_path, cli, caplog):
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        ([], "on a terminal only; with --json"),
+        ([], "on a terminal only, but --json"),
         (["-o", "out.jsonl", "--json"], "--preview writes nothing"),
-        (["--mode", "release", "--json"], "leave --mode release out"),
+        (["--mode", "release", "--json"], "remove --mode release"),
         (["--average-words", "data", "--json"], "takes all rows"),
     ],
 )

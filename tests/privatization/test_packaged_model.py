@@ -55,7 +55,7 @@ def test_a_file_in_no_project(outside, home, cli):
     """A newcomer needs one command; the ledger is the user's, private, and its path is printed."""
     (outside / "in.csv").write_text(f"id,text\n1,{TEXT}\n")
     said = cli("privatize", "in.csv", "-o", "out.csv", "--model", "toy", *OPTIONS)
-    assert f"the ledger is your own outside of projects, {home / 'ledger'}" in said.err
+    assert f"so the ledger is your own, {home / 'ledger'}" in said.err
     assert "mode release, model toy 1.0" in said.out
     record = json.loads((outside / "out.csv.record.json").read_text())
     assert record["schema"] == 5 and record["model"]["name"] == "toy"

@@ -85,7 +85,7 @@ def test_nothing_is_drawn_for_what_the_first_pass_has_not_seen(
     monkeypatch.setattr("lexveil.io.formats.chunks.ROWS_OF_A_CHUNK", 1)
     monkeypatch.setattr("lexveil.release.engine.worker.release_generator", generator)
     write(SENTENCE, before, after)
-    with pytest.raises(LexveilError, match="nothing from the change on"):
+    with pytest.raises(LexveilError, match="nothing after the change"):
         privatize_file(source, "-", workers=1, **RELEASE)
     assert len(capfdbinary.readouterr().out.splitlines()) <= 1 and len(n_drawn) <= 1
 
@@ -135,7 +135,7 @@ def test_what_has_another_name_is_not_published(source, tamper):
             tamper(outputs, hidden)
             return record, operator
 
-    with pytest.raises(LexveilError, match="somebody linked or replaced its hidden file"):
+    with pytest.raises(LexveilError, match="somebody linked or replaced the hidden file"):
         privatize_file(source, source.with_name("out.jsonl"), hooks=Tampers(), **RELEASE)
     assert not list(source.parent.glob("*out.jsonl*")) and not list(source.parent.glob(".partial*"))
     if tamper is _linked:

@@ -76,8 +76,8 @@ def test_the_budget_is_a_public_number_whatever_the_texts(built, tmp_path):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"average_words": "data"}, "follows from private texts"),
-        ({"max_token_epsilon": "none"}, "come out as they are"),
+        ({"average_words": "data"}, "depends on private texts"),
+        ({"max_token_epsilon": "none"}, "stay unchanged"),
     ],
 )
 def test_what_depends_on_private_texts_is_for_experiments(built, tmp_path, more, said):

@@ -98,7 +98,7 @@ def test_a_release_without_a_number_says_what_its_level_means(released, default_
 
 
 def test_a_release_says_which_columns_are_texts_and_which_stay(released):
-    assert "the texts are those of column `body`, by its name;" in released.err
+    assert "the texts are in column `body`, according to its name;" in released.err
     assert "unchanged, with any names in them: `id`, `topic_id`;" in released.err
     rows = released.file.read_text(encoding="utf-8").splitlines()
     assert rows[1].startswith("1,On soup,")
@@ -182,7 +182,7 @@ def test_a_mechanism_that_context_sees_through_is_refused_where_no_epsilon_helps
 @pytest.mark.parametrize(
     ("name", "mechanism", "said"),
     [
-        ("en+sentiment=1", "diffractor_tem", "works on a list of the words, whose order no"),
+        ("en+sentiment=1", "diffractor_tem", "works on an order of the words, which no"),
         ("en", "truncated_gumbel", "covers an epsilon of more than 269"),
     ],
 )
@@ -248,5 +248,5 @@ def test_a_row_in_place_of_a_header_is_taken_for_no_column(outside, cli, first):
     """A row that is taken for a header would be published unchanged."""
     (outside / "in.csv").write_text(f"1,{first}\n2,{SHORT}\n", encoding="utf-8")
     said = cli("privatize", "in.csv", "-o", "out.csv", code=2, told=r"using the model.*\n").err
-    assert "its first line looks like a row and no header" in said
+    assert "its first line looks like a row, not like a header" in said
     assert first not in said and not (outside / "out.csv").exists()

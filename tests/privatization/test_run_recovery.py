@@ -84,7 +84,7 @@ def test_words_of_a_list_are_a_band_of_their_own(made, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "why"), [(None, "there is no file"), (b"\n \n", "no word"), (b"\xff\xfe", "UTF-8")]
+    ("text", "why"), [(None, "does not exist"), (b"\n \n", "no word"), (b"\xff\xfe", "UTF-8")]
 )
 def test_a_list_that_is_none_is_named(made, tmp_path, text, why):
     file = tmp_path / "listed.txt"

@@ -291,9 +291,9 @@ def test_whoever_rewrites_is_told_what_a_part_takes(caplog):
     texts = ["The patient has diabetes, and the doctor prescribed insulin."]
     done = lexveil.privatize(texts, model="en", seed=1)
     assert done.operator.screened is not None and done.operator.screened["health"] > 0.05
-    assert "are of part health of the screen" in caplog.text
+    assert "belong to the screened part health" in caplog.text
 
 
 def test_a_part_that_takes_nothing_is_not_spoken_of(caplog):
     lexveil.privatize(["The train was late again."], model="en", seed=1)
-    assert "of the screen" not in caplog.text
+    assert "screened part" not in caplog.text

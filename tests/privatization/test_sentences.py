@@ -396,9 +396,9 @@ REFUSED = [
     ({"sentences": 1001}, "sentences"),
     ({"unit": "word"}, "unit"),
     ({"unit": "sentence", "sentences": 3}, "one sentence for each"),
-    ({"mechanism": "tem_context"}, "replaces words and no sentences"),
-    ({"mechanism": "diffractor_tem"}, "replaces words and no sentences"),
-    ({"mechanism": "diffractor_geometric"}, "say one of tem, madlib, mahalanobis, vickrey"),
+    ({"mechanism": "tem_context"}, "replaces only words, not sentences"),
+    ({"mechanism": "diffractor_tem"}, "replaces only words, not sentences"),
+    ({"mechanism": "diffractor_geometric"}, "choose one of tem, madlib, mahalanobis, vickrey"),
     ({"mechanism": "madlib", "epsilon": None}, "levels of protection of sentences are measured"),
     ({"protection": "strong"}, "give one of protection (a level) and epsilon"),
     ({"epsilon": None, "document_budget": 5.0}, "document_budget"),
@@ -444,9 +444,9 @@ def test_banks_that_cannot_be_used_are_refused_before_anything_is_charged(bank, 
     card = json.loads((bank / "bank.json").read_text())
     (other / "bank.json").write_text(json.dumps(card | {"model_sha256": "0" * 64}))
     cases = {
-        here / "none": "is no bank of sentences",
-        private: "is not said to be public",
-        edited: "sentences.parquet: is not what the card",
+        here / "none": "the folder is no bank of sentences",
+        private: "is not declared public",
+        edited: "sentences.parquet: the hash of the file differs",
         other: "has other vectors",
     }
     for folder, said in cases.items():

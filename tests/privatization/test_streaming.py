@@ -244,7 +244,7 @@ def test_a_text_that_becomes_empty_is_still_a_row(ready):
         ).record
         assert record.counts.n_rows == 2, ending
     (ready / "one.tsv").write_text("text\nfire\n!!!\n")
-    with pytest.raises(RequestError, match=r"one\.tsv, line 3: nothing is left of a text"):
+    with pytest.raises(RequestError, match=r"one\.tsv, line 3: a rewritten text is empty"):
         privatize_file(ready / "one.tsv", ready / "none.tsv", punctuation="drop", **EXPERIMENT)
 
 

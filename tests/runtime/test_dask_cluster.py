@@ -97,7 +97,7 @@ def test_where_no_scheduler_answers_it_is_said(answers, monkeypatch):
     monkeypatch.setattr(cluster, "ANSWER", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as server:
         nobody = f"tcp://127.0.0.1:{server.getsockname()[1] if answers else 9}"
-        with pytest.raises(RequestError, match=rf"is {nobody}, where no Dask scheduler answers"):
+        with pytest.raises(RequestError, match=rf"is {nobody}, but no Dask scheduler answers"):
             list(ordered_map(negative, [1], machine_behind(nobody)))
 
 

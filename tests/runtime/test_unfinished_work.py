@@ -101,7 +101,7 @@ def test_a_disk_without_room_is_said_before(tmp_path, capsys):
 def test_parts_on_storage_that_is_not_shared_are_missed(tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoints, "SHOWN", 0.0)
     with pytest.raises(
-        RequestError, match=r"cannot be seen by this process .*machine\.temp_directory"
+        RequestError, match=r"is not visible to this process .*machine\.temp_directory"
     ):
         checkpoints.expect_file(tmp_path / "part", "this process")
 
@@ -142,7 +142,9 @@ def test_what_a_killed_process_left_is_removed(tmp_path):
 
 def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").touch()
-    said = pytest.raises(ParameterError, match=r"machine\.temp_directory is .*name a folder")
+    said = pytest.raises(
+        ParameterError, match=r"machine\.temp_directory is .*name a writable folder"
+    )
     with said, session(spilling(tmp_path / "file/work")):
         pass
 

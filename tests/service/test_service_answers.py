@@ -207,7 +207,7 @@ def test_inspecting_charges_nothing(service, ledger):
     ("unknown", "field", "message"),
     [
         ({"sujects": []}, "body", "sujects: there is no such field; did you mean subjects?"),
-        ({"epsilon": 1.0}, "epsilon", "epsilon: belongs into settings"),
+        ({"epsilon": 1.0}, "epsilon", "epsilon: this field belongs into settings"),
         (
             {"settings": {"epsilonn": 1.0}},
             "settings",
@@ -216,17 +216,17 @@ def test_inspecting_charges_nothing(service, ledger):
         (
             {"settings": {"subjects": []}},
             "settings.subjects",
-            "subjects: belongs beside settings, not into it",
+            "subjects: this field belongs outside of settings",
         ),
         (
             {"settings": {"detector": "presidio"}},
             "settings",
-            "detector: the operator chooses it, and no request does",
+            "detector: the operator chooses this setting, and no request can",
         ),
         (
             {SECRET: 1},
             "body",
-            "there is no such field; there are texts, settings, subjects, on_exhausted",
+            "there is no such field; the fields are texts, settings, subjects, on_exhausted",
         ),
     ],
 )
@@ -256,7 +256,7 @@ def test_a_key_that_stands_twice_is_refused(service, ledger, content, field):
         answer = client.post(path, content=content, headers={"content-type": "application/json"})
         error = answer.json()["error"]
         assert (answer.status_code, error["code"], error["charged"]) == (422, "invalid", False)
-        message = "stands twice in an object; give it once"
+        message = "is repeated in an object; give it once"
         assert error["fields"] == [{"field": field, "message": message}]
         assert "zanzibar" not in answer.text
     assert charges(ledger) == []

@@ -120,7 +120,7 @@ def test_names_are_those_that_are_allowed(service, allowed, host, status):
 
 
 def test_a_name_with_a_star_inside_is_refused(service):
-    with pytest.raises(ValueError, match=r"a\*b: a \* stands alone, or as \*\. before a name"):
+    with pytest.raises(ValueError, match=r"a\*b: write \* alone, or \*\. before a name"):
         service(allowed_host=("a*b",))
 
 
@@ -193,8 +193,8 @@ def test_a_removed_key_is_refused_at_once(asked):
 @pytest.mark.parametrize(
     ("spoil", "advice"),
     [
-        (lambda file: file.chmod(0o666), "chmod go-w it"),  # anybody could let himself in
-        (lambda file: file.unlink(), "bring it back, or make one by `lexveil service key add"),
+        (lambda file: file.chmod(0o666), "chmod go-w"),  # anybody could let himself in
+        (lambda file: file.unlink(), "restore the file, or make one by `lexveil service key add"),
         (lambda file: file.write_text("{}}"), "make one by `lexveil service key add`"),
     ],
     ids=["writable", "missing", "broken"],

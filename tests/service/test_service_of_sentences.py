@@ -119,7 +119,10 @@ def test_all_is_fixed(sentences, settings, code):
 def test_sentences_are_served_where_the_operator_fixed_them_alone(service, ledger):
     settings = {"strategy": "S5", "mechanism": "tem", "epsilon": 1.0}
     answer = service(fixed={}).post(ADDRESS, json={"texts": ["a"], "settings": settings})
-    wrong = {"field": "settings.strategy", "message": "is served where the operator has fixed it"}
+    wrong = {
+        "field": "settings.strategy",
+        "message": "the service accepts this setting only from its operator",
+    }
     assert answer.json()["error"]["fields"] == [wrong]
     assert charges(ledger) == []
 

@@ -78,10 +78,10 @@ def test_no_count_of_a_request_is_logged(service, logged, monkeypatch):
     assert not [line for line in logged.messages if "differ" in line]
     # what the engine tells may count a text's words
     with messages_to(client.app.state.rewriter._say):
-        LOG.info("near words: lists of 4,096 words")
-        LOG.info("near words: lists of 8,192 words")
+        LOG.info("near words: computing lists of 4,096 words")
+        LOG.info("near words: computing lists of 8,192 words")
     assert [line for line in logged.messages if "near words" in line] == [
-        "near words: lists of # words"
+        "near words: computing lists of # words"
     ]
 
     def failing(*_, **__):

@@ -28,7 +28,7 @@ def test_the_stage_measures_public_texts(built, monkeypatch, capsys):
     )
     bound, source = measured.change("S3", Policy("sample", "keep", "sample"))
     assert bound.pattern.share > change.pattern.share and source.endswith(
-        "; at most, as for every policy"
+        "; an upper bound for every policy"
     )
     # Words are cut without looking at the text; a stop word that is kept is another fate.
     words_change, _ = words.change("S1", Policy("keep", "keep", "sample"))

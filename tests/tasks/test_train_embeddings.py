@@ -150,7 +150,7 @@ def test_purposes_are_axes_of_the_space_and_said_of_what_is_made_with_it(project
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("own", "own does not ship with the library"),
+        ("own", "own is not part of the library"),
         ("side.tsv@000000000000", "the file is side.tsv@"),
         ("absent.tsv@000000000000", "there is no file absent.tsv"),
     ],

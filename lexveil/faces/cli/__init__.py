@@ -1,1 +1,3 @@
-"""The command line: one module per verb, whose options are its signature."""
+"""The command line. Each verb is a module, and the signature of its function defines its
+options.
+"""

@@ -1,4 +1,4 @@
-"""The verbs of data: the corpus and the documents."""
+"""The verb `lexveil data`, which chooses the corpus and the documents."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def _range(_: Any, tokens: Sequence[Token]) -> tuple[int, int]:
     text = tokens[-1].value
     first, dash, last = text.partition("-")
     if not all(part.isascii() and part.isdigit() for part in (first, last if dash else "0")):
-        raise ValueError(f"{text!r} is not a range of numbers, such as 0-9")
+        raise ValueError(f"{text!r} is not a range of numbers; write a range such as 0-9")
     return int(first), int(last if dash else first)
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class AddressPart:
-    """How much of an address is taken.
+    """The part of an address that is read.
 
     Attributes:
         max_documents: for an address: keep at least about N documents (default:
@@ -94,13 +94,13 @@ def use(
 
     Args:
         corpus: file or folder to train on, or an address that is streamed (hf://allenai/c4/en,
-            s3://…), or several, each with a name (default: unchanged)
-        documents: files or folders to privatize, each file one data set of the file's name, or of
-            NAME
+            s3://…), or several of these, each with a name (default: unchanged)
+        documents: files or folders to privatize; each file is one data set, with the name of the
+            file or with NAME
         model: a packaged model that replaces the corpus
         text_column: the column of texts
-        pairs: which texts of a pair (columns text and text_b) are rewritten; of `first` the second
-            one stays as it is, is read by classifiers only, and counts in no average
+        pairs: which texts of a pair (columns text and text_b) are rewritten; with `first`, the
+            second text stays unchanged, is read by classifiers only, and counts in no average
     """
     sources = sources_of(corpus)
     document_files, named = _documents(documents)
@@ -123,7 +123,7 @@ def use(
 
 @data.command
 def status(*, json: Json = False) -> None:
-    """Show what is in data/ and whether DVC has it."""
+    """Show the content of data/ and whether DVC tracks it."""
     root = in_project()
     from lexveil.lab.data import data_store
 
@@ -131,8 +131,8 @@ def status(*, json: Json = False) -> None:
 
 
 def _source(text: str) -> Path | str:
-    """Return a path, made absolute because the command works in the project's folder; or an
-    address, as it is.
+    """Return a path as an absolute path, because the command works in the project's folder. An
+    address is returned unchanged.
     """
     from lexveil.lab.data.remote import is_address
 
@@ -140,10 +140,11 @@ def _source(text: str) -> Path | str:
 
 
 def _documents(written: Sequence[str]) -> tuple[list[Path], dict[str, Path]]:
-    """Return the files and folders of --documents, and those that a name stands before.
+    """Split the values of --documents into unnamed files and folders, and files and folders by
+    name.
 
     Raises:
-        RequestError: if two have the same name.
+        RequestError: if a name is repeated.
     """
     files = list[Path]()
     named = dict[str, Path]()
@@ -152,17 +153,19 @@ def _documents(written: Sequence[str]) -> tuple[list[Path], dict[str, Path]]:
         if not (equals and name and path) or Path(text).exists():
             files.append(Path(text).absolute())
         elif name in named:
-            raise RequestError(f"--documents {text}: the name {name} is there twice")
+            raise RequestError(
+                f"--documents {text}: the name {name} is repeated; give each data set its own name"
+            )
         else:
             named[name] = Path(path).absolute()
     return files, named
 
 
 def sources_of(corpus: Sequence[str]) -> Path | str | dict[str, Path | str] | None:
-    """One file, folder or address, or several by name, as --corpus [NAME=]PATH gives them.
+    """Return the sources of --corpus [NAME=]PATH: one file, folder or address, or several by name.
 
     Raises:
-        RequestError: if one of several has no name, or two have the same.
+        RequestError: if there are several sources and one has no name, or if a name is repeated.
     """
     if not corpus:
         return None
@@ -175,11 +178,13 @@ def sources_of(corpus: Sequence[str]) -> Path | str | dict[str, Path | str] | No
         name, _, path = written.partition("=")
         if not name or not path:
             raise RequestError(
-                f"--corpus {written}: several need a name each: --corpus web=PATH tickets=PATH"
+                f"--corpus {written}: each of several sources needs a name: --corpus "
+                "web=PATH tickets=PATH"
             )
         if name in sources:
             raise RequestError(
-                f"--corpus {written}: the name {name} is there twice; give one source as a folder"
+                f"--corpus {written}: the name {name} is repeated; put the files of one "
+                "source into a folder"
             )
         sources[name] = _source(path)
     return sources

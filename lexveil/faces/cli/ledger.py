@@ -1,4 +1,4 @@
-"""`lexveil ledger`: what each subject has spent."""
+"""`lexveil ledger`, which shows, verifies and administers the spending of each subject."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ledger = actions(
     """,
 )
 WHICH = exclusive()
-Reason = Annotated[str, Parameter(metavar="TEXT", help="why; recorded in the ledger")]
+Reason = Annotated[str, Parameter(metavar="TEXT", help="reason, which is recorded in the ledger")]
 
 
 @ledger.command(name="show")
@@ -52,9 +52,9 @@ def show_balances(
 ) -> None:
     """Show balances and releases.
 
-    Prints balances, the cap, and the newest releases with their state. Before that it recovers
-    releases whose process was killed: it completes those whose files were all written, and rolls
-    back the others.
+    Prints balances, the cap, and the newest releases with their state. Before that, it recovers
+    releases whose process was killed: it completes a release whose files were all written, and
+    rolls back any other.
 
     Args:
         subject: show one subject, by its name as in the documents
@@ -84,16 +84,16 @@ def verify(
     since: Annotated[Path | None, Parameter(name="--since", metavar="ANCHOR")] = None,
     json: Json = False,
 ) -> int:
-    """Compute everything again; exit code 1 if anything does not hold.
+    """Compute the whole ledger again. The exit code is 1 if anything is wrong.
 
     Recomputes the chain of entries, digests, balances, states and caps, and names each wrong entry.
     Changes nothing, and works on a copy of the database without the salt.
 
     Args:
-        record: privacy records whose releases must be in it: finds a ledger that was truncated or
-            replaced since
-        since: a copy of the ledger's anchor from when all was verified: only what came later is
-            computed again
+        record: privacy records whose releases must be in the ledger; this detects a ledger that was
+            truncated or replaced since
+        since: a copy of the ledger's anchor from a time when everything was verified; only later
+            entries are computed again
     """
     records = [path.absolute() for path in record]
     since = since and since.absolute()
@@ -107,7 +107,7 @@ def verify(
 
 @ledger.command
 def export(output: Annotated[Stream, Parameter(name="OUT")], /) -> None:
-    """Write what each subject has spent, with hashed keys, as CSV or Parquet.
+    """Write the spending of each subject, with hashed keys, as CSV or Parquet.
 
     Args:
         output: file to write, .csv or .parquet; - is CSV on standard output
@@ -124,9 +124,10 @@ def export(output: Annotated[Stream, Parameter(name="OUT")], /) -> None:
 def accept(*, because: Reason) -> None:
     """Accept a ledger that does not match its anchor, or that was edited.
 
-    Use it after a ledger was lost, restored from an older copy, replaced or edited, or after its
-    anchor was lost. ε that the ledger no longer contains stays forgotten. The reason becomes an
-    entry of the chain, balances become the sums of their charges, and the anchor is written anew.
+    Use this command after a ledger was lost, restored from an older copy, replaced or edited, or
+    after its anchor was lost. It does not bring back the ε that the ledger no longer contains. The
+    reason becomes an entry of the chain, balances become the sums of their charges, and the anchor
+    is written anew.
     """
     from lexveil.release.ledger.ledger import Ledger
     from lexveil.release.ledger.stores import store_of
@@ -145,7 +146,7 @@ def accept(*, because: Reason) -> None:
     with opened as balances:
         n_wrong = balances.accept(because)
         _say_recovered(balances)
-    LOG.info(f"accepted and recorded; {n_wrong:,} balances corrected")
+    LOG.info(f"accepted, and the reason is recorded; {n_wrong:,} balances corrected")
 
 
 @ledger.command
@@ -153,8 +154,8 @@ def cap(value: Annotated[str, Parameter(name="N")], /, *, because: Reason) -> No
     """Set the ledger's own cap, also before the first release; lexveil.toml: ledger.cap takes
     precedence.
 
-    The first release without a cap sets it to what ten releases of a text of ordinary length may
-    spend, and says how much that is.
+    Without a cap, the first release sets the cap to the amount that ten releases of a text of
+    ordinary length may spend, and prints that amount.
 
     Args:
         value: epsilon of one subject over all releases, or unlimited
@@ -164,18 +165,23 @@ def cap(value: Annotated[str, Parameter(name="N")], /, *, because: Reason) -> No
     try:
         number = None if value == "unlimited" else float(value)
     except ValueError:
-        raise RequestError(f"{value}: give a number of epsilon, or unlimited") from None
+        raise RequestError(
+            f"{value} is not a cap; give a number of epsilon, or unlimited"
+        ) from None
     with _opened(make=True) as (balances, params):
         balances.set_cap(number, because)
-    limit = "unlimited" if number is None else f"{number:g} epsilon of one subject"
+    limit = "unlimited" if number is None else f"{number:g} epsilon per subject"
     LOG.info(f"the ledger's cap is {limit} from now on, over all releases")
     if params.cap is not None:
-        LOG.info(f"lexveil.toml: ledger.cap is {params.cap} and takes precedence")
+        LOG.info(
+            f"lexveil.toml: ledger.cap is {params.cap} and takes precedence over the "
+            "ledger's own cap"
+        )
 
 
 def _ledger() -> LedgerParams:
-    """Return the ledger of the project around the current folder, else of the user, whose ledger
-    standard error then names.
+    """Return the ledger's parameters for the project around the current folder. Outside of
+    projects, return the parameters of the user's ledger, and name that ledger on standard error.
     """
     anywhere()
     from lexveil.io.artifacts.project import Project
@@ -184,13 +190,15 @@ def _ledger() -> LedgerParams:
     place = Project.find()
     params = ledger_of(place)
     if not place.is_project:
-        LOG.info(f"in no project: your own ledger, {params.folder}")
+        LOG.info(f"this folder belongs to no project; using your own ledger, {params.folder}")
     return params
 
 
 @contextmanager
 def _opened(*, make: bool = False) -> Iterator[tuple[Ledger, LedgerParams]]:
-    """Yield the ledger, once it has completed or undone what was killed, and its parameters."""
+    """Yield the opened ledger and its parameters. Killed releases have been completed or rolled
+    back.
+    """
     from lexveil.release.ledger.ledger import Ledger
 
     params = _ledger()
@@ -204,7 +212,7 @@ def _opened(*, make: bool = False) -> Iterator[tuple[Ledger, LedgerParams]]:
 
 
 def _cap(balances: Ledger, configured: float | str | None) -> float | None:
-    """Return the cap that new releases have, None for no limit."""
+    """Return the cap that applies to new releases, or None for no limit."""
     if configured is None:
         return balances.cap()
     return configured if isinstance(configured, float) else None

@@ -1,8 +1,8 @@
-"""The `lexveil` command: finds the verb, reads its options by its signature, calls it, and ends
-with its exit code.
+"""The `lexveil` command: it finds the verb, parses the options by the verb's signature, calls the
+verb, and ends with its exit code.
 
-Nothing heavy is imported up here or by the modules of the verbs: `lexveil --help` must answer at
-once.
+Neither this module nor the modules of the verbs import anything heavy at the top, because `lexveil
+--help` must answer at once.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ With your own corpus:
 
 Exit codes: 0 done, 1 it ran and failed, 2 the request was wrong, 130 interrupted."""
 
-# Verbs by the module beside this one that has a function or an App of their name; in the order of
-# the help.
+# Verbs in the order of the help. The module of a verb, next to this one, has a function or an App
+# with the name of the verb.
 VERBS = {
     "texts": "privatize inspect explore calibrate audit",
     "ledger": "ledger",
@@ -62,7 +62,8 @@ APP = App(
     help=ABOUT,
     help_format="markdown",
     version=lambda: f"lexveil {version('lexveil')}",
-    # Of what is given twice, the last counts; only defaults that say something are shown.
+    # If an option is repeated, the last value counts. Help shows only defaults that carry
+    # information.
     default_parameter=Parameter(
         negative="", allow_repeating=True, show_default=lambda value: value or None
     ),
@@ -87,8 +88,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             code = _answer(argv)
             if why := end_streams():
                 LOG.error(
-                    f"{verb}: what was asked for is done, but standard output cannot be written "
-                    f"({why})"
+                    f"{verb}: the command is done, but its result cannot be written to "
+                    f"standard output ({why})"
                 )
             return code or int(bool(why))
         except LexveilError as error:
@@ -105,7 +106,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 141
         except OSError as error:
             message = str(error)
-            if advised(message) == message:  # not about a disk: a bug, so let the traceback through
+            # the error is not about a disk, so it is a bug; let the traceback through
+            if advised(message) == message:
                 raise
             LOG.error(f"{verb}: {advised(message)}")
             return 1
@@ -115,8 +117,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 @contextlib.contextmanager
 def _ended_in_order() -> Iterator[None]:
-    """End a command by SIGTERM in the way Ctrl-C ends it, so that half-written files are removed;
-    commands that serve handle SIGTERM themselves.
+    """On SIGTERM, end a command in the same way as on Ctrl-C, so that half-written files are
+    removed. Commands that serve handle SIGTERM themselves.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -134,14 +136,14 @@ def _answer(argv: list[str]) -> int:
 
 
 def parse(argv: Sequence[str]) -> tuple[Callable[..., Any], inspect.BoundArguments]:
-    """Return the function that a command line asks for and its arguments.
+    """Return the function of a command line, and its arguments.
 
     Raises:
-        SystemExit: with code 2, if the request is wrong; one line on stderr says why.
+        SystemExit: with code 2, if the request is wrong; one line on stderr states the reason.
     """
     if argv and argv[0] in ("--help", "-h"):
         for name in " ".join(VERBS.values()).split():
-            APP[name]  # is imported now, so that the help can say what it does
+            APP[name]  # import the module now, so that the help can describe it
     chain, apps, rest = APP.parse_commands(argv)
     if apps[-1].default_command is None and not rest:
         _refuse(chain, f"the following arguments are required: {'ACTION' if chain else 'COMMAND'}")
@@ -150,7 +152,8 @@ def parse(argv: Sequence[str]) -> tuple[Callable[..., Any], inspect.BoundArgumen
     except UnusedCliTokensError as error:
         unused = " ".join(error.unused_tokens or ())
         _refuse(
-            chain, f"nothing takes {unused}; values of options follow their names, such as -o OUT"
+            chain,
+            f"no option takes {unused}; write a value after the name of its option, such as -o OUT",
         )
     except CycloptsError as error:
         _refuse(chain, str(error))

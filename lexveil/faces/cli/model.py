@@ -1,5 +1,5 @@
-"""The verbs of models: the words that texts are rewritten with, and the purposes that their metric
-keeps.
+"""The verbs of models and of purposes. A model has the words that texts are rewritten with, and a
+purpose is a scale of words that the model's metric preserves.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ model = actions(
     "model",
     """Models for rewriting texts: words, collocations, vectors.
 
-    One ships with Lexveil: en, general English. Others are imported from a file that someone
-    exported, or made from plain word vectors. No model holds code, and each is checked before it is
-    installed. --model NAME of privatize, inspect and audit chooses one; own is the model that
-    `lexveil run` made from a project's corpus.
+    Lexveil includes the model en, for general English. Other models are imported from a file that
+    someone exported, or made from plain word vectors. No model contains code, and each model is
+    checked before it is installed. The option --model NAME of privatize, inspect and audit chooses
+    a model; own is the model that `lexveil run` made from a project's corpus.
 
         lexveil model list
         lexveil model show en
@@ -35,16 +35,16 @@ Name = Annotated[
     str,
     Parameter(
         name="NAME",
-        help="name of a model, as `lexveil model list` shows it; own is that of this project",
+        help="name of a model, as `lexveil model list` shows it; own is the model of this project",
     ),
 ]
 Text = Annotated[str | None, Parameter(metavar="TEXT")]
-Force = Annotated[bool, Parameter(help="replace an existing one")]
+Force = Annotated[bool, Parameter(help="replace an existing model")]
 
 
 @model.command(name="list")
 def list_models(*, json: Json = False) -> None:
-    """List the installed models as NAME@HASH: those that ship, and those in your data folder."""
+    """List the installed models as NAME@HASH, from the library and from your data folder."""
     from lexveil.lab.data import model_collection
 
     show(model_collection.listed(), json)
@@ -62,10 +62,10 @@ def show_card(name: Name, /, *, json: Json = False) -> None:
 def verify(
     what: Annotated[str, Parameter(name="NAME|FOLDER|FILE")], /, *, json: Json = False
 ) -> None:
-    """Check a model: its files against their hashes, every number, every token. Exit code 1 if one
-    is wrong.
+    """Check the files of a model against their hashes, and every number and token of the model. The
+    exit code is 1 if one is wrong.
 
-    Nothing in it is executed, and nothing is unpacked that is larger than its card says.
+    Nothing in the model is executed, and nothing is unpacked that is larger than its card says.
 
     Args:
         what: name of a model, its folder (./en), or an archive
@@ -83,22 +83,22 @@ def verify(
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Vectors:
-    """The facts about a model that a file of plain word vectors does not state.
+    """Facts about a model that a file of plain word vectors does not state.
 
     Attributes:
         name: for plain vectors: name of the model
-        license: for plain vectors: their licence
-        mixed_license: for plain vectors: licence of the model, where its collocations have another
+        license: for plain vectors: licence of the vectors
+        mixed_license: for plain vectors: licence of the model, if its collocations have another
             licence than the vectors
         language: for plain vectors: language of the words, such as en
         collocations: for plain vectors: the model whose collocations are added, or none (default:
             en)
         version: for plain vectors: version of the model (default: 1)
         max_words: for plain vectors: take the first N usable words (default: 50000)
-        bigrams: for vectors that have collocations, such as new_york: the scores of pairs, a JSON
-            object as CLMLDP released it
-        trigrams: the same of triples
-        words: for plain vectors: a public list of words, one a line; others are left out
+        bigrams: for vectors that have collocations, such as new_york: file with the scores of
+            pairs, a JSON object as CLMLDP published it
+        trigrams: for vectors that have collocations: file with the scores of triples, a JSON object
+        words: for plain vectors: a public list with one word per line; other words are left out
     """
 
     name: Text = None
@@ -125,11 +125,12 @@ def add(
     """Import a model that `lexveil model export` wrote, or make one from plain word vectors.
 
     Plain vectors are GloVe text, word2vec text or binary, fastText .vec, gensim's KeyedVectors
-    (.kv), or Parquet with columns word and vector (and count). Of these single words are taken, or
-    with --bigrams and --trigrams their collocations, too. For S2 to S4 the command adds the
-    collocations of another model whose words are all in the file, each with the mean of its words'
-    vectors. It also computes orders for 1-Diffractor, which takes a minute for 50,000 words. Models
-    are stored in your data folder (LEXVEIL_HOME sets another).
+    (.kv), or Parquet with columns word and vector (and count). The command takes the single words
+    of these files and, with --bigrams and --trigrams, also their collocations. For S2 to S4 the
+    command adds the collocations of another model if the file has all of their words; the vector of
+    such a collocation is the mean of its words' vectors. It also computes orders for 1-Diffractor,
+    which takes a minute for 50,000 words. Models are stored in your data folder (LEXVEIL_HOME sets
+    another folder).
 
     Args:
         source: an exported model, its folder, or plain word vectors
@@ -149,8 +150,8 @@ def export(
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Write a model to one file for `lexveil model add` on any machine: a plain zip, always the
-    same bytes.
+    """Write a model to one file for `lexveil model add` on any machine. The file is a plain zip,
+    and the same model always gives the same bytes.
 
     Args:
         output: file to write (default: NAME-VERSION.lexveil.zip)
@@ -171,12 +172,12 @@ def remove(name: Name, /, *, json: Json = False) -> None:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class BuildOptions:
-    """How a model is made.
+    """Options of a model build.
 
     Attributes:
-        parameters: file that sets what is selected, screened and trained (default: NAME's own, if
-            it ships)
-        license: licence of the model; the parameter file may state it
+        parameters: file that determines what is selected, screened and trained (default: the file
+            of the packaged model NAME, if there is one)
+        license: licence of the model, if the parameter file does not state it
         language: language of the texts: de, en, es, fr, it, nl, pt (default: en)
     """
 
@@ -196,8 +197,8 @@ def build(
     work: Annotated[Path | None, Parameter(metavar="DIR")] = None,
     verbose: Annotated[bool, Parameter(alias="-v")] = False,
 ) -> int:
-    """Train a model on texts: the graph of `lexveil run` up to package_model, in a folder of its
-    own.
+    """Train a model on texts. This runs the graph of `lexveil run` up to package_model, in a
+    separate folder.
 
     The model leaves out tokens that occur in fewer documents than the parameter file says, and
     tokens that look like numbers, addresses or user names; also slurs and full names if the file
@@ -208,7 +209,7 @@ def build(
         name: name of the model: a-z, 0-9, _ and -
         corpus: texts to train on; can be given several times
         out: folder of the finished model (default: in your data folder)
-        work: folder to work in; the same call resumes there
+        work: folder to work in; the same call resumes in this folder
         verbose: show what the stages print
     """
     import os
@@ -250,8 +251,8 @@ purpose = actions(
     """Public scales of words that keep more utility for one purpose, at the same recovery.
 
     A purpose is a public scale, such as sentiment: a word is more often replaced by words on the
-    same side. What a text says on the scale is hidden less; the record says how much less. The
-    scale of sentiment ships with Lexveil.
+    same side of the scale. Texts are less protected on the scale, and the record says how much
+    less. The scale of sentiment is part of Lexveil.
 
         lexveil purpose list
         lexveil purpose show sentiment
@@ -264,7 +265,7 @@ purpose = actions(
 
 @purpose.command(name="list")
 def list_purposes(*, json: Json = False) -> None:
-    """List the installed scales: those that ship, and those in your data folder."""
+    """List the installed scales, from the library and from your data folder."""
     from lexveil.io.artifacts.user_lists import installed_purposes
 
     show({name: str(file) for name, file in installed_purposes().items()}, json)
@@ -278,8 +279,8 @@ def show_scale(
     model: ModelName = None,
     json: Json = False,
 ) -> None:
-    """Show both ends of a scale, how many words of a model are on it, and their share of all
-    tokens.
+    """Show both ends of a scale, the number of words of a model that have a score, and their share
+    of all tokens.
 
     Args:
         name: name of a purpose, as `lexveil purpose list` shows it, or a file
@@ -304,7 +305,7 @@ def build_scale(
 ) -> None:
     """Make a scale from words with scores, or train one on texts with labels.
 
-    From labelled texts naive Bayes computes a score for each word. Words that IN lacks get a score
+    For labelled texts, naive Bayes computes a score for each word. Words that IN lacks get a score
     by ridge regression in the embedding of the model.
 
         lexveil purpose build seeds.tsv -o sentiment.tsv --public
@@ -315,10 +316,10 @@ def build_scale(
             different labels
         output: file to write, NAME.tsv for a purpose called NAME
         text_column: column of the texts
-        label_column: column of the labels: 0 and 1, or two words, of which the second in the
-            alphabet is +1
-        as_given: score no words but those of IN
-        public: declare that no private text was used; without it, releases refuse the scale
+        label_column: column of the labels: 0 and 1, or two words, of which the second in
+            alphabetical order means +1
+        as_given: give no score to words that IN lacks
+        public: declare that no private text was used; without this, releases refuse the scale
     """
     from lexveil.lab.modelling import scales
 

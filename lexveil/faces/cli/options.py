@@ -1,4 +1,6 @@
-"""Options that several verbs share, and those of a request, derived from its fields."""
+"""Options that several verbs share, and the options of a request, which are derived from its
+fields.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +25,13 @@ from lexveil.io.request import (
     shown_of,
 )
 
-# other names of them
+# other option names for fields of a request
 STRATEGIES = {"word": "S1", "gst-word-budget": "S2", "gst": "S3", "mst": "S4", "sentence": "S5"}
 
 
 def _no_option(_: Any, text: str | None) -> None:
     if text and text.startswith("-") and text != "-":
-        raise ValueError(f"there is no option {text}; a file of this name is ./{text}")
+        raise ValueError(f"there is no option {text}; for a file of this name, write ./{text}")
 
 
 # a path, or - for a stream
@@ -39,26 +41,30 @@ Rows = Annotated[int, Parameter(metavar="N", validator=Number(gte=1, lte=1000))]
 Port = Annotated[int, Parameter(metavar="N", validator=Number(gte=1, lte=65535))]
 Share = Annotated[float, Parameter(metavar=NUMBER, validator=Number(gte=0, lte=1))]
 Json = Annotated[bool, Parameter(help="machine-readable output")]
-Wait = Annotated[bool, Parameter(help="wait until a run in this project has ended")]
+Wait = Annotated[
+    bool, Parameter(help="if a run is in progress in this project, wait until it ends")
+]
 Files = Parameter(consume_multiple=(1, None), metavar="FILE …")
 ModelName = Annotated[
     str | None,
     Parameter(
         metavar="NAME",
-        help="the model: own, made by a run of this project, or another by name (default: "
-        "own after a run, else en)",
+        help="the model: own, which a run of this project made, or the name of another "
+        "model (default: own after a run, else en)",
     ),
 ]
 
 
 def actions(name: str, about: str | None = None) -> App:
-    """Return a verb that has actions; ``about`` is its help, if it does nothing itself."""
+    """Return a verb that has actions. ``about`` is its help; it is None if the verb does something
+    without an action.
+    """
     return App(name=name, help=about, default_parameter=Parameter(negative=""))
 
 
 def exclusive(*, required: bool = False) -> Group:
-    """Return a group of options of which one at most can be given; exactly one where
-    ``required``.
+    """Return a group of options that exclude each other. With ``required``, exactly one of them
+    must be given.
     """
     title = "one of" if required else "at most one of"
     return Group(title, validator=LimitedChoice(int(required), 1))
@@ -67,7 +73,7 @@ def exclusive(*, required: bool = False) -> Group:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class ChosenModel:
-    """The model that gives the words, and the purposes that its metric keeps."""
+    """The model that provides the words, and the purposes that its metric preserves."""
 
     model: ModelName = None
     purpose: Annotated[
@@ -91,7 +97,7 @@ CHOSEN = ChosenModel()
 
 R = TypeVar("R", bound=Options)
 
-# that are no field's
+# options that belong to no field of a request
 NAMES = {"spans_column": "spans", "types": "type", "shares": "share", "form": "format"}
 
 
@@ -106,12 +112,12 @@ def option_name(name: str) -> str:
 def options_of(
     model: type[Options], leave_out: tuple[str, ...] = (), optional: bool = False
 ) -> Any:
-    """Return a group of options, each a text as it was written or a flag, for the signature of a
-    command.
+    """Return a group of options for the signature of a command. Each option is a flag, or a text as
+    the user wrote it.
 
     Args:
         leave_out: fields that the command does not take.
-        optional: what is left out is None, and not the default of the request.
+        optional: whether an omitted option is None, and not the default of the request.
     """
     fields = [
         _option(name, about, optional)
@@ -151,12 +157,12 @@ def _option(name: str, about: FieldInfo, optional: bool) -> tuple[str, Any, Any]
 
 
 def command_of(request: Request, file: str, columns: Sequence[str], model: str | None) -> str:
-    """Return the command that releases a file by a request; it names also what is a default of
-    today.
+    """Return the command that releases a file by a request. It also names the current defaults, so
+    that a later change of a default does not change the command.
     """
     parts = ["lexveil", "privatize", file, "-o", "OUT"]
     always = ("protection", "mechanism", "strategy")
-    # of sentences a level that nobody asked for may be none that the bank has
+    # omit a default level of sentences, because the bank may lack it
     level = request.protection if request.strategy == SENTENCES else request.level
     for name, value in request.model_copy(update={"protection": level}):
         if value is True:
@@ -170,7 +176,7 @@ def command_of(request: Request, file: str, columns: Sequence[str], model: str |
 
 
 def named_columns(columns: Sequence[str]) -> str:
-    """Return the options that name columns of texts."""
+    """Return the part of a command that names columns of texts."""
     return shlex.join(_naming(columns))
 
 
@@ -179,8 +185,8 @@ def _naming(columns: Sequence[str]) -> list[str]:
 
 
 def _written(value: Any) -> str:
-    """Return a value as the command line takes it; of a number the shortest decimal that is this
-    one and no other.
+    """Return a value as the command line takes it. A number is written as the shortest decimal that
+    represents it exactly.
     """
     if isinstance(value, dict):
         return ",".join(f"{key}={_written(part)}" for key, part in value.items())
@@ -188,19 +194,19 @@ def _written(value: Any) -> str:
 
 
 def requested(options: Any, model: type[R], /, **fixed: Any) -> R:
-    """Return the request that options make.
+    """Return the request of some options.
 
     Args:
-        fixed: fields that the command itself says.
+        fixed: fields that the command itself sets.
 
     Raises:
-        RequestError: as ``Request.of``.
+        RequestError: if ``Request.of`` rejects the options.
     """
     return model.of(written(options) | fixed, written=True)
 
 
 def written(options: Any) -> dict[str, object]:
-    """Return the options that were written, or have a default of the request, by field."""
+    """Return the options that the user wrote or that have a default, by field."""
     values = {name: getattr(options, name) for name in type(options).__dataclass_fields__}
     values = {
         name: value for name, value in values.items() if value is not None and value is not False

@@ -1,5 +1,5 @@
-"""The steps around the call of every verb: finding the project's folder, and printing results on
-standard output.
+"""Common steps of all verbs: finding the project's folder, and printing results on standard
+output.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from lexveil.faces.cli.streams import say
 
 
 def in_project() -> Path:
-    """Work in the project's folder from here on, and return it.
+    """Change into the project's folder, and return it.
 
     Raises:
-        RequestError: if the current folder is in no project.
+        RequestError: if the current folder belongs to no project.
     """
     root = find_root(Path.cwd())
     prepare(root)
@@ -26,8 +26,8 @@ def in_project() -> Path:
 
 
 def anywhere() -> Path | None:
-    """Work in the project's folder from here on, if the current folder is in one, and return it;
-    else stay.
+    """Change into the project's folder, and return it. If the current folder belongs to no project,
+    stay and return None.
     """
     root = root_around(Path.cwd())
     if root is not None:
@@ -36,7 +36,7 @@ def anywhere() -> Path | None:
 
 
 def located(text: str) -> Path | str:
-    """Return a file, a folder, an address or -, so that it stays the same from another folder."""
+    """Return a file, a folder, an address or -, in a form that stays valid in another folder."""
     from lexveil.base.runtime.objects import as_path
     from lexveil.io.databases.address import is_address, read_address
 
@@ -52,10 +52,12 @@ def show(
     *,
     stream: TextIO | None = None,
 ) -> None:
-    """Write a result as JSON, or as the lines that ``as_text`` makes of it; without it, as YAML."""
+    """Write a result as JSON, or as the lines that ``as_text`` returns for it. Without ``as_text``,
+    write it as YAML.
+    """
     stream = stream or sys.stdout
     if as_json:
-        # Of an encoding that lacks characters, JSON has escapes for them.
+        # If the encoding lacks characters, use JSON's escapes for them.
         is_utf8 = (getattr(stream, "encoding", None) or "utf-8").lower().startswith("utf")
         say(json.dumps(value, indent=2, ensure_ascii=not is_utf8), stream)
     elif as_text is not None:

@@ -23,7 +23,7 @@ STYLES = {
     Fate.DROPPED: "strike",
     Fate.FOUND: "underline magenta",
 }
-# On a terminal without styles.
+# Marks for a terminal without styles.
 BRACKETS = {
     Fate.REPLACED: ("[", "]"),
     Fate.RANDOM: ("{", "}"),
@@ -31,16 +31,16 @@ BRACKETS = {
     Fate.FOUND: ("(", ")"),
 }
 CAUTION = (
-    "This is an experiment: anybody who knows its seed, {seed}, can replay the noise. "
-    "Nothing was written, and no "
-    "ledger was charged. These lines are as secret as the source. Choosing parameters by "
-    "looking at private texts "
-    "selects by them, and no budget accounts for that: choose on public texts that are like yours."
+    "This is an experiment: anybody who knows its seed, {seed}, can repeat the noise. "
+    "Nothing was written, and no ledger was charged. These lines are as secret as the "
+    "source. If you choose parameters by private texts, the choice discloses something "
+    "about them, and no budget accounts for that; choose by public texts that are like "
+    "yours."
 )
 
 
 def show_preview(found: Preview, console: Console | None = None) -> None:
-    """Print rows, what their marks mean, and what a preview is."""
+    """Print the rows of a preview, the meaning of their marks, and a warning about previews."""
     console = console or Console(highlight=False, soft_wrap=False)
     has_styles = console.color_system is not None
     several = len({column for row in found.rows for column in row.texts}) > 1
@@ -69,8 +69,8 @@ def show_preview(found: Preview, console: Console | None = None) -> None:
 
 
 def _lines(row: PreviewRow, several: bool, has_styles: bool) -> Iterator[tuple[str, Text, Text]]:
-    """Yield the lines of each text of a row: the name of the text, the text as it is, and the text
-    as it comes out.
+    """Yield three values for each text of a row: the name of the text, its source, and its
+    output.
     """
     name = " ".join(filter(None, (row.file, f"{row.row:,}")))
     for column, changes in row.texts.items():
@@ -85,7 +85,9 @@ def _lines(row: PreviewRow, several: bool, has_styles: bool) -> Iterator[tuple[s
 
 
 def _marked(parts: Sequence[Part], has_styles: bool) -> Text:
-    """Return a text with its tokens in the style of their fates, or in brackets."""
+    """Return a text whose tokens have the style of their fates, or brackets. A fate is the
+    treatment of a token, such as perturbed or kept.
+    """
     marked = Text()
     for text, fate, _ in parts:
         style = STYLES[fate] if fate else ""

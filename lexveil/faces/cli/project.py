@@ -1,6 +1,4 @@
-"""The verbs of a project: it is made, run, looked at, scheduled and tidied, and its inbox is
-released.
-"""
+"""The verbs of a project: `lexveil init`, `run`, `report`, `schedule`, `release` and others."""
 
 from __future__ import annotations
 
@@ -34,15 +32,15 @@ def init(
 
     Writes dvc.yaml, params.yaml, lexveil.toml, prefect.yaml, tasks/, flows/ and sql/ and makes the
     folder a git repository, in which DVC keeps versions. These files are the project's own and can
-    be changed; the library stays where it is installed, and a newer version makes stale only the
+    be changed. The library stays where it is installed, and a newer version makes stale only the
     stages whose code has changed.
 
         lexveil init demo && cd demo && lexveil run
         lexveil init --upgrade      in a project whose params.yaml is of an earlier version
 
     Args:
-        folder: new or empty folder; with --upgrade a project (default: the one here)
-        upgrade: move what does not belong into params.yaml any more to lexveil.toml
+        folder: new or empty folder; with --upgrade, a project (default: the current folder)
+        upgrade: move keys that no longer belong into params.yaml to lexveil.toml
     """
     from lexveil.base.runtime.new_project import create
 
@@ -60,26 +58,27 @@ def init(
         "prefect.yaml flows sql tasks && git commit"
     )
     print(
-        "and after a run dvc.lock and .provenance.json too, so that lineage can name the "
-        "commit it was made from;"
+        "After a run, also add dvc.lock and .provenance.json, so that lineage can name the "
+        "commit of the run."
     )
-    print("never add files with private texts")
+    print("Never add files with private texts.")
 
 
 def _upgrade(root: Path) -> None:
-    """Move the keys of params.yaml that belong into lexveil.toml, and say which."""
+    """Move the keys of params.yaml that belong into lexveil.toml, and print their names."""
     from lexveil.io.execution.project_upgrade import other_files, upgrade
 
     moved = upgrade(root)
     if not moved:
-        print(f"{root / paths.PARAMS} has nothing that belongs into {paths.CONFIGURATION}")
+        print(f"{root / paths.PARAMS} has no key that belongs into {paths.CONFIGURATION}")
     else:
         print(f"moved to {root / paths.CONFIGURATION}: {', '.join(moved)}")
     if others := other_files(root):
         print(
-            f"{len(others)} files of the project differ from those of this version, which they may "
-            f"not fit: {', '.join(others[:5])}{', …' if len(others) > 5 else ''}; `lexveil init "
-            "DIR` writes those of this version into a new folder"
+            f"{len(others)} files of the project differ from the files of this version, "
+            "which may be incompatible with them: "
+            f"{', '.join(others[:5])}{(', …' if len(others) > 5 else '')}; `lexveil init "
+            "DIR` writes the files of this version into a new folder"
         )
 
 
@@ -105,14 +104,14 @@ def run(
         PREFECT_API_URL=http://host:4200/api lexveil run     shows the run in that Prefect server
 
     Args:
-        stage: run this stage and what it needs, and no other
+        stage: run only this stage and the stages that it needs
         params: replace params.yaml by FILE (after checking it) and run
-        keep_going: after a failure continue with stages that do not depend on it
+        keep_going: after a failure, continue with stages that do not depend on the failed stage
         verbose: show what the stages print
-        check: run nothing; say which stages are stale, and end with exit code 1 if any is
+        check: run nothing; name the stale stages, and end with exit code 1 if there are any
     """
     if check and params is not None:
-        raise RequestError("--check runs nothing; leave --params out")
+        raise RequestError("--check runs nothing; remove --params")
     started = time.monotonic()
     params = params and params.resolve()
     in_project()
@@ -121,8 +120,8 @@ def run(
     from lexveil.io.config import load_configuration, load_params
     from lexveil.io.execution.named_parameters import require_named_keys
 
-    # first: a mistyped key must not cost a run
-    chosen = load_params(params or paths.PARAMS, "give another by --params")
+    # check the parameters first, because a mistyped key must not cost a run
+    chosen = load_params(params or paths.PARAMS, "give another file by --params")
     load_configuration().require_segmentation(chosen)
     require_named_keys(params or paths.PARAMS)
     from flows.prefect_server import ServerLostError
@@ -140,16 +139,16 @@ def run(
             return bring_up_to_date(verbose, keep_going, started, stage)
     except ServerLostError as error:
         code = fail("lexveil run", error)
-        os._exit(code)  # else Prefect's threads would try for minutes to reach it
+        os._exit(code)  # otherwise Prefect's threads would try for minutes to reach the server
 
 
 def bring_up_to_date(
     verbose: bool, keep_going: bool, started: float, until: str | None = None
 ) -> int:
-    """Run the graph of the project here, or stage ``until`` and what it needs; the caller holds the
-    build lock.
+    """Run the graph of the project in the current folder, or only stage ``until`` and the stages
+    that it needs. The caller holds the build lock.
 
-    Where nothing is stale and no Prefect server is at work that would show the run, none is
+    If no stage is stale, and no Prefect server is running that would show the run, no run is
     started.
     """
     from flows.data_bootstrap import ensure_data
@@ -163,7 +162,7 @@ def bring_up_to_date(
     # Prefect's own log goes to its server; the console belongs to the display.
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
     os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
-    # a line that the server did not take is no line for the console either
+    # do not print a log line on the console if the server did not accept it
     logging.raiseExceptions = False
     view = watcher(verbose)
     try:
@@ -202,13 +201,14 @@ def report(*, json: bool = False, open: bool = False) -> int:
     root = in_project()
     file = paths.RUNS if json else paths.REPORT / "index.html"
     if not file.exists():
-        raise RequestError(f"{file} is not there yet; `lexveil run` makes it")
-    # A check that fails takes its record away and stops what comes after, so what is there is of an
-    # earlier run.
+        raise RequestError(f"{file} does not exist yet; `lexveil run` makes it")
+    # A failed check removes its record and stops the later stages, so the report is from an earlier
+    # run.
     checks = ("corpus", "collocations", "coverage", "outputs")
     if failed := ", ".join(name for name in checks if not (paths.CHECKS / f"{name}.json").exists()):
         LOG.warning(
-            f"lexveil report: of an earlier run; since then {failed} did not pass its check"
+            f"lexveil report: the report is from an earlier run; {failed} has failed its "
+            "check since then"
         )
     if json:
         from lexveil.base.runtime.tables import read_json
@@ -231,7 +231,7 @@ def ui(*, port: Port = 4200) -> int:
     """Show Prefect's pages with the runs of this project.
 
     Starts Prefect's server on 127.0.0.1, reachable from this machine only, and prints its address.
-    The pages include runs made while it was off. Ctrl-C ends it.
+    The pages include runs from times when the server was off. Ctrl-C ends the server.
 
         lexveil ui --port 4201
     """
@@ -242,43 +242,44 @@ def ui(*, port: Port = 4200) -> int:
     try:
         with pages(port) as (_, server):
             print(
-                f"http://127.0.0.1:{port}  (Ctrl-C ends it; runs of `lexveil run` show here)",
+                f"http://127.0.0.1:{port}  (Ctrl-C ends the server, which shows the runs of "
+                "`lexveil run`)",
                 flush=True,
             )
             return server.process.wait()
     except KeyboardInterrupt:
-        return 0  # that is how one ends it
+        return 0  # Ctrl-C is the way to end the server
 
 
 def schedule(*, port: Port = 4200) -> int:
     """Run build and audit on the schedules of prefect.yaml.
 
-    Serves the deployments of prefect.yaml until Ctrl-C: their schedules fire, and Prefect's pages
-    can start them, with other parameters too. With PREFECT_API_URL or beside `lexveil ui` it uses
-    that server; else it starts one on 127.0.0.1, reachable from this machine only.
-    docs/how-to/operation.md says how to keep it alive.
+    Serves the deployments of prefect.yaml until Ctrl-C: their schedules start runs, and Prefect's
+    pages can start runs too, with other parameters if needed. The command uses the server of
+    PREFECT_API_URL or of a running `lexveil ui`. Otherwise it starts a server on 127.0.0.1,
+    reachable from this machine only. docs/how-to/operation.md says how to keep the command running.
 
         lexveil schedule
         lexveil schedule --port 4201
 
     Args:
-        port: of the server, if one is started
+        port: port of the server, if the command starts one
     """
     in_project()
     from flows import deployments
     from flows.prefect_server import lasting_api
 
-    served = deployments.read_deployments()  # before anything is started
+    served = deployments.read_deployments()  # check the deployments before anything is started
     with lasting_api(port) as (url, server):
         return deployments.serve(url, server, served)
 
 
 def release(*, dry_run: bool = False, wait: Wait = False, json: Json = False) -> None:
-    """Release what is new in an inbox folder or a database.
+    """Release the new documents of an inbox folder or a database.
 
     Reads the source that lexveil.toml: inbox names, releases new and changed documents, skips known
-    ones, removes withdrawn ones, and archives a release only if its checks pass. It recognizes
-    documents by salted hashes of their ids. docs/how-to/release.md says more.
+    documents, removes withdrawn documents, and archives a release only if its checks pass. It
+    recognizes documents by salted hashes of their ids. docs/how-to/release.md says more.
 
         lexveil release --dry-run    what would be released, skipped and withdrawn, and its cost
         lexveil release
@@ -317,7 +318,7 @@ def lineage(
             from the records
         at: read the records of a git commit, tag or branch; the work tree is not touched
     """
-    # Not resolve(): a link into DVC's cache is not followed.
+    # Do not use resolve(), which would follow a link into DVC's cache.
     asked = Path(os.path.abspath(artifact))  # noqa: PTH100
     root = anywhere()
     from lexveil.lab.lineage import release_lineage, rendering, trace
@@ -328,12 +329,12 @@ def lineage(
         record is None
         or not release_lineage.is_of_packaged_model(release_lineage.read_record(record))
     ):
-        find_root(Path.cwd())  # says what to do
+        find_root(Path.cwd())  # the error names the remedy
     if record is None and root is not None:
         if not asked.is_relative_to(root):
             raise RequestError(
-                f"{artifact} is outside the project {root}, and no record of `lexveil "
-                "privatize` is beside it"
+                f"{artifact} is outside the project {root}, and there is no record of "
+                "`lexveil privatize` next to it"
             )
         asked = asked.relative_to(root)
     if verify:
@@ -354,15 +355,16 @@ def lineage(
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class RunLimits:
-    """Limits that a recommended run keeps.
+    """Limits that a recommended run must meet.
 
     Attributes:
         min_utility: the smallest utility, macro F1
         max_attack: the largest success of the adaptive attacker, macro F1
-        max_recovery: the largest share of replaced words that a reader names, its interval included
-        band: the words that --max-recovery is about
-        dataset: only this data set (default: all that have both scores)
-        setting: utility on rewritten texts or on clean ones
+        max_recovery: the largest share of replaced words that an adversary names, by the upper end
+            of its confidence interval
+        band: the words for which --max-recovery holds
+        dataset: only this data set (default: all data sets that have both scores)
+        setting: utility on rewritten texts or on clean texts
     """
 
     min_utility: Share | None = None
@@ -374,13 +376,13 @@ class RunLimits:
 
 
 def recommend(*, limits: RunLimits = RunLimits(), json: Json = False) -> int:  # frozen
-    """Recommend runs of the grid that keep limits of utility or attack.
+    """Recommend runs of the grid that meet limits of utility or attack.
 
-    Lists the evaluated runs that keep the limits and that no other run beats in both utility and
-    attack (macro F1), with their margins, and says which of them cannot be told apart. A run whose
-    attack cannot be told from that on clean texts is never recommended. Exit code 1 if no run keeps
-    the limits. Needs the artifacts of `lexveil run` with documents that have a label and an
-    attribute.
+    Lists the evaluated runs that meet the limits and that no other run beats in both utility and
+    attack (macro F1), with their margins, and says which of them cannot be told apart. A run is
+    never recommended if its attack score cannot be told from the attack score on clean texts. Exit
+    code 1 if no run meets the limits. Needs the artifacts of `lexveil run` with documents that have
+    a label and an attribute.
 
         lexveil recommend --min-utility 0.8
         lexveil recommend --min-utility 0.8 --max-recovery 0.1 --band rare
@@ -406,7 +408,7 @@ QUESTION = exclusive(required=True)
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Filters:
-    """Which collocations are shown, and in which order.
+    """Filter and order of the collocations to show.
 
     Attributes:
         by: sort by count, pmi_bits (the default), or another measure in params.yaml:
@@ -433,9 +435,10 @@ def collocations(
 ) -> None:
     """Look up collocations, and see how they cut a text.
 
-    For a text it prints every collocation with its count and measures, and its sentences cut by
-    word, gst, mst and mst_exact with their total PMI, as the corpus is cut. With --top or --word it
-    lists the best collocations, of all or of one word. Needs the artifacts of `lexveil run`.
+    For a text, the command prints every collocation with its count and measures. It also prints the
+    sentences of the text, cut by word, gst, mst and mst_exact with their total PMI, as the corpus
+    is cut. With --top or --word it lists the best collocations, of all words or of one word. Needs
+    the artifacts of `lexveil run`.
 
         lexveil collocations "New York City is in the United States"
         lexveil collocations --top 20 --by count --length 3

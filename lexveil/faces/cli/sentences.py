@@ -1,4 +1,4 @@
-"""The verb of banks of sentences."""
+"""The verb `lexveil sentences`, which builds and shows sentence banks."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 sentences = actions(
     "sentences",
-    """Banks of public sentences, to put in the place of texts.
+    """Banks of public sentences, which replace texts.
 
-    A bank is made of public texts alone: each text that is rewritten with it becomes sentences that
-    people wrote there.
+    A bank is made of public texts alone. Each text that is rewritten with the bank becomes
+    sentences from these public texts.
 
         lexveil sentences build forum.jsonl news.jsonl.gz -o bank --public
         lexveil sentences show
@@ -43,19 +43,19 @@ def build(
 ) -> None:
     """Make a bank of the sentences of public texts.
 
-    Takes distinct sentences of 3 to 25 words, of which the model knows 95 % at least, without
-    numbers, addresses and words of the public list of words that are never put out; of more than
-    are wanted those of the smallest hash.
+    Takes distinct sentences of 3 to 25 words if the model knows at least 95 % of the words, and if
+    the sentence has no number, no address and no word of the public list of screened words. If
+    there are more sentences than --size, those with the smallest hashes are taken.
 
     Args:
         sources: files or folders of public texts
         output: folder to write
         text_column: column of the texts
-        size: sentences at most
-        seed: of the choice of sentences
-        screen: the parts of the public list whose words stand in no sentence: vulgar, jargon,
+        size: largest number of sentences
+        seed: seed of the choice of sentences
+        screen: the parts of the public word list whose words occur in no sentence: vulgar, jargon,
             health, crime, religion, names; or none
-        public: declare that no private text is among the sources; without it, releases refuse the
+        public: declare that no private text is among the sources; without this, releases refuse the
             bank
     """
     from lexveil.base.errors import RequestError
@@ -86,11 +86,11 @@ def show_bank(
     words: ChosenModel = CHOSEN,
     json: Json = False,
 ) -> None:
-    """Show the card of a bank, or the sentences of it that are nearest to a sentence.
+    """Show the card of a bank, or the sentences of the bank that are nearest to a sentence.
 
     Args:
-        bank: folder of the bank, or shipped, the packaged one (default: that of the project's run,
-            else the packaged one)
+        bank: folder of the bank, or shipped for the packaged bank (default: the bank of the
+            project's run, else the packaged bank)
         sentence: any sentence
         nearest: number of sentences to show
     """
@@ -118,24 +118,25 @@ def _lines(card: object, called: str) -> list[str]:
     from lexveil.io.artifacts.sentence_banks import BankCard
 
     assert isinstance(card, BankCard)
-    said = "public" if card.public else "not said to be public, so that releases refuse it"
+    said = "public" if card.public else "not declared public, so that releases refuse the bank"
     return [
         f"{called}: {card.sentences:,} sentences of {card.least_words} to {card.most_words} words, "
         f"{said}",
-        f"of {', '.join(source.name for source in card.sources)}",
-        f"no sentence has a word of these parts: {', '.join(card.screen.parts) or 'none'}",
+        f"sources: {', '.join(source.name for source in card.sources)}",
+        "screened parts of the public word list, whose words occur in no sentence: "
+        f"{', '.join(card.screen.parts) or 'none'}",
         f"vectors of model {card.model} ({card.model_sha256[:12]}), {card.dimensions} dimensions",
         *_levels(card),
     ]
 
 
 def _levels(card: BankCard) -> list[str]:
-    """Return the levels of protection of a bank, a line each."""
+    """Return the levels of protection of a bank, one line per level."""
     if not card.levels:
-        return ["no levels of protection: they need 1,000 texts of about 40 words"]
+        return ["no levels of protection, which need 1,000 public texts of about 40 words"]
     return [
-        f"protection {level.level}: epsilon {level.epsilon:g} of each of 4 sentences; of 1,000 "
-        f"texts {level.linkage:.1%} are found again, and {level.content:.1%} of their content "
-        f"words named ({level.rare:.1%} of the rare ones)"
+        f"protection {level.level}: epsilon {level.epsilon:g} of each of 4 sentences; an "
+        f"adversary identifies {level.linkage:.1%} of 1,000 texts, and names "
+        f"{level.content:.1%} of their content words ({level.rare:.1%} of the rare words)"
         for level in card.levels
     ]

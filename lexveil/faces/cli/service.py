@@ -1,4 +1,4 @@
-"""`lexveil service`: rewriting texts for programs, over HTTP."""
+"""`lexveil service`, which rewrites texts for programs, over HTTP."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ else:
 service = actions("service")
 key = actions(
     "key",
-    "Administer the API keys of a service, in a file of hashes. A key is shown once, when it "
-    "is made.",
+    "Administer the API keys of a service, in a file of hashes. A key is shown once, when "
+    "it is created.",
 )
 service.command(key)
 
@@ -102,7 +102,8 @@ def serve(
     from lexveil.io.artifacts.model import Model
 
     model = Model.load(name=words.name)
-    # A worker that is started later answers with the same model, whatever was built meanwhile.
+    # A worker that starts later answers with the same model, even if a new model was built
+    # meanwhile.
     base, plus, purposes = (words.name or "").partition("+")
     if base:
         LOG.info(f"using the {model.described}")
@@ -114,17 +115,18 @@ def serve(
 
 
 def _fixed(how: Fixed) -> dict[str, object]:
-    """Return the settings that the operator fixes: those that are named; without any budget,
-    protection balanced.
+    """Return the settings that the operator fixes: the named settings and, if no budget is named,
+    the protection balanced.
     """
     fixed = written(how)
     if fixed.get("strategy") == SENTENCES:
         return _fixed_sentences(fixed)
-    # which refuses options of sentences without their strategy
+    # this refuses options of sentences without their strategy
     Request.of({name: fixed[name] for name in OF_SENTENCES if name in fixed}, written=True)
     if "none" in (fixed.get("mechanism"), fixed.get("strategy")):
         raise RequestError(
-            "none leaves texts as they are; name a mechanism and a strategy, or neither"
+            "the mechanism or strategy `none` leaves texts unchanged; name a mechanism and "
+            "a strategy, or neither"
         )
     if "max_token_epsilon" not in fixed and not set(BUDGETS) & set(fixed):
         fixed["protection"] = DEFAULT_LEVEL
@@ -136,7 +138,9 @@ def _fixed(how: Fixed) -> dict[str, object]:
 
 
 def _fixed_sentences(fixed: dict[str, object]) -> dict[str, object]:
-    """Return the settings of sentences: all that is left out is fixed as well."""
+    """Return the fixed settings of sentences: the named settings and the mechanism. Requests cannot
+    change omitted settings either.
+    """
     if "bank" in fixed:
         fixed["bank"] = str(Path(str(fixed["bank"])).absolute())
     request = Request.of(fixed, written=True)
@@ -147,8 +151,8 @@ def _fixed_sentences(fixed: dict[str, object]) -> dict[str, object]:
 def add(
     name: KeyName, /, *, keys: KeysFile, role: Literal["privatize", "metrics"] = "privatize"
 ) -> None:
-    """Make a key and print it once; the file holds its hash only. A running service accepts it at
-    once.
+    """Create a key and print it once. The file stores only its hash. A running service accepts the
+    key at once.
 
     Args:
         role: privatize, for texts; metrics, for GET /metrics
@@ -156,13 +160,13 @@ def add(
     from lexveil.faces.service.keys import add_key
 
     secret = add_key(keys, name, role)
-    LOG.info("keep it now: it is not shown again")
+    LOG.info("store the key now, because it is not shown again")
     print(secret)
 
 
 @key.command
 def remove(name: KeyName, /, *, keys: KeysFile) -> None:
-    """Remove a key; a running service refuses it from the next request on."""
+    """Remove a key. A running service refuses the key from the next request on."""
     from lexveil.faces.service.keys import remove_key
 
     remove_key(keys, name)
@@ -170,14 +174,14 @@ def remove(name: KeyName, /, *, keys: KeysFile) -> None:
 
 @key.command(name="list")
 def list_keys(*, keys: KeysFile, json: Json = False) -> None:
-    """List names, roles and ages of keys."""
+    """List the names, roles and ages of the keys."""
     from lexveil.faces.service.keys import read_keys
 
     show([key.model_dump(exclude={"sha256"}) for key in read_keys(keys)], json)
 
 
 def require_libraries() -> None:
-    """Check that the libraries of the extra service are installed.
+    """Check that the libraries of the extra `service` are installed.
 
     Raises:
         RequestError: if one is missing.
@@ -187,8 +191,8 @@ def require_libraries() -> None:
     for package, name in LIBRARIES.items():
         if importlib.util.find_spec(package) is None:
             raise RequestError(
-                f"this needs {name}, which is not installed; `pip install 'lexveil[service]'` "
-                "brings it"
+                f"this command needs {name}, which is not installed; `pip install "
+                "'lexveil[service]'` installs it"
             )
 
 
@@ -199,5 +203,6 @@ def _change_into(project: str) -> None:
         os.chdir(project)
     except OSError as error:
         raise RequestError(
-            f"--project {project}: is no folder to work in ({error.strerror})"
+            f"--project {project}: the command cannot work in this folder "
+            f"({error.strerror}); name the folder of a project"
         ) from None

@@ -1,5 +1,5 @@
-"""Standard input, output and error in every state that a caller leaves them in: closed, a pipe that
-breaks, a full disk, an encoding that lacks characters.
+"""Standard input, output and error in every state in which a caller may leave them: closed, a pipe
+that breaks, a full disk, an encoding that lacks characters.
 """
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ import os
 import sys
 from typing import Any, TextIO
 
-_UNSAID: list[OSError] = []  # why results could not be printed
+_UNSAID: list[OSError] = []  # reasons why results could not be printed
 
 
 def prepare_streams() -> None:
-    """Prepare the standard streams: no file gets the number of a closed stream, and no character
-    that an encoding lacks ends a command.
+    """Prepare the standard streams, so that no file gets the number of a closed stream, and no
+    character that an encoding lacks ends a command.
 
-    Streams that somebody has put in the place of the process's own are left as they are.
+    Streams that replace the process's own streams stay unchanged.
     """
     for number in (0, 1, 2):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # which takes the lowest number that is free
+            os.open(os.devnull, os.O_RDWR)  # os.open takes the lowest free number
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
     if sys.stdout is not None and sys.stdout is sys.__stdout__:
@@ -30,11 +30,11 @@ def prepare_streams() -> None:
 
 
 def say(text: str, stream: Any) -> None:
-    """Print the result of a command, which is done by then; ``end_streams`` tells where it cannot
-    be written.
+    """Print the result of a command. The command is done by then, so ``end_streams`` reports a
+    failure to print.
 
     Raises:
-        BrokenPipeError: if nobody reads it.
+        BrokenPipeError: if the program that reads the output has closed the pipe.
     """
     try:
         print(text, file=stream)
@@ -46,13 +46,13 @@ def say(text: str, stream: Any) -> None:
 
 
 def end_streams() -> str | None:
-    """Write what standard output still holds.
+    """Write the rest of standard output.
 
     Returns:
-        Why it cannot be written, in words; None if it was.
+        The reason why standard output cannot be written, in words, or None.
 
     Raises:
-        BrokenPipeError: if nobody reads it.
+        BrokenPipeError: if the program that reads the output has closed the pipe.
     """
     if sys.stdout is None:
         return None
@@ -71,16 +71,16 @@ def end_streams() -> str | None:
 
 
 def drop(stream: TextIO) -> None:
-    """Discard what a stream still holds and cannot write: otherwise the interpreter tries again to
-    write it as the process ends, and prints an error.
+    """Discard the rest of a stream that cannot be written. Otherwise the interpreter tries again to
+    write it when the process ends, and prints an error.
     """
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def end_messages() -> None:
-    """Write the messages that standard error still holds; those that it does not take are lost, and
-    nobody could be told.
+    """Write the rest of standard error. Messages that cannot be written are lost, because no other
+    stream could report them.
     """
     try:
         sys.stderr.flush()

@@ -1,6 +1,4 @@
-"""The verbs of texts: rewrite files, say what that would do, choose an epsilon, and test a
-claim.
-"""
+"""The verbs of texts: rewrite files, inspect them, choose an epsilon, and audit a mechanism."""
 
 from __future__ import annotations
 
@@ -42,7 +40,7 @@ from lexveil.io.request import BandName, FileRequest
 
 LOG = logger(__name__)
 
-NOT_PUBLISHED = "not to be published, since nothing is guaranteed"
+NOT_PUBLISHED = "do not publish the output, because nothing is guaranteed"
 
 if TYPE_CHECKING:
     from lexveil.core.accounting.operator_report import OperatorReport
@@ -62,12 +60,12 @@ def privatize(
     r"""Rewrite a file or a folder of texts.
 
     Reads JSONL, CSV, TSV, text (each also .gz, .zst, .bz2 or .xz), Parquet, or a query of
-    PostgreSQL or SQLite, rewrites the text columns, and leaves the rest as it is. Files and folders
-    may lie in object storage (s3://, gs://, abfs://). A record of what was protected, what was not
-    and what was spent goes with the output, and the ledger (`lexveil ledger`) keeps what each
-    subject has spent in all releases. Works anywhere: outside of projects with a model that is
-    installed, and a ledger in your data folder. `lexveil inspect IN` says beforehand what would
-    happen.
+    PostgreSQL or SQLite, rewrites the text columns, and leaves the other columns unchanged.
+    Files and folders may lie in object storage (s3://, gs://, abfs://). A record next to the output
+    states what was protected, what was not, and what was spent. The ledger (`lexveil ledger`)
+    records the spending of each subject over all releases. The command works anywhere. Outside of
+    projects it uses an installed model, and a ledger in your data folder. `lexveil inspect IN`
+    shows the effects without rewriting.
 
         lexveil privatize tickets.csv -o out.csv
         lexveil privatize tickets.csv -o out.csv --protection strong --subject-column customer
@@ -83,9 +81,9 @@ def privatize(
 
     Args:
         source: file or folder to rewrite; the address of a database; - is standard input
-        output: file or folder to write, in the form of IN (of a database: NAME.parquet); the
-            address of a database; or -, standard output, without record and token log
-        preview: instead of -o: show source and output of the first N rows on the terminal, as an
+        output: file or folder to write, in the format of IN (for a database: NAME.parquet); the
+            address of a database; or - for standard output, without record and token log
+        preview: instead of -o, show source and output of the first N rows on the terminal, as an
             experiment; nothing is written or charged
     """
     if preview is not None:
@@ -105,7 +103,8 @@ def privatize(
     keep_pandas_out()
     with _asking(lambda columns: command_of(request, str(source), columns, words.name)):
         done = privatize_file(in_file, out_file, request, model=words.name)
-    stream = sys.stderr if output == "-" else sys.stdout  # standard output is then the text itself
+    # standard output is the rewritten text in this case
+    stream = sys.stderr if output == "-" else sys.stdout
     if json:
         show(done.record.to_dict(), as_json=True, stream=stream)
     else:
@@ -115,7 +114,9 @@ def privatize(
 
 @contextlib.contextmanager
 def _asking(command: Callable[[Sequence[str]], str]) -> Iterator[None]:
-    """Show the command that names all columns that could hold texts, where several could."""
+    """If several columns could contain texts, add to the error the command that names all of
+    them.
+    """
     try:
         yield
     except SeveralTextColumnsError as error:
@@ -127,12 +128,15 @@ def _asking(command: Callable[[Sequence[str]], str]) -> Iterator[None]:
 
 
 def _files(done: PrivatizedFiles, output: str) -> list[str]:
-    """Which files, or which table, were written, and who may see them."""
+    """Return lines that name the written files, or the written table, and who may see them."""
     from lexveil.base.runtime.objects import as_path
     from lexveil.io.formats.messages import shown
 
     if done.target is None:
-        return ["no record goes with standard output; --json prints it in place of these lines"]
+        return [
+            "no record is written next to standard output; --json prints the record in "
+            "place of these lines"
+        ]
     asked = as_path(output)
     lines = list[str]()
     out = shown(done.target.name if done.table else asked.with_name(done.target.name))
@@ -140,43 +144,45 @@ def _files(done: PrivatizedFiles, output: str) -> list[str]:
     words = f"{out}.statement.txt"
     is_release = done.record.mode == "release"
     if done.table is not None:
-        published = "to be published with it" if is_release else NOT_PUBLISHED
+        published = "publish with the output" if is_release else NOT_PUBLISHED
         lines.append(
             f"table {done.table}, with a copy of its privacy record in the table lexveil_records"
         )
-        lines.append(f"{published}: {record}, the privacy record, and {words}, the same in words")
+        lines.append(f"{published}: {record}, the privacy record, and {words}, its text version")
     else:
-        published = "to be published, together" if is_release else NOT_PUBLISHED
+        published = "publish together" if is_release else NOT_PUBLISHED
         if done.target.name != asked.name:
-            lines.append(f"the output has no guarantee, so it is named {out}")
+            lines.append(f"the output has no guarantee, so its name is {out}")
         lines.append(
-            f"{published}: {out}, its privacy record {record}, and {words}, the same in words for "
-            "whoever receives it"
+            f"{published}: {out}, its privacy record {record}, and {words}, the text "
+            "version of the record for the recipients"
         )
     if done.operator is not None:
         secret = [f"{out}.operator.json", f"{out}.tokens.parquet"]
         costs = done.operator.ledger
         if costs is not None and costs.documents_withheld:
             secret.append(f"{out}.withheld.csv")
-        lines.append(f"as secret as the source, for you alone: {', '.join(secret)}")
+        lines.append(
+            f"for you alone, because they are as secret as the source: {', '.join(secret)}"
+        )
     return lines
 
 
 def _exit_code(operator: OperatorReport | None) -> int:
-    """1 where nothing went out because every budget is exhausted: a job that goes on would not
-    notice.
+    """Return 1 if every row was withheld because all budgets are exhausted, and otherwise 0. A
+    scheduled job would not notice the lack of output without the exit code.
     """
     costs = None if operator is None else operator.ledger
     if costs is None or costs.documents_charged or not costs.documents_requested:
         return 0
     longest = ""
     if costs.longest_row is not None:
-        longest = f" (enough for a row of {costs.longest_row:,} perturbed tokens)"
+        longest = f" (which is enough for a row of {costs.longest_row:,} perturbed tokens)"
     LOG.warning(
-        "lexveil privatize: all rows are withheld, because each costs more than is left of the "
-        f"cap of {costs.cap:g} epsilon of its subject{longest}; nothing was charged, and the "
-        "output has no text. `lexveil ledger show` names balances, `lexveil ledger cap N --because "
-        "TEXT` sets the cap"
+        "lexveil privatize: all rows are withheld, because each row costs more than the "
+        f"rest of its subject's cap of {costs.cap:g} epsilon{longest}; nothing was charged, "
+        "and the output has no text. `lexveil ledger show` shows balances, and `lexveil "
+        "ledger cap N --because TEXT` sets the cap"
     )
     return 1
 
@@ -184,18 +190,17 @@ def _exit_code(operator: OperatorReport | None) -> int:
 def _preview(
     source: str, n_rows: int, output: str | None, json: bool, how: Rewriting, model: str | None
 ) -> int:
-    """Show the first rows, source beside output."""
+    """Show the first rows on the terminal, each with its source and its output."""
     if output is not None:
-        raise RequestError("--preview writes nothing; leave -o out, or --preview")
+        raise RequestError("--preview writes nothing; remove -o OUT or --preview")
     if written(how).get("mode") == "release":
         raise RequestError(
-            "--preview draws an experiment, which no ledger is charged for; leave --mode "
-            "release out"
+            "--preview draws an experiment, which charges no ledger; remove --mode release"
         )
     if not json and not sys.stdout.isatty():
         raise RequestError(
-            "--preview shows source text, on a terminal only; with --json it goes to a file "
-            "or another program"
+            "--preview shows source text on a terminal only, but --json is for a file or "
+            "another program; remove one of them"
         )
     in_file = located(source)
     request = requested(how, FileRequest, mode="experiment")
@@ -228,7 +233,7 @@ def inspect(
 ) -> None:
     """Show what `lexveil privatize` would do with a file, without doing it.
 
-    Reads a file or folder and says how many of its words the vocabulary knows, what would be
+    Reads a file or folder, and shows how many of its words the vocabulary has, what would be
     unprotected, how the budget would be spread, and how much would change. Writes and spends
     nothing. Works anywhere, and has the defaults of `lexveil privatize`.
 
@@ -238,8 +243,8 @@ def inspect(
 
     Args:
         source: file or folder to inspect; the address of a database; - is standard input
-        show_examples: name the most frequent words that would be unprotected, and unknown ones:
-            they are source text
+        show_examples: name the most frequent words that would be unprotected, and unknown words;
+            these words are source text
     """
     file = located(source)
     anywhere()
@@ -248,7 +253,8 @@ def inspect(
     request = requested(how, FileRequest)
     if request.mechanism == "none":
         raise RequestError(
-            "inspect: none leaves texts as they are; name a mechanism and a strategy, or neither"
+            "inspect: the mechanism or strategy `none` leaves texts unchanged; name a "
+            "mechanism and a strategy, or neither"
         )
     with _asking(lambda columns: f"lexveil inspect {quote(str(source))} {named_columns(columns)}"):
         result = inspection.inspect(file, request, show_examples=show_examples, model=words.name)
@@ -264,23 +270,23 @@ def explore(
     words: ChosenModel = CHOSEN,
     port: Port | None = None,
 ) -> int:
-    """Serve a page that shows how texts are rewritten: tokens, draws, neighbours, what a reader
-    would guess.
+    """Serve a page that shows how texts are rewritten: tokens, draws, neighbours, and the guesses
+    of an adversary.
 
     Prints the address of the page, which contains a secret token, and serves it at 127.0.0.1 until
-    Ctrl-C. Nothing is sent elsewhere, and the page works offline. Its draws are experiments: no
-    ledger is charged. It opens with public texts. Do not choose parameters by looking at private
-    texts, as those of IN may be: that selects by them, and no budget accounts for it.
-    docs/how-to/explore.md describes the page.
+    Ctrl-C. Nothing is sent elsewhere, and the page works offline. Its draws are experiments, so no
+    ledger is charged. The page opens with public texts. Do not choose parameters by private texts,
+    which the texts of IN may be, because the choice discloses something about them and no budget
+    accounts for it. docs/how-to/explore.md describes the page.
 
         lexveil explore
         lexveil explore tickets.csv --text-column body
 
     Args:
         source: file or folder whose first rows can be opened in the page
-        text_column: the column of IN to show (default: as of `lexveil privatize`)
+        text_column: the column of IN to show (default: as in `lexveil privatize`)
         rows: number of rows of IN to list
-        port: port to listen at (default: a free one)
+        port: port to listen at (default: a free port)
     """
     from lexveil.faces.cli.service import require_libraries
 
@@ -301,7 +307,7 @@ def explore(
         shown_rows, column = read_rows(file, text_column, rows, spool)
     page = Shown(shown_rows, name, column, command_of)
     code = serve(session, port or 0, page, _tell_address)
-    os._exit(code)  # a thread may still compute what a reader guesses
+    os._exit(code)  # a thread may still compute the guesses of an adversary
 
 
 def _tell_address(address: str) -> None:
@@ -311,14 +317,14 @@ def _tell_address(address: str) -> None:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """The target that a calibration aims at.
+    """The target of a calibration.
 
     Attributes:
-        recovery: the share of words that a reader is expected to name
-        band: the words that --recovery is about, by public frequency; content: all but function
+        recovery: the share of words that an adversary is expected to name
+        band: the words for which --recovery holds, by public frequency; content: all but function
             words
-        mechanism: one or several, with commas between them; or all
-        strategy: S1 to S4, one or several, with commas between them
+        mechanism: one or several mechanisms, separated by commas; or all
+        strategy: one or several of S1 to S4, separated by commas
     """
 
     recovery: Share
@@ -333,14 +339,15 @@ def calibrate(
     words: ChosenModel = CHOSEN,
     json: Json = False,
 ) -> int:
-    """Find the epsilon at which a reader is expected to name a given share of the words.
+    """Find the epsilon at which an adversary is expected to name a given share of the words.
 
-    A reader knows mechanism, model and epsilon, and guesses the perturbed words from the output:
-    each word alone, or by the words around it; the better guesses count. Prints, for each mechanism
-    and strategy, the epsilon at which this reader is expected to name the share R of the words (or
-    of the rare ones, ...), and for each frequency band the shares that are named and unchanged. The
-    result follows from public information, so it may be published; `lexveil privatize --recovery R`
-    uses it. Spends nothing, and caches what it computes. Exit code 1 if no epsilon gives R.
+    The adversary knows mechanism, model and epsilon, and guesses the perturbed words from the
+    output, either each word alone, or by the words around it; the better guesses count. For each
+    mechanism and strategy, the command prints the epsilon at which this adversary is expected to
+    name the share R of the words (or of the words of --band). It also prints the shares of named
+    and unchanged words for each frequency band. The result follows from public information, so it
+    may be published; `lexveil privatize --recovery R` uses it. The command spends nothing, and
+    caches its results. Exit code 1 if no epsilon gives R.
 
         lexveil calibrate --recovery 0.1
         lexveil calibrate --recovery 0.05 --band rare --mechanism all --strategy S1,S3
@@ -379,10 +386,10 @@ def audit(
 ) -> int:
     """Test the privacy that a mechanism claims.
 
-    Tests the mechanism on toy vocabularies and on words of the embedding, and whole releases of a
-    toy project with a ledger of its own, by distances, distributions and budgets that it computes
-    itself. The verdict is violated (exit code 1), no violation found with power to see a factor, or
-    inconclusive. Works anywhere, as `lexveil privatize`.
+    Tests the mechanism on toy vocabularies and on words of the embedding, and tests whole releases
+    of a toy project with a separate ledger. The audit computes distances, distributions and budgets
+    itself. The verdict is `violated` (exit code 1), `no violation found` with the factor that the
+    tests can detect, or `inconclusive`. Works anywhere, like `lexveil privatize`.
 
         lexveil audit --mechanism madlib --epsilon 10
         lexveil audit --mechanism madlib --epsilon 10 --strategy S3 --out audit.json

@@ -1,4 +1,6 @@
-"""The service as an application: its routes. It knows nothing of processes and sockets."""
+"""The service as an application with its routes. This module knows nothing of processes and
+sockets.
+"""
 
 from __future__ import annotations
 
@@ -38,10 +40,11 @@ from lexveil.release.looking.inspect import texts_in_words
 
 HEALTH = "/v1/health"
 READY = "/v1/ready"
-ABOUT = """Rewrites texts under metric differential privacy. Every request is paid in the ledger,
-durably, before noise is drawn for it; an answer with an error holds no text. Texts of a request are
-rewritten in the order given."""
-# The framework can send bodies and messages of exceptions to an address that the environment names.
+ABOUT = """Rewrites texts under metric differential privacy. Every request is charged to the
+ledger, durably, before its noise is drawn. An answer with an error contains no text. The texts of a
+request are rewritten in their order."""
+# By an environment variable, the framework can be told to send bodies and messages of exceptions to
+# an address.
 NO_TELEMETRY: Any = {
     **dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False),
     "exclude": lambda _: True,
@@ -65,7 +68,7 @@ public = APIRouter()
 
 @secured.post("/v1/privatize", response_model=PrivatizeAnswer)
 async def privatize(body: PrivatizeBody, request: Request) -> Response:
-    """Charge texts to the ledger, rewrite them, and answer with them and their privacy record."""
+    """Charge texts to the ledger, rewrite them, and return them with their privacy record."""
     state = request.app.state
     _check(body, state.rewriter.terms)
     settings = body.settings.given()
@@ -85,7 +88,9 @@ async def privatize(body: PrivatizeBody, request: Request) -> Response:
 
 @secured.post("/v1/inspect", response_model=InspectAnswer)
 async def inspect(body: InspectBody, request: Request) -> Response:
-    """Say what rewriting would do: what is drawn is discarded, and nothing is charged."""
+    """Return the effects that rewriting would have. The drawn noise is discarded, and nothing is
+    charged.
+    """
     state = request.app.state
     _check(body, state.rewriter.terms)
     seen = await state.queue.take(
@@ -99,7 +104,7 @@ async def inspect(body: InspectBody, request: Request) -> Response:
 @public.head(HEALTH, include_in_schema=False)
 @public.get(HEALTH, response_model=HealthAnswer, responses={503: {"model": HealthAnswer}})
 async def health(request: Request) -> Response:
-    """Whether the service can serve; needs no API key."""
+    """Return whether the service can serve. This route needs no API key."""
     ledger = await asyncio.to_thread(request.app.state.rewriter.ledger_state)
     is_well = ledger != "failed"
     body = HealthAnswer(status="ok" if is_well else "unavailable", version=version(), ledger=ledger)
@@ -109,7 +114,9 @@ async def health(request: Request) -> Response:
 @public.head(READY, include_in_schema=False)
 @public.get(READY, response_model=ReadyAnswer, responses={503: {"model": ReadyAnswer}})
 async def ready(request: Request) -> Response:
-    """Whether a first request would be answered at the speed of later ones; needs no API key."""
+    """Return whether a first request would be answered as fast as later requests. This route needs
+    no API key.
+    """
     is_ready = request.app.state.queue.is_ready
     body = ReadyAnswer(status="ready" if is_ready else "starting", version=version())
     return JSONResponse(body.model_dump(), 200 if is_ready else 503)
@@ -117,7 +124,7 @@ async def ready(request: Request) -> Response:
 
 @public.get(METRICS, include_in_schema=False)
 async def numbers(request: Request) -> Response:
-    """Return the metrics, for Prometheus."""
+    """Return the metrics in the format of Prometheus."""
     return Response(request.app.state.metrics.exposition(), media_type=CONTENT_TYPE_LATEST)
 
 
@@ -129,7 +136,7 @@ def _check(body: InspectBody, terms: Terms) -> None:
     if body.subjects is None and terms.require_subjects:
         raise Refusal("invalid", fields=[("subjects", "is required")])
     if body.subjects is not None and len(body.subjects) != len(body.texts):
-        raise Refusal("invalid", fields=[("subjects", "must have one for each text")])
+        raise Refusal("invalid", fields=[("subjects", "must have one subject for each text")])
 
 
 def create_app(rewriter: TextRewriter) -> FastAPI:
@@ -141,7 +148,7 @@ def create_app(rewriter: TextRewriter) -> FastAPI:
         version=version(),
         description=ABOUT,
         openapi_url="/v1/openapi.json",
-        docs_url=None,  # its pages fetch scripts from elsewhere
+        docs_url=None,  # these pages fetch scripts from other sites
         redoc_url=None,
         redirect_slashes=False,
         telemetry=NO_TELEMETRY,
@@ -159,7 +166,7 @@ def create_app(rewriter: TextRewriter) -> FastAPI:
     app.include_router(public)
     keys = None if terms.keys is None else Keys(Path(terms.keys))
     probes = (HEALTH, READY)
-    # against pages that make their own name one of this machine's (DNS rebinding)
+    # prevents DNS rebinding, by which another site gives its own name the address of this machine
     app.add_middleware(
         TrustedHostMiddleware, allowed_hosts=(*LOCAL, *terms.allowed_host), www_redirect=False
     )

@@ -22,8 +22,8 @@ from lexveil.io.request import (
 )
 from lexveil.release.looking.inspect import TextsInspection
 
-FIELDS = 10  # that an answer names at most
-# What a request might ask for that no service gives.
+FIELDS = 10  # largest number of fields that an answer names
+# Options that no service accepts from a request, with the reason.
 NEVER = {
     "seed": "a service draws its noise from the operating system",
     "mode": "a service only makes releases",
@@ -34,7 +34,7 @@ def _text(text: str) -> str:
     try:
         text_value(text, "texts", "")
     except RequestError:
-        raise refused("holds a NUL character or an unpaired surrogate") from None
+        raise refused("contains a NUL character or an unpaired surrogate") from None
     return text
 
 
@@ -44,7 +44,7 @@ def _subject(name: str) -> str:
     except RequestError:
         raise refused("must be one line without NUL characters") from None
     if is_blank:
-        raise refused("must say whom the text is about")
+        raise refused("must name the subject of the text")
     return name
 
 
@@ -55,13 +55,13 @@ ServedStrategy = Literal[StrategyName, "S5"]
 
 
 class Body(BaseModel):
-    """The body of a request: no value is converted, and no unknown field is passed over."""
+    """The body of a request. No value is converted, and an unknown field is an error."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-# What no request of a client says: where the noise comes from, files of the operator's machine, and
-# what is looked for.
+# Options that requests cannot set: the source of the noise, files of the operator's machine, and
+# the detectors.
 LEFT_OUT = frozenset(
     {
         *("mode", "seed", "without_guarantee", "on_exhausted", "workers", "spans_column"),
@@ -82,8 +82,8 @@ _Settings: Any = partly(Request, LEFT_OUT, mechanism=MechanismName, strategy=Ser
 
 
 class SettingsBody(_Settings):  # type: ignore[misc]
-    """How texts are rewritten. What is left out is as the operator fixed it, or else as the
-    files of its project have it.
+    """Settings of the rewriting. An omitted setting has the value that the operator fixed, or else
+    the value in the files of the operator's project.
     """
 
     def given(self) -> dict[str, object]:
@@ -92,9 +92,9 @@ class SettingsBody(_Settings):  # type: ignore[misc]
 
 
 class InspectBody(Body):
-    """Texts to look at."""
+    """Texts to inspect."""
 
-    texts: list[Text | None] = Field(min_length=1, description="null is no text")
+    texts: list[Text | None] = Field(min_length=1, description="null is not a text")
     settings: SettingsBody = SettingsBody()
 
 
@@ -103,13 +103,14 @@ class PrivatizeBody(InspectBody):
 
     subjects: list[Annotated[str, AfterValidator(_subject)]] | None = Field(
         None,
-        description="whom each text is about: whose budget it spends. Left out: each text is "
-        "a subject of its own, "
-        "known again by its content",
+        description="the subject of each text, whose budget the text spends. If it is "
+        "omitted, each text is its own subject, which is recognized by its "
+        "content",
     )
     on_exhausted: OnExhausted | None = Field(
         None,
-        description="of a subject without budget: null in place of its texts, or nothing at all",
+        description="treatment of a subject without budget: its texts become null, or the "
+        "whole request is refused",
     )
 
 
@@ -117,7 +118,7 @@ class PrivatizeAnswer(BaseModel):
     """Rewritten texts and their privacy record."""
 
     texts: list[str | None] = Field(
-        description="in the order asked for; null was null, or was withheld"
+        description="in the order of the request; null if the text was null or was withheld"
     )
     record: PrivacyRecord = Field(description="can be published with the texts")
 
@@ -125,9 +126,12 @@ class PrivatizeAnswer(BaseModel):
 class InspectAnswer(BaseModel):
     """The effects that rewriting the texts would have."""
 
-    inspection: TextsInspection = Field(description="counts of the texts: as secret as they are")
+    inspection: TextsInspection = Field(
+        description="counts of the texts, which are as secret as the texts"
+    )
     in_words: list[str] = Field(
-        description="what would come of each text, as `lexveil inspect` says it; as secret"
+        description="the effect on each text, in the words of `lexveil inspect`, which are "
+        "as secret as the texts"
     )
 
 
@@ -140,8 +144,8 @@ class HealthAnswer(BaseModel):
 
 
 class ReadyAnswer(BaseModel):
-    """Whether the worker that answers has loaded and compiled what requests of the fixed settings
-    need.
+    """Whether the worker that answers has loaded and compiled everything that requests with the
+    fixed settings need.
     """
 
     status: Literal["ready", "starting"]
@@ -156,12 +160,12 @@ class FieldError(BaseModel):
 
 
 class ErrorBody(BaseModel):
-    """Why there are no texts. Nothing of the request is in it."""
+    """The reason why a request got no texts. It contains nothing of the request."""
 
     code: str
     message: str
-    charged: bool = Field(description="whether the ledger was charged all the same")
-    charge: str | None = Field(None, description="the ledger's transaction then")
+    charged: bool = Field(description="whether the ledger was charged although there are no texts")
+    charge: str | None = Field(None, description="the transaction of the ledger, if it was charged")
     fields: list[FieldError] | None = None
 
 
@@ -175,8 +179,8 @@ _KNOWN = {name for model in (PrivatizeBody, SettingsBody) for name in model.mode
 
 
 def problems(errors: Sequence[Any]) -> dict[str, str]:
-    """Return the problems that pydantic's errors name, by field: only known fields and positions
-    are named, and no word holds a value.
+    """Return the problems of pydantic's errors by field. Only known fields and positions are named,
+    and no text contains a value.
     """
     said: dict[str, str] = {}
     for error in errors[:FIELDS]:
@@ -188,31 +192,35 @@ def problems(errors: Sequence[Any]) -> dict[str, str]:
 
 
 def _unknown(name: str, *, is_setting: bool) -> str:
-    """Return the words about a field that an object does not have.
+    """Return the problem of a field that an object does not have.
 
-    They hold its name only where it is a word of ours, or nearly one: whatever a client has sent
-    by mistake, no answer quotes it.
+    The text contains the field's name only if it is a name of ours, or similar to one, because an
+    answer must not quote a text that a client has sent by mistake.
     """
     body = list(PrivatizeBody.model_fields)
     settings = list(SettingsBody.model_fields)
     if name in NEVER:
         return f"{name}: {NEVER[name]}"
     if name in settings:
-        return f"{name}: belongs into settings"
+        return f"{name}: this field belongs into settings"
     if name in body:
-        where = "belongs beside settings, not into it" if is_setting else "is of /v1/privatize"
+        where = (
+            "this field belongs outside of settings"
+            if is_setting
+            else "this field belongs to /v1/privatize"
+        )
         return f"{name}: {where}"
     if name in Request.model_fields:
-        return f"{name}: the operator chooses it, and no request does"
+        return f"{name}: the operator chooses this setting, and no request can"
     here = settings if is_setting else body
     if near := nearest(name, here, ALIKE):
         return f"{name}: there is no such field; did you mean {near}?"
-    return f"there is no such field; there are {', '.join(here)}"
+    return f"there is no such field; the fields are {', '.join(here)}"
 
 
 def duplicate_problem(key: str) -> tuple[str, str]:
-    """Return the problem of a key that stands twice in an object: only known keys are named."""
-    return (key if key in _KNOWN else "body", "stands twice in an object; give it once")
+    """Return the problem of a key that is repeated in an object. Only known keys are named."""
+    return (key if key in _KNOWN else "body", "is repeated in an object; give it once")
 
 
 def _words_of(error: Any) -> str:

@@ -1,5 +1,5 @@
-"""The caution that a service prints as it starts with settings that hide little, as `lexveil
-inspect` prints it of a file.
+"""Cautions that a service prints at its start, if its settings protect little. `lexveil inspect`
+prints the same cautions about a file.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from lexveil.release.settings import beyond_light, document_budget, resolve_sett
 
 
 def caution_of_terms(terms: Terms, model: Model) -> str | None:
-    """Return the caution that follows from the settings and from figures that ship, before anything
-    is loaded; None where there is nothing to say, or where it is worked out later.
+    """Return the caution that follows from the settings and from packaged figures, before anything
+    is loaded. The result is None if there is no caution, or if the caution is computed later.
     """
     if terms.is_complete:
-        if terms.fixed.keys() & {"protection", "recovery"}:  # no more than was asked for
+        if terms.fixed.keys() & {"protection", "recovery"}:  # not more than the requested value
             return None
         settings = resolve_settings(Request.of(terms.fixed), model)
         budget = document_budget(settings, model)
@@ -40,13 +40,14 @@ def caution_of_terms(terms: Terms, model: Model) -> str | None:
         return None
     named = ", ".join(" ".join(name) for name in beyond)
     return (
-        f"CAUTION: requests may choose epsilon {most:g} of a token, which gives a reader more than "
-        f"the level light does with {named}: fix a level of protection, or a smaller epsilon"
+        f"CAUTION: requests may choose epsilon {most:g} for a token, by which an adversary "
+        f"names more words than at the level light with {named}; fix a level of protection, "
+        "or a smaller epsilon"
     )
 
 
 def _choices(terms: Terms) -> Iterator[tuple[str, str]]:
-    """Each mechanism and strategy that requests can choose."""
+    """Yield each mechanism and strategy that requests can choose."""
     mechanism = terms.fixed.get("mechanism")
     strategy = terms.fixed.get("strategy")
     return product(
@@ -61,20 +62,25 @@ def _is_beyond(name: tuple[str, str], most: float, terms: Terms, model: Model) -
 
 
 def cautions_of_public_texts(engine: Engine) -> list[str]:
-    """Return the cautions that `lexveil inspect` has of a few public texts, by how much of them
-    comes out as it is; what is drawn is discarded.
+    """Return the cautions of `lexveil inspect` about a few public texts, by the share of the texts
+    that stays unchanged. The drawn output is discarded.
     """
     tried = inspect_texts(list(SAMPLES.values()), engine).tried
     cautions = list[str]()
     if tried.share_changed is not None and 1 - tried.share_changed > MUCH_UNCHANGED:
-        cautions.append("CAUTION: hardly a word of public texts changes: epsilon is too large")
+        cautions.append(
+            "CAUTION: hardly a word of public texts changes, because epsilon is "
+            "too large; choose a level of protection, or a smaller epsilon"
+        )
     if tried.documents is not None and (caution := tried.documents.caution("public text")):
         cautions.append(caution)
     return cautions
 
 
 def caution_of_meaning(meaning: Meaning | None) -> str | None:
-    """Return the caution where a reader names more than at light, once that is worked out."""
+    """Return the caution if an adversary is expected to name more words than at the level light, or
+    None if this is not the case or has not been computed.
+    """
     if meaning is None:
         return None
     bands = meaning.at[-1].bands
@@ -85,6 +91,7 @@ def caution_of_meaning(meaning: Meaning | None) -> str | None:
     if named <= light:
         return None
     return (
-        f"CAUTION: a reader is expected to name {100 * named:.0f} of 100 content words, more than "
-        f"the {100 * light:.0f} of the level light: choose a level of protection, or less epsilon"
+        f"CAUTION: an adversary is expected to name {100 * named:.0f} of 100 content words, "
+        f"more than the {100 * light:.0f} of the level light; choose a level of protection, "
+        "or a smaller epsilon"
     )

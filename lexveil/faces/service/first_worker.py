@@ -1,8 +1,8 @@
 """First worker processes of the service, forked from a server that imports modules while the parent
 starts.
 
-This is a module of its own because a forked process imports it before it has the environment
-variables that other modules need.
+This module is separate because a forked process imports it before it has the environment variables
+that other modules need.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from lexveil.base.runtime.project import ONE_THREAD
 
 
 def preload_workers() -> None:
-    """Start the server that the first workers are forked from, which imports what they need while
-    this process, which is the service's own, gets ready.
+    """Start the server process from which the first workers are forked. It imports the modules that
+    workers need, while the current process of the service gets ready.
 
-    The server draws no random numbers: a worker must not draw from a generator that existed there.
-    A terminal sends Ctrl-C to the whole process group, and only this process handles it.
+    The server process draws no random numbers, because a worker must not draw from a generator that
+    existed there. A terminal sends Ctrl-C to the whole process group, and only the current process
+    handles it.
     """
     os.environ |= ONE_THREAD
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -41,16 +42,16 @@ def preload_workers() -> None:
 
 
 def forked(function: Callable[..., None], *arguments: Any) -> Any:
-    """Create a process, not yet started, that runs a function with the environment of this
-    process.
+    """Create a process that runs a function with the environment of the current process. The
+    process is not started.
     """
     given = (dict(os.environ), function, arguments)
     return multiprocessing.get_context("forkserver").Process(target=_begin, args=given)
 
 
 class FirstWorker(Process):
-    """Worker that is forked; its replacements start afresh, because installed packages may have
-    changed.
+    """A forked worker. Its replacements start a new interpreter, because installed packages may
+    have changed.
     """
 
     def __init__(self, config: Config, sockets: list[socket.socket]) -> None:

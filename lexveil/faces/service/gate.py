@@ -1,7 +1,7 @@
-"""The gate that every request passes: key and size are checked before a route sees the request;
-then it waits for its turn of the engine, and the metrics count it. Starlette checks the host.
+"""The gate that every request passes. It checks key and size before a route sees the request. The
+request then waits for its turn of the engine, and the metrics count it. Starlette checks the host.
 
-Whatever is raised is answered here, in fixed words.
+The gate answers every exception, in fixed words.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ PAGE_HEADERS = {
             *(f"{kind} 'none'" for kind in ("form-action", "base-uri", "frame-ancestors")),
         ]
     ),
-    "referrer-policy": "no-referrer",  # the address has the token
+    "referrer-policy": "no-referrer",  # the address contains the token
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-Admit = Callable[[Scope], None]  # lets a request in, or raises a Refusal
+Admit = Callable[[Scope], None]  # admits a request, or raises a Refusal
 
 
 class Gate:
-    """Lets requests in by key and size, answers whatever is raised, and logs and counts each
-    by its route.
+    """Gate that admits requests by key and size, answers every exception, and logs and counts each
+    request by its route.
 
-    A path that no route has may be anything, so it is neither logged nor counted by its name. Of
-    probes, which ask every few seconds, an answer is logged when its status is another one than
-    before.
+    A path without a route may be anything, so its name is neither logged nor counted. Probes ask
+    every few seconds, so the answer to a probe is logged only if its status differs from the
+    previous status.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Gate:
             refusal = error if isinstance(error, Refusal) else Refusal("failed")
             if refusal is not error:
                 LOG.error("%s", crash_report(error))
-            if status:  # half an answer is out: the connection ends without the rest
+            if status:  # half an answer has been sent, so the connection ends without the rest
                 raise _BrokenAnswerError from None
             if refusal.charge is not None:
                 self.metrics.wasted.inc()
@@ -123,7 +123,7 @@ class Gate:
 
     async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
-        # a proxy could take another end than we do
+        # a proxy could find another end of the body than this service
         if "transfer-encoding" in headers and "content-length" in headers:
             raise Refusal("malformed")
         self.admit(scope)
@@ -142,14 +142,14 @@ class Gate:
 
 
 class _BrokenAnswerError(Exception):
-    """An answer that could not be finished; says nothing."""
+    """Error for an answer that could not be finished. It has no message."""
 
 
 async def read_body(receive: Receive, max_bytes: int) -> bytes | None:
-    """Take a request's body before anything looks at it; None if its client has left.
+    """Return a request's body, read before any code looks at it, or None if the client has left.
 
     Raises:
-        Refusal: if it is larger than agreed.
+        Refusal: if the body is larger than the service accepts.
     """
     body = bytearray()
     while True:
@@ -164,10 +164,10 @@ async def read_body(receive: Receive, max_bytes: int) -> bytes | None:
 
 
 def key_access(keys: Keys | None, open_paths: Collection[str] = ()) -> Admit:
-    """Admit the requests that bring an API key.
+    """Return a function that admits the requests with a valid API key.
 
     Args:
-        keys: None lets everybody in.
+        keys: the valid keys; None admits every request.
         open_paths: the paths that need no key.
     """
 
@@ -190,11 +190,11 @@ def key_access(keys: Keys | None, open_paths: Collection[str] = ()) -> Admit:
 
 
 def token_access(token: str) -> Admit:
-    """Admit the requests that bring the token: requests for the page bring it in the address, all
-    others in a header, which no other site can send.
+    """Return a function that admits the requests with the token. Requests for the page have the
+    token in the address. All other requests have it in a header, which no other site can send.
 
-    A cookie would go to whatever else listens on this machine, at any port. What lies under
-    ``STATIC`` is the same for everybody and open.
+    A cookie would be sent to every other server on this machine, at any port. Paths below
+    ``STATIC`` are the same for everybody and open.
     """
 
     def admit(scope: Scope) -> None:
@@ -215,11 +215,11 @@ T = TypeVar("T")
 
 
 class RequestQueue:
-    """Gives the engine's thread to one request after the other.
+    """Queue that runs the work of one request after another in the engine's thread.
 
     Args:
-        places: how many may wait.
-        seconds: how long each.
+        places: number of requests that may wait.
+        seconds: time that each request may wait.
     """
 
     def __init__(self, places: int, seconds: float) -> None:
@@ -231,20 +231,20 @@ class RequestQueue:
         self._first: Future[None] | None = None
 
     def begin(self, work: Callable[[], None]) -> None:
-        """Do some work before all requests, which wait for it."""
+        """Start some work that must be done before all requests. Requests wait for it."""
         self._first = self._thread.submit(work)
 
     @property
     def is_ready(self) -> bool:
-        """Whether the work before all requests is done."""
+        """Whether the work that precedes all requests is done."""
         return self._first is None or self._first.done()
 
     async def take(self, request: Request, work: Callable[[], T]) -> T:
-        """Do some work when its turn has come.
+        """Run the work of a request when its turn has come.
 
         Raises:
-            Refusal: if too many wait, it waits too long, or who asked has left. Nothing has been
-                done then.
+            Refusal: if too many requests wait, the request waits too long, or its client has left.
+                The work has not been run then.
         """
         if self._waiting >= self.places:
             raise Refusal("busy", retry_after=1)
@@ -257,20 +257,21 @@ class RequestQueue:
         finally:
             self._waiting -= 1
         try:
-            if await request.is_disconnected():  # nobody would read what is paid for
+            # do not charge a request if its client would not read the answer
+            if await request.is_disconnected():
                 raise Refusal("busy")
             return await asyncio.get_running_loop().run_in_executor(self._thread, work)
         finally:
             self._turn.release()
 
 
-# environment variable of the client library: where workers add up
+# environment variable of the client library with the folder in which workers add up metrics
 METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
 
 class Metrics:
-    """The counters of a worker, which the client library adds up over all of them."""
+    """The counters of a worker. The client library adds up the counters of all workers."""
 
     def __init__(self) -> None:
         own = CollectorRegistry()
@@ -285,7 +286,7 @@ class Metrics:
             buckets=BUCKETS,
             registry=own,
         )
-        self.texts = Counter("lexveil_texts", "Texts rewritten and handed out", registry=own)
+        self.texts = Counter("lexveil_texts", "Texts rewritten and returned", registry=own)
         self.withheld = Counter(
             "lexveil_texts_withheld", "Texts withheld: budget exhausted", registry=own
         )

@@ -14,14 +14,15 @@ from lexveil.faces.service.refusals import Refusal
 
 
 class DuplicateKey(json.JSONDecodeError):
-    """Error for an object with a repeated key: parsers differ in which of the two values they take.
+    """Error for an object with a repeated key. Parsers differ in which of the two values they take.
 
     Attributes:
         key: the key, with its escapes resolved.
     """
 
     def __init__(self, key: str) -> None:
-        super().__init__("duplicate key", "", 0)  # no document in the error: it holds texts
+        # the error must not have the document, which contains texts
+        super().__init__("duplicate key", "", 0)
         self.key = key
 
 
@@ -53,8 +54,8 @@ class JsonRoute(APIRoute):
 
 
 def _require_json(request: Request) -> None:
-    # A page of another origin can send a body without this header, or as text, and the browser
-    # would not ask this service first.
+    # Without this header, or with text as the type, a page of another origin could send a body, and
+    # the browser would not ask this service first.
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise Refusal("encoded")
     kind = email.message.Message()

@@ -1,4 +1,4 @@
-"""API keys of clients. The file holds SHA-256 hashes; a key itself is shown once, when it is made.
+"""API keys of clients. The file has SHA-256 hashes. A key itself is shown once, when it is created.
 
 A key is 256 random bits, so that a fast hash of it can be neither inverted nor searched.
 """
@@ -28,7 +28,7 @@ class ApiKey(BaseModel):
     Attributes:
         name: name in logs and in the ledger's chain.
         sha256: SHA-256 of the key, in hex.
-        role: privatize asks for texts, metrics reads ``/metrics`` and nothing else.
+        role: ``privatize`` is for requests with texts, ``metrics`` for ``/metrics`` only.
         created: time of creation, UTC.
     """
 
@@ -55,23 +55,23 @@ def read_keys(path: Path) -> list[ApiKey]:
     try:
         if path.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             raise RequestError(
-                f"{path}: others than its owner can write to it and let themselves in; "
-                "chmod go-w it"
+                f"{path}: users other than the owner can write to the file and add keys for "
+                "themselves; run chmod go-w on it"
             )
         return _KeyFile.model_validate_json(path.read_bytes()).keys
     except FileNotFoundError:
         raise RequestError(
-            f"{path}: there is no such file of API keys; bring it back, or make one by "
+            f"{path}: there is no such file of API keys; restore the file, or make one by "
             f"`lexveil service key add NAME --keys {path}`"
         ) from None
     except OSError as error:
         raise RequestError(
-            f"{path}: the file of API keys cannot be read ({error.strerror}); see whose it is and "
-            "who may read it"
+            f"{path}: the file of API keys cannot be read ({error.strerror}); check its "
+            "owner and permissions"
         ) from None
     except ValidationError:
         raise RequestError(
-            f"{path}: is not an API-key file; make one by `lexveil service key add`"
+            f"{path}: the file is not an API-key file; make one by `lexveil service key add`"
         ) from None
 
 
@@ -79,12 +79,13 @@ def add_key(path: Path, name: str, role: Role = "privatize") -> str:
     """Create a key, store its hash in the file, and return the key.
 
     Raises:
-        RequestError: if the name is taken or invalid, or for the reasons of ``read_keys``.
+        RequestError: if the name is taken or invalid, or if ``read_keys`` rejects the file.
     """
     keys = read_keys(path) if path.exists() else []
     if any(key.name == name for key in keys):
         raise RequestError(
-            f"{path}: has a key of the name {name}; remove that one first, or choose another name"
+            f"{path}: the file has a key with the name {name}; remove that key first, or "
+            "choose another name"
         )
     secret = PREFIX + secrets.token_urlsafe(32)
     try:
@@ -96,22 +97,23 @@ def add_key(path: Path, name: str, role: Role = "privatize") -> str:
         )
     except ValidationError:
         raise RequestError(
-            f"{name!r}: a key's name has up to 64 letters, digits, dots, dashes and underscores"
+            f"{name!r} is not the name of a key; use up to 64 letters, digits, dots, dashes "
+            "and underscores"
         ) from None
     _write(path, [*keys, key])
     return secret
 
 
 def remove_key(path: Path, name: str) -> None:
-    """Remove a key; a running service refuses it from its next request on.
+    """Remove a key. A running service refuses the key from its next request on.
 
     Raises:
-        RequestError: if no key has this name, or for the reasons of ``read_keys``.
+        RequestError: if no key has this name, or if ``read_keys`` rejects the file.
     """
     keys = read_keys(path)
     kept = [key for key in keys if key.name != name]
     if len(kept) == len(keys):
-        raise RequestError(f"{path}: has no key of the name {name}")
+        raise RequestError(f"{path}: the file has no key with the name {name}")
     _write(path, kept)
 
 
@@ -123,7 +125,7 @@ def _write(path: Path, keys: list[ApiKey]) -> None:
                 _KeyFile(keys=keys).model_dump_json(indent=2) + "\n", encoding="utf-8"
             )
     except OSError as error:
-        raise RequestError(f"{path}: cannot be written ({error.strerror})") from None
+        raise RequestError(f"{path}: the file cannot be written ({error.strerror})") from None
 
 
 def _digest(key: str) -> str:
@@ -131,7 +133,7 @@ def _digest(key: str) -> str:
 
 
 class Keys:
-    """Keys of a file, which is read again whenever it changes."""
+    """The keys of a file. The file is read again whenever it changes."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -139,8 +141,8 @@ class Keys:
         self._keys: list[ApiKey] = []
 
     def find(self, key: str) -> ApiKey | None:
-        """Find the entry of a key; None if the file does not have it. Every entry is compared, in
-        constant time.
+        """Return the entry of a key, or None if the file does not have it. Every entry is compared,
+        in constant time.
 
         Raises:
             RequestError: if the file cannot be read any more.
@@ -158,8 +160,8 @@ class Keys:
 
 
 def _state(path: Path) -> tuple[int, ...]:
-    """Return the state of a file, by which a change of it is seen; nothing of a file that cannot be
-    looked at, of which ``read_keys`` says why.
+    """Return the state of a file, which shows a change of the file. The result is empty if the
+    state cannot be read; ``read_keys`` then states the reason.
     """
     try:
         status = path.stat()

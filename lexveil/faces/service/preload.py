@@ -1,4 +1,4 @@
-"""Preloaded modules for service workers; the process from which the first workers are forked
+"""Preloaded modules for service workers. The process from which the first workers are forked
 imports this module.
 
 The client library of metrics is not preloaded, because its import needs a folder that does not
@@ -17,5 +17,5 @@ try:
     from lexveil.faces.service import rewriting  # noqa: F401
     from lexveil.release.engine import preload  # noqa: F401
 finally:
-    gc.freeze()  # a collection in a worker would copy shared pages
+    gc.freeze()  # a garbage collection in a worker would copy shared pages
     gc.enable()

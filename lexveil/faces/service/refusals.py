@@ -1,4 +1,6 @@
-"""Error responses of the service: fixed words and numbers, never a part of the request."""
+"""Error responses of the service. They consist of fixed words and numbers, and never contain a part
+of the request.
+"""
 
 from __future__ import annotations
 
@@ -10,35 +12,39 @@ from starlette.responses import JSONResponse
 REFUSALS = {
     "malformed": (400, "the request cannot be read"),
     "unauthorized": (401, "give a valid API key: Authorization: Bearer KEY"),
-    "no_token": (401, "no valid token: open the address that `lexveil explore` printed, all of it"),
-    "forbidden": (403, "this API key is not for this address"),
-    "not_found": (404, "there is nothing at this address"),
-    "not_allowed": (405, "the address does not take this method"),
+    "no_token": (
+        401,
+        "the token is missing or not valid; open the whole address that `lexveil explore` printed",
+    ),
+    "forbidden": (403, "this API key has no permission for this address"),
+    "not_found": (404, "there is no such address"),
+    "not_allowed": (405, "the address does not accept this method"),
     "exhausted": (
         409,
-        "the cap leaves nothing for at least one of the subjects; nothing was charged",
+        "the cap is too small for at least one of the subjects; nothing was charged",
     ),
-    "too_large": (413, "the request's body is larger than this service takes"),
-    "too_many_texts": (413, "the request has more texts than this service takes at once"),
+    "too_large": (413, "the request's body is larger than this service accepts"),
+    "too_many_texts": (413, "the request has more texts than this service accepts at once"),
     "encoded": (415, "the request's body is compressed; send it without Content-Encoding"),
     "not_json": (415, "send the body as JSON, with Content-Type: application/json"),
-    "invalid": (422, "the request is not valid; fields names what to change"),
-    "fixed": (422, "the operator has fixed this setting; leave it out"),
+    "invalid": (422, "the request is not valid; `fields` names what to change"),
+    "fixed": (422, "the operator has fixed this setting; omit it"),
     "incomplete": (
         422,
         "name mechanism, strategy, and one of protection, epsilon, document_budget and recovery",
     ),
     "refused": (
         422,
-        "these settings cannot be used here; the operator finds the reason in the service's log",
+        "these settings cannot be used with this service; the service's log tells the "
+        "operator the reason",
     ),
-    "failed": (500, "the service failed"),
-    "charged": (500, "the texts were charged and could not be handed out: the epsilon stays spent"),
+    "failed": (500, "the service failed; its log tells the operator the reason"),
+    "charged": (500, "the texts were charged and could not be returned; the epsilon stays spent"),
     "busy": (503, "too many requests wait; ask again later"),
     "no_keys": (
         503,
-        "the service cannot read its file of API keys, so it lets nobody in; its log tells the "
-        "operator which file that is and what to do",
+        "the service cannot read its file of API keys, so it admits no request; its log "
+        "names the file and the remedy for the operator",
     ),
     "unavailable": (503, "the texts could not be rewritten; nothing was charged"),
 }
@@ -83,7 +89,7 @@ class Refusal(Exception):  # noqa: N818 - an answer
                 {"field": field, "message": message} for field, message in self.fields
             ]
         headers = {"WWW-Authenticate": "Bearer"} if self.code == "unauthorized" else {}
-        if self.code == "malformed":  # the start of the next request is unknown
+        if self.code == "malformed":  # the time when the next request can start is unknown
             headers["Connection"] = "close"
         if self.retry_after is not None:
             headers["Retry-After"] = f"{max(1, self.retry_after):.0f}"

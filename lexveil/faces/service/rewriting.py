@@ -1,5 +1,5 @@
-"""Answers requests by the one engine: completes their settings, charges their texts, then rewrites
-them.
+"""Answers of the service, computed by one engine per worker: it completes the settings of a
+request, charges the texts, and rewrites them.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ from lexveil.release.preconditions import NoSpacesError
 from lexveil.release.settings import document_budget, resolve_settings
 
 LOG = logging.getLogger("lexveil.faces.service")
-HEALTH_SECONDS = 5.0  # to wait for a ledger that others hold
+HEALTH_SECONDS = 5.0  # seconds to wait for a ledger that another process holds
 WARM_UP = "The first text of a worker takes longer, because much is loaded for it."
 DEFAULTS = {name: field.default for name, field in Request.model_fields.items()}
 FIXED = f"{option('mechanism')}, {option('strategy')} and {option('epsilon')}"
-REMEMBERED = 64  # lines that were said
+REMEMBERED = 64  # log lines that were written
 
 
 @dataclass(slots=True)
 class TextRewriter:
-    """The engine of one worker; for one thread.
+    """The engine of one worker, for one thread.
 
     Attributes:
-        terms: the operator's.
-        model: keeps what it makes.
+        terms: the terms of the service, which its operator chose.
+        model: the model, which caches its results.
     """
 
     terms: Terms
@@ -60,14 +60,14 @@ class TextRewriter:
 
     @property
     def _answering(self) -> WarmModel:
-        """The model while a request is answered, which has no time for figures and is not told of
-        its texts.
+        """The model while a request is answered. It reads expected recovery only from the cache,
+        and prints no warning about the language of the texts.
         """
         return replace(self.model, cache_only=True, suppress_language_warning=True)
 
     def warm_up(self) -> None:
-        """Make what requests will need, if their settings are known by now; a recovery that is
-        fixed is worked out.
+        """Prepare everything that requests will need, if their settings are known. If a recovery is
+        fixed, compute its epsilon.
 
         Raises:
             LexveilError: if requests could not be served.
@@ -76,11 +76,11 @@ class TextRewriter:
             settings = resolve_settings(Request.of(self.terms.fixed), self.model)
             engine = engine_of(settings, self.model)
             budget = document_budget(settings, self.model)
-            # All of them, before there is a text: those made for one request would make another one
-            # faster.
+            # Compute all near-word lists before the first text, because lists made for one request
+            # would make another request faster.
             if engine.prepared.keep_lists(min(budget.cap, budget.total), waits=True):
                 self.model.forget_mechanisms()
-            # An experiment on no text of anybody's, which nothing is charged for and nobody sees.
+            # Run an experiment on a fixed text, for which nothing is charged and which nobody sees.
             experiment = preconditions.check(replace(settings, seed=0), self.model)
             privatize_texts(Texts([WARM_UP]), experiment, workers=1)
             for caution in cautions_of_public_texts(experiment.engine):
@@ -95,15 +95,16 @@ class TextRewriter:
         on_exhausted: Literal["withhold", "refuse"] | None,
         client: str | None,
     ) -> Privatized:
-        """Charge texts to the ledger, durably, then rewrite them.
+        """Charge texts to the ledger, durably, and then rewrite them.
 
         Args:
-            subjects: whom each text is about.
-            asked: the request's settings.
-            client: the name of its API key.
+            subjects: the subject of each text.
+            asked: the settings of the request.
+            client: the name of the client's API key.
 
         Raises:
-            Refusal: whatever goes wrong, and whether the texts were charged all the same.
+            Refusal: if anything fails. The refusal states whether the texts were charged
+                nevertheless.
         """
         charged: list[str] = []
         about = {} if client is None else {"client": client}
@@ -113,7 +114,7 @@ class TextRewriter:
             single_commit=True,
             tells_operator=False,
             on_spent=charged.append,
-            # No key's name has a slash, so that no two keys' subjects can meet.
+            # The name of a key has no slash, so the subjects of two keys cannot be equal.
             client=client if self.terms.subjects == "by-key" else None,
         )
         with self._refusing(charged):
@@ -125,7 +126,7 @@ class TextRewriter:
                 on_exhausted=on_exhausted,
                 charge_options=charge,
             )
-            # Without a transaction of the ledger nothing goes out, whatever has happened to the
+            # Without a transaction of the ledger no text is returned, whatever has happened to the
             # settings.
             costs = done.operator.ledger
             if (
@@ -135,18 +136,18 @@ class TextRewriter:
                 or done.record.release.id != charged[0]
             ):
                 raise LexveilError(
-                    "texts were rewritten without a charge; they were not handed out"
+                    "texts were rewritten without a charge, so they were not returned"
                 )
             return done
 
     def inspect(self, texts: Sequence[str | None], asked: Mapping[str, Any]) -> TextsInspection:
-        """Say what rewriting would do; nothing is charged.
+        """Return the effects that rewriting would have. Nothing is charged.
 
-        The operator's own lists are not looked at: whoever asks about one word after the other
-        would learn, free of charge, which of them are listed.
+        The operator's own lists are not used. A client that asks about many single words would
+        otherwise learn, free of charge, which of them are listed.
 
         Raises:
-            Refusal: whatever goes wrong.
+            Refusal: if anything fails.
         """
         with self._refusing([]):
             checked = self._checked(asked)
@@ -157,10 +158,10 @@ class TextRewriter:
             return inspect_texts(texts, checked.engine)
 
     def ledger_state(self) -> Literal["ok", "failed"]:
-        """Return the state of the ledger: whether its salt is there and its tables can be read.
+        """Return the state of the ledger: whether its salt exists and its tables can be read.
 
-        The start of a service makes a ledger where there is none, so one that is not there now is
-        gone. A ledger that others hold for a moment can be read.
+        A service creates a missing ledger at its start, so a ledger that is missing later has been
+        lost. A ledger that another process holds for a moment counts as readable.
         """
         params = ledger_of(self.model.project)
         store = store_of(params.folder, params.database)
@@ -174,34 +175,38 @@ class TextRewriter:
 
     def _checked(self, asked: Mapping[str, Any]) -> preconditions.Checked:
         allowed = self._allowed(asked)
-        try:  # no text has been read by now: what is refused here follows from the settings alone
+        try:  # no text has been read yet, so this refusal follows from the settings alone
             return preconditions.check(Request.of(allowed), self._answering)
         except RequestError as error:
             LOG.warning("settings refused: %s", error)
             raise Refusal("refused") from None
 
     def _allowed(self, asked: Mapping[str, Any]) -> dict[str, object]:
-        """Return the request's settings with those that the operator fixed.
+        """Return the request's settings together with the settings that the operator fixed.
 
         Raises:
-            Refusal: if it asks for others, or too little is named.
+            Refusal: if the request has another value for a fixed setting, or names too few
+                settings.
         """
         fixed = self.terms.fixed
-        # With all that is needed fixed, what was left out is fixed as well: at its default.
+        # If all necessary settings are fixed, omitted settings are fixed too, at their defaults.
         names = set(asked) if self.terms.is_complete else set(asked) & set(fixed)
-        if any(name in fixed for name in BUDGETS):  # one of the three says what the others would
+        if any(name in fixed for name in BUDGETS):  # one of the three budgets determines the others
             names |= set(asked) & {*BUDGETS, "band", "average_words"}
         taken = {name for name in names if asked[name] != fixed.get(name, DEFAULTS.get(name))}
         if taken:
             raise Refusal(
                 "fixed",
-                fields=[(f"settings.{name}", "is fixed by the operator") for name in sorted(taken)],
+                fields=[
+                    (f"settings.{name}", "the operator has fixed this setting")
+                    for name in sorted(taken)
+                ],
             )
         both = {**asked, **fixed}
         if self.terms.is_complete:
             return both
         if both.get("strategy") == SENTENCES:
-            wrong = "is served where the operator has fixed it"
+            wrong = "the service accepts this setting only from its operator"
             raise Refusal("invalid", fields=[("settings.strategy", wrong)])
         if not {"mechanism", "strategy"} <= set(both) or sum(name in both for name in BUDGETS) != 1:
             raise Refusal("incomplete")
@@ -209,7 +214,7 @@ class TextRewriter:
 
     @contextlib.contextmanager
     def _refusing(self, charged: Sequence[str]) -> Iterator[None]:
-        """Turn whatever goes wrong into a refusal; only errors of ours are logged with their
+        """Turn every exception into a refusal. Only errors of this library are logged with their
         message.
         """
         try:
@@ -222,7 +227,7 @@ class TextRewriter:
                 raise Refusal("exhausted") from None
             if isinstance(error, NoSpacesError) and not charged:
                 LOG.warning("a text in a script without spaces between words was refused")
-                wrong = f"is in {error.script} script without spaces between words"
+                wrong = f"the text has a script without spaces between words ({error.script})"
                 raise Refusal("invalid", fields=[(f"texts.{error.row - 1}", wrong)]) from None
             LOG.error(
                 "%s",
@@ -244,7 +249,7 @@ class TextRewriter:
             LOG.log(record.levelno, "%s", line)
 
     def _masked(self, line: str) -> str:
-        """Return a line without numbers that may be of a request."""
+        """Return a line with the numbers masked that may come from a request."""
         project = self.model.project
         ledger = ledger_of(project)
         folders = (project.folder, Path(ledger.folder), Path(ledger.anchor).parent)
@@ -253,30 +258,31 @@ class TextRewriter:
 
 
 def check_start(terms: Terms, model: Model) -> None:
-    """Check that a service is allowed to serve, before it starts; its workers find out whether it
+    """Check that a service is allowed to serve, before it starts. Its workers find out whether it
     can serve, and stop it if it cannot.
 
     Raises:
         LexveilError: if the service may not serve.
     """
     if terms.keys is not None and not read_keys(Path(terms.keys)):
-        raise RequestError(f"{terms.keys}: holds no key; add one by `lexveil service key add`")
+        raise RequestError(
+            f"{terms.keys}: the file has no key; add one by `lexveil service key add`"
+        )
     params = ledger_of(model.project)
     if params.keys == "plain" and not terms.require_subjects:
         raise RequestError(
-            "lexveil.toml: ledger.keys is plain, so the ledger would name texts by themselves; add "
-            f"{option('require_subjects')}"
+            "lexveil.toml: ledger.keys is plain, so the ledger would store texts without a "
+            f"subject in plain; add {option('require_subjects')}"
         )
     if model.configuration.release.without_guarantee:
         raise RequestError(
-            "lexveil.toml: release.without_guarantee is set; a service gives only what has a "
-            "guarantee"
+            "lexveil.toml: release.without_guarantee is set, but a service returns only "
+            "texts with a guarantee; remove the key"
         )
     if not (terms.is_complete or "max_token_epsilon" in terms.fixed):
         raise RequestError(
-            "requests may choose any epsilon, so a text could come out as it is; add "
-            f"{option('max_token_epsilon')} "
-            f"N, or fix {FIXED}"
+            "requests may choose any epsilon, so a text could stay unchanged; add "
+            f"{option('max_token_epsilon')} N, or fix {FIXED}"
         )
     if is_of_user(params.folder):
         make_user_data()
@@ -294,9 +300,9 @@ def check_start(terms: Terms, model: Model) -> None:
             cap = cap_of(params.cap, con)
     if cap is None and not terms.is_complete:
         raise RequestError(
-            f"{params.folder}: the ledger has no cap yet, and would take ten times what the first "
-            "request may spend; set one by `lexveil ledger cap N --because TEXT` or lexveil.toml: "
-            f"ledger.cap, or fix {FIXED}"
+            f"{params.folder}: the ledger has no cap yet, and would take ten times the "
+            "epsilon that the first request may spend; set a cap by `lexveil ledger cap N "
+            f"--because TEXT` or lexveil.toml: ledger.cap, or fix {FIXED}"
         )
     amount = cap if isinstance(cap, str) else f"{cap or 0:g} epsilon"
     said = "no cap yet: the first release sets it" if cap is None else f"cap of a subject: {amount}"

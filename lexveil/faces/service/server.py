@@ -37,37 +37,38 @@ from lexveil.release.engine.engine import WordEngine
 from lexveil.release.settings import document_budget, resolve_settings
 
 LOG = logging.getLogger("lexveil.faces.service")
-CONNECTIONS = 512  # of a worker; more are refused
-# in the environment of a worker that takes the place of another
+CONNECTIONS = 512  # largest number of connections of a worker; further connections are refused
+# environment variable of a worker that replaces another worker
 REPLACES = "LEXVEIL_SERVICE_REPLACES"
-# below the largest epsilon of a token: of texts up to about 2^4 times the average length
+# octaves below the largest epsilon of a token, which cover texts of up to about 2^4 times the
+# average length
 OCTAVES = 5
-STEPS_OF_AN_OCTAVE = 4  # of an octave: points of the curve
-IDLE = 19  # of nice: whatever else runs goes first
-WRONG = RequestError.exit_code  # of a worker that cannot serve as it was asked to
-# seconds that a new worker may take to be ready, before the old one of its place goes (SIGHUP)
+STEPS_OF_AN_OCTAVE = 4  # number of points of the curve per octave
+IDLE = 19  # niceness, so that every other process takes precedence
+WRONG = RequestError.exit_code  # exit code of a worker that cannot serve with its settings
+# seconds within which a new worker must be ready before it replaces the old one (SIGHUP)
 START = 120
 
 
 def serve(terms: Terms) -> int:
-    """Serve until SIGTERM or Ctrl-C, which let running requests end; SIGHUP replaces the workers
-    one by one.
+    """Serve until SIGTERM or Ctrl-C, after which running requests are finished. SIGHUP replaces the
+    workers one by one.
 
     Returns:
-        The exit code: 1 if workers could not start, 2 if that is because of what was asked for.
+        The exit code: 1 if workers could not start, 2 if the settings were the reason.
     """
     if terms.is_open:
         LOG.warning(
-            f"--host {terms.host}: other machines can reach this service. It speaks HTTP "
-            "without TLS: whoever is on "
-            "the way reads texts and API keys. Put a reverse proxy with TLS before it, or "
-            "keep it in a closed network"
+            f"--host {terms.host}: other machines can reach this service, and it speaks "
+            "HTTP without TLS, so anyone on the network path can read texts and API keys; "
+            "put a reverse proxy with TLS before it, or use it only in a closed network"
         )
     with tempfile.TemporaryDirectory(prefix="lexveil-service-") as folder:
         Path(folder, "metrics").mkdir()
-        # before workers import the client library
+        # set this before workers import the client library
         os.environ[METRICS_FOLDER] = str(Path(folder, "metrics"))
-        os.environ |= ONE_THREAD  # what is answered and worked out side by side shares the cores
+        # requests and computations that run at the same time share the cores
+        os.environ |= ONE_THREAD
         os.environ[VARIABLE] = terms.model_dump_json()
         config = Config(
             "lexveil.faces.service.server:worker",
@@ -76,7 +77,7 @@ def serve(terms: Terms) -> int:
             port=terms.port,
             workers=terms.workers,
             log_config=log_config(),
-            access_log=False,  # its lines have whole addresses
+            access_log=False,  # its log lines contain whole addresses
             server_header=False,
             proxy_headers=False,
             limit_concurrency=CONNECTIONS,
@@ -86,8 +87,8 @@ def serve(terms: Terms) -> int:
             lifespan="off",
         )
         listening = bound(config, f"--host {terms.host} --port {terms.port}")
-        # What epsilons mean is worked out beside the service: an answer has no time for it. Of
-        # sentences nothing is worked out.
+        # Expected recoveries are computed in a separate process, because they take too long for an
+        # answer. For sentences nothing is computed.
         computing = forked(compute_meanings, terms)
         computing.daemon = True
         is_computed = terms.is_complete and terms.fixed["strategy"] != SENTENCES
@@ -108,22 +109,25 @@ def serve(terms: Terms) -> int:
 def bound(config: Config, asked: str) -> socket.socket:
     """Return the socket to listen at.
 
+    Args:
+        asked: the options that name the address, for messages.
+
     Raises:
-        RequestError: if there is none; ``asked`` are the options that say where.
+        RequestError: if the socket cannot be opened.
     """
     try:
         return config.bind_socket()
-    except SystemExit:  # it has said why
-        raise RequestError(f"{asked}: cannot be opened; choose another port") from None
+    except SystemExit:  # uvicorn has logged the reason
+        raise RequestError(f"{asked}: the port cannot be opened; choose another port") from None
 
 
 def compute_meanings(terms: Terms) -> None:
-    """Work out what epsilons mean, once for a machine, from the largest of a token down: short
-    texts come first.
+    """Compute the expected recoveries of epsilons, once for a machine. The largest epsilon of a
+    token comes first, because short texts have it.
     """
     hide_messages()
     logging.config.dictConfig(log_config())
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's, which kills this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C, and ends this process
     os.nice(IDLE)
     try:
         model = WarmModel.find(terms.model)
@@ -135,22 +139,23 @@ def compute_meanings(terms: Terms) -> None:
             is_said = engine.settings.protection is not None or step > 0
             if not is_said and (caution := caution_of_meaning(meaning)) is not None:
                 LOG.warning(caution)
-            if engine.settings.protection is not None:  # every token gets the largest
+            if engine.settings.protection is not None:  # every token has the largest epsilon
                 return
     except LexveilError as error:
-        LOG.warning(f"what epsilon means is not worked out: {error}")
+        LOG.warning(f"the expected recovery of each epsilon is not computed: {error}")
 
 
 class Supervisor(Multiprocess):
-    """Replaces workers that have ended.
+    """Parent process that replaces workers that have ended.
 
-    Its base asks each worker in turn and waits for the answer: one that takes long to start, or is
-    killed meanwhile, would keep it from replacing others, and from hearing of SIGTERM.
+    The base class asks each worker in turn and waits for the answer. A worker that starts slowly,
+    or is killed meanwhile, would keep the base class from replacing others and from handling
+    SIGTERM.
     """
 
     def init_processes(self) -> None:
-        """Start the first workers, which may warm up beside what they answer; those after them have
-        others' place.
+        """Start the first workers. They may warm up while they answer requests. Later workers
+        replace other workers.
         """
         for _ in range(self.processes_num):
             self.processes.append(FirstWorker(self.config, self.sockets))
@@ -158,15 +163,15 @@ class Supervisor(Multiprocess):
         os.environ[REPLACES] = "1"
 
     def terminate_all(self) -> None:
-        """Ask the workers to end, and close the socket, which each of them closes too: while they
-        answer what was begun, a new connection is refused, and waits for nobody.
+        """Ask the workers to end, and close the socket, which each of them closes too. While they
+        finish their requests, a new connection is refused and does not wait.
         """
         super().terminate_all()
         for listening in self.sockets:
             listening.close()
 
     def keep_subprocess_alive(self) -> None:
-        """Replace what has ended; stop if it could not start."""
+        """Replace workers that have ended. Stop the service if a worker could not start."""
         for place, process in enumerate(self.processes):
             if self.should_exit.is_set() or process.exitcode is None:
                 continue
@@ -200,16 +205,16 @@ def worker() -> FastAPI:
 
 
 def _warm_up(rewriter: TextRewriter) -> None:
-    """Load and compile what requests need, in the thread that then answers them."""
+    """Load and compile everything that requests need, in the thread that then answers them."""
     try:
         rewriter.warm_up()
     except Exception as error:
-        os._exit(_failed(error))  # of the whole process, from a thread
+        os._exit(_failed(error))  # ends the whole process from a thread
 
 
 def _failed(error: Exception) -> int:
-    """Say why a worker cannot start; the exit code by which the parent knows that another one would
-    end alike.
+    """Log why a worker cannot start. Return the exit code, which tells the parent whether another
+    worker would fail for the same reason.
     """
     said = crash_report(error)
     if isinstance(error, LexveilError):
@@ -219,8 +224,8 @@ def _failed(error: Exception) -> int:
 
 
 def _end_with_parent() -> None:
-    """End this worker when its parent is killed, as if it were asked to; else it would hold the
-    socket for ever.
+    """End this worker in the usual order when its parent is killed. Otherwise the worker would hold
+    the socket for ever.
     """
     parent = multiprocessing.parent_process()
     if parent is None:
@@ -234,9 +239,11 @@ def _end_with_parent() -> None:
 
 
 class Quiet(logging.Formatter):
-    """Shows what happened and where, never the message of an exception, which may quote a text."""
+    """Formatter that logs the type and the place of an exception, never its message, which may
+    quote a text.
+    """
 
-    def formatException(self, ei: Any) -> str:  # noqa: N802 - of logging
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - the name is defined by logging
         """Return the traceback without messages."""
         return crash_report(ei[1])
 
@@ -245,8 +252,8 @@ def log_config(level: str = "INFO") -> dict[str, object]:
     """Return the configuration for ``logging.config``: all messages go to standard error, with the
     time in UTC.
 
-    Without this module's own objects, with which a forked worker would import it before it has its
-    environment.
+    The configuration has no objects of this module, because a forked worker would import the module
+    for them before it has its environment.
     """
     logger = {"handlers": ["stderr"], "level": level, "propagate": False}
     return {

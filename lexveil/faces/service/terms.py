@@ -22,16 +22,16 @@ from lexveil.io.request import (
     partly,
 )
 
-VARIABLE = "LEXVEIL_SERVICE"  # environment variable by which workers are told the terms, as JSON
+VARIABLE = "LEXVEIL_SERVICE"  # environment variable with the terms as JSON, for workers
 
 LOCAL = ("127.0.0.1", "localhost", "[::1]")  # names of this machine in a Host header
 
 
 def fixed_settings(written: Mapping[str, Any]) -> dict[str, object]:
-    """Return settings that an operator fixes, from texts as they were written.
+    """Return the settings that an operator fixes, from the texts that the operator wrote.
 
     Raises:
-        RequestError: if one has no value that a request can have.
+        RequestError: if a setting has a value that no request can have.
     """
     fixed = validated(partly(Request), written, named=option, strict=False)
     return fixed.model_dump(include=set(written))
@@ -45,11 +45,12 @@ class Terms(Options):
     """The terms on which an operator lets a service answer requests."""
 
     model: str | None = None
-    """its name; None as of ``Model.load``"""
+    """name of the model; None for the default of ``Model.load``"""
     fixed: dict[str, object] = Field({})
     """fields of ``Request`` that requests cannot change"""
     host: Annotated[str, OptionHelp(metavar="ADDRESS")] = "127.0.0.1"
-    """address to listen at; any but this machine's own needs --keys and --allowed-host"""
+    """address to listen at; an address other than this machine's own needs --keys and
+    --allowed-host"""
     port: Annotated[Count, Field(ge=0, le=65535), OptionHelp(metavar="N")] = 8750
     """port to listen at"""
     workers: Annotated[Count, Field(ge=1, le=256), OptionHelp(metavar="N")] = 1
@@ -57,14 +58,14 @@ class Terms(Options):
     stop_seconds: Limit = 60
     """seconds to wait for running requests at a stop"""
     keys: Annotated[str | None, OptionHelp(metavar="FILE")] = None
-    """file of accepted API keys (default: anyone who can reach the port is served)"""
+    """file of accepted API keys (default: every client that can reach the port is served)"""
     allowed_host: Annotated[tuple[str, ...], OptionHelp(metavar="NAME")] = ()
-    """a host name of this service in requests, besides localhost; * is any, *.NAME any below it;
-    can be given several times"""
+    """a host name by which requests address this service, besides localhost; * is any name,
+    *.NAME any name below NAME; can be given several times"""
     subjects: Literal["shared", "by-key"] = "shared"
-    """shared: a subject's name, or an equal text without one, is one subject for all clients, who
-    so learn of each other; by-key: each API key has its own subjects, and a person known to two
-    clients can spend the cap twice"""
+    """shared: equal subject names, or equal texts without a subject, are one subject for all
+    clients, which can learn of each other by this; by-key: each API key has its own subjects,
+    and a person known to two clients can spend the cap twice"""
     require_subjects: bool = False
     """refuse requests without subjects"""
     max_texts: Limit = 1000
@@ -72,7 +73,7 @@ class Terms(Options):
     max_bytes: Limit = 2**20
     """largest size of a request's body, in bytes"""
     queue: Limit = 64
-    """number of requests that may wait in one worker; more are refused"""
+    """number of requests that may wait in one worker; further requests are refused"""
     queue_seconds: Seconds = 30.0
     """seconds that a request may wait in the queue"""
     ledger_seconds: Seconds = 20.0
@@ -82,9 +83,7 @@ class Terms(Options):
 
     @property
     def is_complete(self) -> bool:
-        """Whether requests need no settings of their own; sentences have an epsilon where none is
-        named.
-        """
+        """Whether requests need no settings of their own. Sentences have a default epsilon."""
         if self.fixed.get("strategy") == SENTENCES:
             return True
         return {"mechanism", "strategy"} <= set(self.fixed) and any(
@@ -104,7 +103,7 @@ class Terms(Options):
         for name in self.allowed_host:
             if name != "*" and "*" in name.removeprefix("*."):
                 raise ValueError(
-                    f"{option('allowed_host')} {name}: a * stands alone, or as *. before a name"
+                    f"{option('allowed_host')} {name}: write * alone, or *. before a name"
                 )
         return self
 
@@ -112,10 +111,9 @@ class Terms(Options):
     def _asks_who(self) -> Self:
         if self.is_open and self.keys is None:
             raise ValueError(
-                f"{option('host')} {self.host}: other machines could reach the service and spend "
-                f"the ledger's budgets; give {option('keys')} FILE (`lexveil service key add "
-                "NAME --keys FILE` makes "
-                "it)"
+                f"{option('host')} {self.host}: other machines could reach the service and "
+                f"spend the ledger's budgets; give {option('keys')} FILE (`lexveil service "
+                "key add NAME --keys FILE` makes the file)"
             )
         if self.is_open and not self.allowed_host:
             raise ValueError(
@@ -124,6 +122,6 @@ class Terms(Options):
             )
         if self.subjects == "by-key" and self.keys is None:
             raise ValueError(
-                f"{option('subjects')} by-key: without {option('keys')} nobody is known by a key"
+                f"{option('subjects')} by-key needs API keys; give {option('keys')} FILE"
             )
         return self

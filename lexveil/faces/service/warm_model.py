@@ -14,16 +14,16 @@ from lexveil.io.artifacts.mechanisms import Prepared
 from lexveil.io.artifacts.model import Model
 
 T = TypeVar("T")
-MECHANISMS = 4  # size of the cache: each mechanism holds the vectors of its words
+MECHANISMS = 4  # number of cached mechanisms, each of which holds the vectors of its words
 
 
 @dataclass(frozen=True, slots=True)
 class WarmModel(Model):
     """Model for one thread that answers many requests.
 
-    The model caches mechanisms, banks of sentences, and the hashes of files as they were at their
-    first reading. It caches nothing that depends on a text: the time of an answer would reveal to
-    one client what another one has sent.
+    The model caches mechanisms, sentence banks, and the hashes of files at the time when they were
+    first read. It caches nothing that depends on a text, because the time of an answer would
+    disclose to one client what another client has sent.
     """
 
     _mechanisms: OrderedDict[tuple[str, str, Policy], Prepared] = field(
@@ -39,7 +39,9 @@ class WarmModel(Model):
         return cast(WarmModel, cls.load(None, name))
 
     def mechanism(self, name: str, strategy: str, policy: Policy) -> Prepared:
-        """Return a mechanism without state from texts; the last ``MECHANISMS`` are cached."""
+        """Return a mechanism without state from texts. The last ``MECHANISMS`` mechanisms are
+        cached.
+        """
         key = (name, SEGMENTATION_OF[strategy], policy)
         if key not in self._mechanisms:
             while len(self._mechanisms) >= MECHANISMS:
@@ -49,7 +51,7 @@ class WarmModel(Model):
         return self._mechanisms[key].fresh()
 
     def forget_mechanisms(self) -> None:
-        """Clear the cache of mechanisms, so that later requests use neighbour lists that were made
+        """Clear the cache of mechanisms, so that later requests use near-word lists that were made
         since.
         """
         self._mechanisms.clear()
@@ -75,7 +77,7 @@ class WarmModel(Model):
         )
 
     def once(self, key: tuple[object, ...], make: Callable[[], T]) -> T:
-        """Return what ``make`` made at the first call with a key, by this model with the same
+        """Return the result of the first call of ``make`` with a key, by this model with the same
         purposes.
         """
         named = (self.name, *key)

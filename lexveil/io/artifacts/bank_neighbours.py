@@ -1,5 +1,5 @@
-"""The sentences of a bank that are nearest to one of the user's: those that are the likeliest to
-take its place.
+"""Search for the sentences of a bank that are nearest to a sentence of the user. The nearest
+sentences are the likeliest replacements of that sentence.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ def neighbours(folder: Path, sentence: str, k: int, model: Model) -> list[Neighb
     """Return the k sentences of a bank that are nearest to a sentence.
 
     Raises:
-        RequestError: as ``open_bank``; if the model knows no word of the sentence.
+        RequestError: if ``open_bank`` cannot open the bank, or if the model knows no word of the
+            sentence.
     """
     bank = open_bank(folder, model)
     units = units_of_texts([sentence], model)
     if not len(units.known().rows):
         raise RequestError(
-            f"model {model.name} knows no word of the sentence, so that all sentences are equally "
-            "near"
+            f"model {model.name} knows no word of the sentence, so all sentences of the "
+            "bank are equally near; give a sentence with words of the model"
         )
     query = bank.space.embed(units)
     rows, distances = ExactSearch(bank.vectors).nearest_k(query.astype(np.float64), k)

@@ -18,52 +18,55 @@ from lexveil.io.artifacts.model_store import find_pinned
 from lexveil.io.artifacts.packaged_model import PackagedModel
 from lexveil.io.config import NO_BASE, EmbeddingParams
 
-DIMENSIONS = 100  # dimensions of the vectors without a base model
+DIMENSIONS = 100  # dimensions of the vectors if there is no base model
 
 
 def find_base(settings: EmbeddingParams) -> PackagedModel | None:
-    """Return the base model that params.yaml names; None for ``none``.
+    """Return the base model that params.yaml names. The result is None if the value is ``none``.
 
     Raises:
-        ParameterError: as of ``find_pinned``; or if the dimensions of its vectors differ from
-            params.yaml.
+        ParameterError: if ``find_pinned`` does not find the model, or if the dimensions of its
+            vectors differ from those in params.yaml.
     """
     if settings.base == NO_BASE:
         return None
     model = find_pinned(settings.base, "embeddings.base")
     if settings.dimensions not in (None, model.card.dimensions):
         raise ParameterError(
-            f"params.yaml: embeddings.dimensions is {settings.dimensions}, but vectors of the "
-            f"base {model.card.name} have "
-            f"{model.card.dimensions}; write `dimensions: null`, or `base: {NO_BASE}`"
+            f"params.yaml: embeddings.dimensions is {settings.dimensions}, but the vectors "
+            f"of the base model {model.card.name} have {model.card.dimensions} dimensions; "
+            f"write `dimensions: null`, or `base: {NO_BASE}`"
         )
     return model
 
 
 def require_language(base: PackagedModel | None, language: str) -> None:
-    """Check that the base model has the language whose tokenizer rules were applied to the corpus.
+    """Check that the language of the base model is the language of the corpus.
 
     Raises:
         ParameterError: if the languages differ.
     """
     if base is not None and language_of(base.card.language) != language_of(language):
         raise ParameterError(
-            f"params.yaml: embeddings.base {base.card.name} is of language "
-            f"{base.card.language}, and model.language is "
-            f"{language}; write `base: {NO_BASE}`, or name a base of that language"
+            f"params.yaml: the language of embeddings.base {base.card.name} is "
+            f"{base.card.language}, but model.language is {language}; write `base: "
+            f"{NO_BASE}`, or name a base model of language {language}"
         )
 
 
 def n_tokens(settings: EmbeddingParams, model: PackagedModel) -> int:
-    """Return the number of tokens to take from the base model, the most frequent ones."""
+    """Return the number of tokens to take from the base model. The most frequent tokens are
+    taken.
+    """
     return min(settings.base_tokens or len(model.tokens), len(model.tokens))
 
 
 def base_space(settings: EmbeddingParams, model: PackagedModel, segmentation: str) -> WordSpace:
-    """Return the tokens of the base model for one segmentation: single words for ``word``, all
-    tokens for the others.
+    """Return the embedding of the base model for one segmentation. The segmentation ``word`` has
+    the single words, and the other segmentations have all tokens.
     """
-    space = model.space(segmentation, as_trained=True)  # embeddings.scale gives the lengths
+    # embeddings.scale computes the lengths from the trained vectors
+    space = model.space(segmentation, as_trained=True)
     taken = int(np.searchsorted(model.rows(segmentation), n_tokens(settings, model)))
     return WordSpace(space.tokens[:taken], space.vectors[:taken], space.counts[:taken])
 
@@ -97,7 +100,9 @@ def base_collocations(settings: EmbeddingParams, model: PackagedModel) -> dict[s
 def with_base(
     counted: Bigrams, tokens: Sequence[str], segmentation: str, model: PackagedModel | None
 ) -> Bigrams:
-    """Return the bigram counts of V tokens with those of the base model, if it has any."""
+    """Return the bigram counts of V tokens, plus the bigram counts of the base model if it has
+    them.
+    """
     of_base = None if model is None else model.bigrams(segmentation)
     if model is None or of_base is None:
         return counted
@@ -108,7 +113,7 @@ def with_base(
 
 
 def about_base(settings: EmbeddingParams, model: PackagedModel) -> dict[str, object]:
-    """Return the facts about the base model for records."""
+    """Return the facts about the base model that records state."""
     return {
         "name": model.card.name,
         "version": model.card.version,

@@ -1,6 +1,4 @@
-"""Reading of the collocations of a project: those of the corpus, and those that the base model
-adds.
-"""
+"""Reading of the collocations of a project. They come from its corpus and from its base model."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ WORD_COLUMNS = ("first_word", "second_word", "third_word")
 
 
 def load_collocations(project: Path = Path()) -> Collocations:
-    """Load all collocations, those of the corpus first.
+    """Load all collocations. The collocations of the corpus come first.
 
     Words stay Arrow dictionaries from the file to the look-up, so that a Python string is created
     once per distinct word, not once per occurrence in a collocation.
@@ -54,19 +52,19 @@ def load_collocations(project: Path = Path()) -> Collocations:
 
 
 def collocation_files(name: str, project: Path = Path()) -> list[Path]:
-    """Return the tables of ``bigrams`` or ``trigrams``: that of the corpus, and that of the base
-    model if training starts from one.
+    """Return the files of ``bigrams`` or ``trigrams``: the table of the corpus and, if training
+    starts from a base model, the table of the base model.
 
     Raises:
-        MissingArtifactError: if no run has made them.
+        MissingArtifactError: if no run has made the tables.
     """
     own = require(project / paths.COLLOCATIONS / f"{name}.parquet", "build_collocations")
     return [own, *filter(Path.exists, [own.with_name(f"base_{name}.parquet")])]
 
 
 def load_pmi(project: Path = Path()) -> dict[str, float]:
-    """Return the PMI of every collocation in bits, by its words joined by ``_``. The corpus takes
-    precedence over the base model.
+    """Return the PMI of every collocation in bits. A key is the words of a collocation, joined by
+    ``_``. The corpus takes precedence over the base model.
     """
     bits: dict[str, float] = {}
     for name, size in (("bigrams", 2), ("trigrams", 3)):

@@ -1,9 +1,9 @@
-"""The banks of sentences that strategy S5 takes: the one that a request names, else that of a
-project's run, else the packaged one.
+"""Choice of the sentence bank for strategy S5: the bank that the request names, otherwise the bank
+of the project's run, otherwise the packaged bank.
 
 The packaged bank (lexveil/models/written) is a list of sentences that a public language model
-wrote. Their vectors follow from the model that rewrites; they are computed when the bank is first
-used, and kept in the user's cache as a bank like any other.
+wrote. The model that rewrites gives the sentences their vectors. The vectors are computed when the
+packaged bank is first used, and stored as a bank in the user's cache.
 """
 
 from __future__ import annotations
@@ -39,26 +39,32 @@ from lexveil.io.artifacts.sentence_banks import (
 SHIPPED = "shipped"  # the name of the packaged bank
 WRITTEN = paths.MODELS / "written"
 WRITTEN_CARD = "written.json"
-WRITTEN_LINKAGE = "linkage.json"  # by `python -m benchmarks.sentences --packaged --figures`
+# `python -m benchmarks.sentences --packaged --figures` writes this file
+WRITTEN_LINKAGE = "linkage.json"
 SENTENCES_FILE = "sentences.parquet"
 NOTHING = np.zeros(0, dtype=np.int64)
 
 
 class WrittenCard(Result):
-    """The card of the packaged sentences: which model wrote them, how, and by which rule they were
-    chosen.
+    """Card of the packaged sentences. It states which language model wrote them, how, and by which
+    rule they were chosen.
 
     Attributes:
-        writer: The language model that wrote them, and whose it is.
+        writer: The language model that wrote the sentences, and its publisher.
         licence: The licence of the language model and of the sentences.
         weights: SHA-256 of the file of the language model.
         prompts: SHA-256 of the file from which the prompts are made.
         seed: The seed of the prompts and of the draws of the language model.
         temperature: The temperature of the draws of the language model.
-        top: The share of the chance of a piece among which it was drawn.
-        least: The mean log likelihood of the pieces of a text, at least.
+        top: Total probability of the likeliest next pieces from which each piece was drawn (nucleus
+            sampling).
+        least: Smallest mean log likelihood of the pieces of a text that was accepted.
+        least_words: The smallest number of words of a sentence.
+        most_words: The largest number of words of a sentence.
+        least_known: The smallest share of the words of a sentence that the model knows.
+        screen: The parts of the public list whose words occur in no sentence.
         sentences: The number of sentences.
-        sha256: Of the file of sentences.
+        sha256: SHA-256 of the file of sentences.
     """
 
     language: str
@@ -79,17 +85,17 @@ class WrittenCard(Result):
 
 
 class WrittenLinkage(NamedTuple):
-    """Shares of outputs whose source was identified among 1,000 public texts of up to 40 words, for
-    outputs of the packaged sentences. The shares are those of the strongest adversary on the kind
-    of text where that adversary was right most often.
+    """Measured linkage of outputs that consist of packaged sentences: the share of outputs whose
+    source the strongest adversary identified among 1,000 public texts of up to 40 words. The
+    figures are for the kind of text on which that adversary succeeded most often.
 
     Attributes:
-        model: sha256 of the card of the model, without purposes.
-        purposes: each purpose with its weight and the sha256 of its scale.
-        per_text: sentences that are written for a text.
+        model: SHA-256 of the card of the model, without purposes.
+        purposes: each purpose with its weight and the SHA-256 of its scale.
+        per_text: number of sentences that replace a text.
         epsilon: the epsilon of each sentence.
-        found: share of the sources that were found.
-        high: upper end of its 95 % interval.
+        found: share of the outputs whose source was identified.
+        high: upper end of the 95 % confidence interval of ``found``.
     """
 
     model: str
@@ -104,7 +110,8 @@ def bank_named(name: str | None, model: Model) -> Path:
     """Return the folder of a bank.
 
     Args:
-        name: the folder, or ``SHIPPED``; None is the bank that goes with the model.
+        name: folder of the bank, or ``SHIPPED`` for the packaged bank. If the name is None, the
+            result is the default bank of the model (``bank_of``).
 
     Raises:
         RequestError: if there is no such bank.
@@ -115,53 +122,55 @@ def bank_named(name: str | None, model: Model) -> Path:
         return Path(name)
     if not has_written_bank(model):
         raise RequestError(
-            f"{option('bank')} {SHIPPED}: the bank that ships goes with packaged models of its "
-            f"language, and not with model {model.name}; name {option('model')} en, or the folder "
-            f"of another bank (a folder of this name is ./{SHIPPED})"
+            f"{option('bank')} {SHIPPED}: the packaged bank works only with packaged models "
+            f"of its language, and not with model {model.name}; name {option('model')} en, "
+            f"or the folder of another bank (a folder with the name {SHIPPED} is written "
+            f"./{SHIPPED})"
         )
     return written_bank(model)
 
 
 def takes_written_bank(name: str | None, model: Model) -> bool:
-    """Whether a name, in the form that ``bank_named`` takes, names the packaged bank."""
+    """Return whether a bank's name, as ``bank_named`` takes it, refers to the packaged bank."""
     return name in (None, SHIPPED) and has_written_bank(model)
 
 
 def bank_of(model: Model) -> Path:
-    """Return the folder of the bank that goes with a model: that of its project's run, or the
-    packaged one for a packaged model of its language.
+    """Return the folder of the default bank of a model: the bank of the project's run, or the
+    packaged bank if the model is a packaged model of the bank's language.
 
     Raises:
-        RequestError: if there is none.
+        RequestError: if the model has no default bank.
     """
     folder = model.source.bank_folder
     if folder is not None and (folder / CARD).is_file():
         return folder
     if has_written_bank(model):
         return written_bank(model)
-    why = f"; there is none in the language of model {model.name}"
+    why = f", and there is no packaged bank in the language of model {model.name}"
     if folder is not None:
         why = (
-            f" ({folder} has none: the corpus of the run has fewer than {FEWEST:,} sentences that "
-            "are fit, or `lexveil run` has not made it)"
+            f", and {folder} has no bank (the corpus of the run has fewer than {FEWEST:,} "
+            "suitable sentences, or `lexveil run` has not made the bank)"
         )
     raise RequestError(
-        f"{option('strategy')} S5 writes sentences of a public bank{why}; make one with `lexveil "
-        f"sentences build PUBLIC.jsonl -o BANK --public`, and say {option('bank')} BANK"
+        f"{option('strategy')} S5 writes sentences of a public bank{why}; make a bank with "
+        f"`lexveil sentences build PUBLIC.jsonl -o BANK --public`, and add {option('bank')} "
+        "BANK"
     )
 
 
 def open_wanted(named: str | None, model: Model) -> SentenceBank:
-    """Open the bank of this name, as ``bank_named`` takes it.
+    """Open the bank of a name that ``bank_named`` takes.
 
     Raises:
-        RequestError: as ``bank_named`` and ``open_bank``.
+        RequestError: if ``bank_named`` finds no bank, or ``open_bank`` cannot open it.
     """
     return model.once(("bank", named), lambda: open_bank(bank_named(named, model), model))
 
 
 def has_written_bank(model: Model) -> bool:
-    """Whether the packaged bank has the language of a model that ships as a package."""
+    """Return whether a model is a packaged model in the language of the packaged bank."""
     return model.packaged is not None and read_written_card().language == model.language
 
 
@@ -169,7 +178,7 @@ def read_written_card() -> WrittenCard:
     """Return the card of the packaged sentences.
 
     Raises:
-        RequestError: if the installation lacks it.
+        RequestError: if the installation lacks the card.
     """
     file = WRITTEN / WRITTEN_CARD
     try:
@@ -181,7 +190,9 @@ def read_written_card() -> WrittenCard:
 
 
 def measured_of_written(model: Model) -> list[WrittenLinkage]:
-    """Return the linkage that was measured of the packaged bank with a model and its purposes."""
+    """Return the linkage that was measured for the packaged bank with this model and its
+    purposes.
+    """
     measured = json.loads((WRITTEN / WRITTEN_LINKAGE).read_text(encoding="utf-8"))
     if measured["sentences"] != read_written_card().sha256:
         return []
@@ -192,16 +203,18 @@ def measured_of_written(model: Model) -> list[WrittenLinkage]:
 
 
 def written_bank(model: Model) -> Path:
-    """Return the folder of the packaged bank with the vectors of a model, which is made if it is
-    missing.
+    """Return the folder of the packaged bank with the vectors of a model. The folder is made if it
+    is missing.
 
     Raises:
-        RequestError: if the packaged sentences are not those of their card.
+        RequestError: if the hash of the packaged sentences differs from the hash in their card.
     """
     card = read_written_card()
     file = WRITTEN / SENTENCES_FILE
     if not file.is_file() or sha256(file) != card.sha256:
-        raise RequestError(f"{file}: differs from the hash in its card; install Lexveil again")
+        raise RequestError(
+            f"{file}: the hash of the file differs from the hash in its card; install Lexveil again"
+        )
     base = without_purposes(model)
     made_with = f"{FORMAT} {card.sha256} {base.reference(STRATEGY).sha256}"
     folder = paths.user_cache() / KEPT_BANKS / hashlib.sha256(made_with.encode()).hexdigest()[:32]

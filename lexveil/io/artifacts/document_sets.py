@@ -18,11 +18,12 @@ COLUMNS = ("doc_id", "split", "text", "text_b", "label", "attribute", "context")
 def load_documents(
     folder: Path = paths.DOCUMENTS, machine: MachineParams | None = None
 ) -> pa.Table:
-    """Load every document of every set, ordered by (dataset, doc_id).
+    """Load every document of every data set, ordered by (dataset, doc_id).
 
     Returns:
-        Columns dataset, doc_id, split, text, text_b, label, attribute, context, all strings; the
-            columns from text_b on may be null. context is a second text that is not rewritten.
+        A table with the columns dataset, doc_id, split, text, text_b, label, attribute, context,
+            all strings; the columns from text_b on may be null. ``context`` is a second text that
+            is not rewritten.
 
     Raises:
         RequestError: if there are no documents, a file is not readable, or a document has no doc_id
@@ -31,9 +32,9 @@ def load_documents(
     files = sorted(folder.glob("*.parquet")) if folder.is_dir() else []
     if not files:
         raise RequestError(
-            f"{folder}: no document set (*.parquet) there; `lexveil data default` brings the "
-            "embedded ones, "
-            "`lexveil data use --documents PATH` your own"
+            f"{folder}: the folder has no document set (*.parquet); `lexveil data default` "
+            "loads the embedded sets, and `lexveil data use --documents PATH` loads your "
+            "own"
         )
     with duckdb_session.session(machine) as con:
         try:
@@ -41,8 +42,8 @@ def load_documents(
             documents = con.sql(duckdb_session.text("corpus/documents")).to_arrow_table()
         except (duckdb.InvalidInputException, duckdb.IOException):
             raise RequestError(
-                f"{folder}: a file is not a sound Parquet file; `lexveil data use --documents "
-                f"{folder}` says which"
+                f"{folder}: a file is not a sound Parquet file; `lexveil data use "
+                f"--documents {folder}` names the file"
             ) from None
     for column in ("doc_id", "text"):
         if documents.column(column).null_count:
@@ -56,8 +57,8 @@ def load_documents(
 
 
 def view_documents(con: duckdb.DuckDBPyConnection, files: list[Path]) -> None:
-    """Create the view documents_raw of ``files``, with every column that sql/corpus/documents.sql
-    names.
+    """Create the view documents_raw over ``files``. The view has every column that
+    sql/corpus/documents.sql names.
     """
     # The empty first half adds the columns that none of the files has.
     empty = ", ".join(f"null::varchar as {column}" for column in COLUMNS)

@@ -1,7 +1,7 @@
 """Arrays of the words of a project: embeddings, bigram counts, and word orders.
 
-Each is a folder with words.txt, NAME.npy and meta.json, as needed. Nothing is pickled; arrays are
-memory-mapped.
+Each is a folder with arrays NAME.npy and, where needed, words.txt and meta.json. Nothing is
+pickled; arrays are memory-mapped.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from lexveil.core.embeddings.bigrams import Bigrams
 from lexveil.core.embeddings.word_orders import WordLists
 from lexveil.core.embeddings.word_space import WordSpace
 
-# largest number of pairs, the most frequent ones, so that any corpus fits into memory
+# largest number of pairs to store, the most frequent ones, so that any corpus fits into memory
 MOST_BIGRAMS = 2_000_000
 BIGRAM_FILES = ("starts.npy", "ids.npy", "counts.npy")
-LARGEST_COUNT = 2**16 - 1  # largest stored count; the few larger ones are cut to it
+LARGEST_COUNT = 2**16 - 1  # largest stored count; a larger count is stored as this one
 
 
 def write_embedding(space: WordSpace, out: Path, about: Mapping[str, Any] | None = None) -> None:
-    """Write one embedding into folder ``out``; ``about``, the facts of its making, goes into
-    meta.json.
+    """Write one embedding into the folder ``out``. ``about``, the facts about its training, goes
+    into meta.json.
     """
     with atomic_directory(out) as folder:
         n, p = space.vectors.shape
@@ -64,7 +64,8 @@ def load_words(segmentation: str, project: Path = Path()) -> list[str]:
 
 def _folder(segmentation: str, project: Path) -> Path:
     made_by = (
-        f"train_embeddings@{segmentation}, if params.yaml: grid.segmentations has {segmentation}"
+        f"train_embeddings@{segmentation}, if grid.segmentations of params.yaml names "
+        f"{segmentation}"
     )
     return require(project / paths.embedding(segmentation), made_by)
 
@@ -87,7 +88,7 @@ def write_arrays(
 
 
 def read_arrays(folder: Path, *names: str) -> list[npt.NDArray[Any]]:
-    """Return the arrays NAME.npy of ``folder``, memory-mapped from disk."""
+    """Return the arrays NAME.npy of a folder, memory-mapped from disk."""
     return [np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in names]
 
 
@@ -103,7 +104,7 @@ def read_words(file: Path) -> list[str]:
 
 
 def write_bigrams(bigrams: Bigrams, folder: Path) -> None:
-    """Write the counts of one embedding into the existing folder ``folder``."""
+    """Write the bigram counts of one embedding into the existing folder ``folder``."""
     n = len(bigrams.starts) - 1
     arrays = {
         "starts": bigrams.starts.astype(np.uint32),
@@ -120,7 +121,9 @@ def read_bigrams(folder: Path) -> Bigrams:
 
 
 def load_bigrams(segmentation: str, project: Path = Path()) -> Bigrams:
-    """Load the bigram counts of the embedding of one segmentation, by its rows."""
+    """Load the bigram counts for the embedding of one segmentation. The counts are indexed by the
+    rows of the embedding.
+    """
     return read_bigrams(
         require(project / paths.bigrams(segmentation), f"count_bigrams@{segmentation}")
     )

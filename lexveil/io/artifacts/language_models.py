@@ -25,13 +25,14 @@ ARRAYS = (
     "keys",
     "seen",
     "rest",
-)  # arrays of an order, defined in lexveil/core/language_models/kneser_ney.py
+)  # arrays of one order, defined in lexveil/core/language_models/kneser_ney.py
 
 
 def write_language_model(
     model: KneserNey, words: Sequence[str], about: Mapping[str, Any], out: Path
 ) -> None:
-    """Write the model into folder ``out``; ``about``, the facts of its making, goes into meta.json.
+    """Write a language model into the folder ``out``. ``about``, the facts about its training, goes
+    into meta.json.
 
     Args:
         words: (V,) normal form of each word by its number.
@@ -51,10 +52,10 @@ def load_language_model() -> NgramModel | None:
     """Load the model of the stage train_language_model. Its n-grams are memory-mapped from disk and
     read when they are looked up.
 
-    The result is None if there was no corpus for its training.
+    The result is None if the stage had no corpus to train on.
 
     Raises:
-        MissingArtifactError: if the model was not trained.
+        MissingArtifactError: if the stage has not run.
     """
     folder = require(paths.LANGUAGE_MODEL, STAGE)
     meta = read_json(folder / "meta.json", STAGE)
@@ -68,11 +69,11 @@ def load_language_model() -> NgramModel | None:
 
 
 def read_sentences(file: Path, max_tokens: int) -> tuple[Ids, Ids]:
-    """Return the first sentences with at most ``max_tokens`` tokens in all, at least one sentence.
-    The rest of the file is not read.
+    """Return the first sentences of a file, with at most ``max_tokens`` tokens in all but at least
+    one sentence. The rest of the file is not read.
 
     Returns:
-        (n,) word numbers, and (s + 1,) offsets of s sentences among them.
+        (n,) word numbers, and (s + 1,) offsets of the s sentences among them.
     """
     parts = []
     n_tokens = 0

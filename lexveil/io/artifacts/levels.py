@@ -1,8 +1,8 @@
-"""Levels and the epsilon that each of them is: measured levels of the models that ship
-(lexveil/models/levels.json and linkage.json), levels of the project's bank of sentences, and
-calibrated levels of runs of the grid, which the stage ``plan_budgets`` writes beside their plans.
+"""Levels of protection and the epsilon of each level. There are measured levels of packaged models
+(lexveil/models/levels.json and linkage.json), levels of the project's sentence bank, and calibrated
+levels of runs of the grid, which the stage ``plan_budgets`` stores.
 
-This module reads the card of a bank alone, so that what reads it needs no mechanism.
+This module reads only the card of a sentence bank, so that it needs no mechanism.
 """
 
 from __future__ import annotations
@@ -26,16 +26,18 @@ from lexveil.io.request import SENTENCES
 
 LINKAGE = paths.MODELS / "linkage.json"
 CARD = "bank.json"
-CARD_IN_RECORDS = f"bank/{CARD}"  # as records name it, wherever the bank is
-KEPT_BANKS = "banks"  # folder of the user's cache
-PER_TEXT = 4  # sentences that are written for a text, unless a request says how many
-OFF = "take it out of params.yaml: grid.sentences, or give more text"
+CARD_IN_RECORDS = f"bank/{CARD}"  # name of the card in records, for a bank in any folder
+KEPT_BANKS = "banks"  # subfolder of the user's cache with sentence banks
+PER_TEXT = 4  # number of sentences that replace a text, unless a request gives another number
+OFF = "remove it from grid.sentences in params.yaml, or use a corpus with more text"
 LevelRun = tuple[str, str, RecoveryTarget]  # mechanism, strategy and level
-SKIPPED = "skipped.json"  # the only file in the folder of texts of a run that was skipped
+SKIPPED = "skipped.json"  # name of the only file in the text folder of a skipped run
 
 
 def measured_levels(card_sha256: str) -> list[MeasuredLevel]:
-    """Return the measured levels of the model with this card; empty for other models."""
+    """Return the measured levels of the model with this card; other models have none, and the list
+    is empty.
+    """
     by_card = json.loads((paths.MODELS / "levels.json").read_text(encoding="utf-8"))
     return [MeasuredLevel(**level) for level in by_card.get(card_sha256, {}).get("levels", [])]
 
@@ -43,7 +45,7 @@ def measured_levels(card_sha256: str) -> list[MeasuredLevel]:
 def level_of(
     measured: Sequence[MeasuredLevel], mechanism: str, strategy: str, level: str
 ) -> MeasuredLevel | None:
-    """Return the figures of one mechanism, strategy and level; None if there are none."""
+    """Return the figures of one mechanism, strategy and level, or None if there are no figures."""
     sought = (mechanism, strategy, level)
     return next((one for one in measured if one[:3] == sought), None)
 
@@ -54,13 +56,13 @@ def spending_at(
     most: float,
     ordinary_words: float,
 ) -> tuple[Protection, PerToken] | None:
-    """Return the statement of a record about a level of protection, and the level's epsilon spent
-    on every token; None if the level was not measured.
+    """Return the statement of a record about a level of protection, and a spending that gives every
+    token the epsilon of the level. The result is None if the level was not measured.
 
     Args:
         sought: mechanism, strategy and level.
         most: the largest epsilon that a token may get.
-        ordinary_words: as of ``PerToken.of``.
+        ordinary_words: number of words of an ordinary text, as in ``PerToken.of``.
     """
     found = level_of(measured, *sought)
     if found is None:
@@ -75,21 +77,23 @@ def spending_at(
 
 
 def measured_linkage(card_sha256: str) -> list[MeasuredLinkage]:
-    """Return the measured linkage of the model with this card; empty for other models."""
+    """Return the measured linkage of the model with this card. The list is empty for a model
+    without measurements.
+    """
     by_card = json.loads(LINKAGE.read_text(encoding="utf-8"))
     figures = by_card.get(card_sha256, {}).get("linkage", [])
     return [MeasuredLinkage(**figure) for figure in figures]
 
 
 def level_name(level: NoiseSetting) -> LevelName:
-    """Return the level of protection that a run of sentences has: its share of sources found again
-    is that of content words named.
+    """Return the name of the level that a run of sentences has. The share of a level, which bounds
+    the named content words for other strategies, bounds the linkage for sentences.
     """
     return next(name for name, shares in LEVELS.items() if shares.content == level.share)
 
 
 def epsilon_of_sentences(level: NoiseSetting) -> float:
-    """Return the epsilon of each sentence of a run, by the card of the project's bank.
+    """Return the epsilon of each sentence of a run, from the card of the project's bank.
 
     Raises:
         RequestError: if the run is skipped.
@@ -102,7 +106,7 @@ def epsilon_of_sentences(level: NoiseSetting) -> float:
 
 
 def why_skipped(level: NoiseSetting) -> str | None:
-    """Return the reason why a run of sentences is skipped; None if the run is made."""
+    """Return the reason why a run of sentences is skipped, or None if the run is not skipped."""
     card = read_object(paths.BANK / CARD)
     if not card:
         return f"the corpus has too few sentences for a bank; {OFF}"
@@ -110,11 +114,11 @@ def why_skipped(level: NoiseSetting) -> str | None:
     if not levels:
         return f"the corpus has too little text to calibrate levels on; {OFF}"
     name = level_name(level)
-    return None if name in levels else f"no epsilon keeps to the level {name}; {OFF}"
+    return None if name in levels else f"no epsilon meets the level {name}; {OFF}"
 
 
 def made_sentence_runs(runs: Iterable[LevelRun]) -> list[LevelRun]:
-    """Return the runs of sentences that are made, with the epsilon of their level."""
+    """Return the runs of sentences that are not skipped, each with the epsilon of its level."""
     return [
         (mechanism, strategy, RecoveryTarget(level.share, epsilon_of_sentences(level)))
         for mechanism, strategy, level in runs
@@ -123,8 +127,8 @@ def made_sentence_runs(runs: Iterable[LevelRun]) -> list[LevelRun]:
 
 
 def kept_cards() -> list[Path]:
-    """Return the cards of the banks in the user's cache: the one that ships, with the vectors of
-    each model that has used it.
+    """Return the cards of the banks in the user's cache. The packaged bank has one card for each
+    model that has used it.
     """
     return sorted((paths.user_cache() / KEPT_BANKS).glob(f"*/{CARD}"))
 
@@ -152,9 +156,9 @@ class LevelCalibration(PlannedEpsilon):
     words. It is computed from public data only.
 
     Attributes:
-        recovery: The level: expected share of the words of ``band`` that an adversary recovers.
-        achieved: Expected recovery at that epsilon, for other words and other noise than the
-            calibration used.
+        recovery: The level: the expected share of the words of ``band`` that an adversary recovers.
+        achieved: Expected recovery at that epsilon, measured with words and noise that the
+            calibration did not use.
     """
 
     recovery: float
@@ -163,12 +167,12 @@ class LevelCalibration(PlannedEpsilon):
 
 
 class SkippedLevel(Result):
-    """A run of the grid that is not made, because its level of recovery is out of reach.
+    """A run of the grid that is skipped because its level of recovery is out of reach.
 
     Attributes:
-        recovery: The level: wanted share of the words of ``band`` that an adversary recovers.
+        recovery: The level: the wanted share of the words of ``band`` that an adversary recovers.
         nearest: The share nearest to the level that the run can reach.
-        skipped: Why the run is skipped, in words.
+        skipped: The reason why the run is skipped, in words.
     """
 
     mechanism: str
@@ -185,7 +189,7 @@ class SkippedLevel(Result):
 
 
 def skipped_run(mechanism: str, strategy: str, noise: NoiseSetting) -> SkippedLevel | None:
-    """Return why a run of the grid is skipped; None if it is made.
+    """Return a description of why a run of the grid is skipped, or None if the run is not skipped.
 
     Raises:
         MissingArtifactError: if the run was not planned.
@@ -199,7 +203,9 @@ def skipped_run(mechanism: str, strategy: str, noise: NoiseSetting) -> SkippedLe
 
 
 def _skipped_sentences(mechanism: str, level: RecoveryTarget) -> SkippedLevel | None:
-    """Return why a run of sentences is skipped; none of its texts is found again then."""
+    """Return a description of why a run of sentences is skipped, with a linkage of 0, or None if
+    the run is not skipped.
+    """
     why = why_skipped(level)
     if why is None:
         return None
@@ -223,7 +229,8 @@ def made_runs(runs: Iterable[Run]) -> list[Run]:
 
 
 def epsilon_of(mechanism: str, strategy: str, noise: NoiseSetting) -> float:
-    """Return the base epsilon of a run; at a level, the epsilon of each token in its plan.
+    """Return the base epsilon of a run. For a run at a level, return the epsilon of each token from
+    its plan.
 
     Raises:
         MissingArtifactError: if the run was not planned.
@@ -240,7 +247,8 @@ def epsilon_of(mechanism: str, strategy: str, noise: NoiseSetting) -> float:
 
 
 def resolved(mechanism: str, strategy: str, noise: NoiseSetting) -> NoiseSetting:
-    """Return the base epsilon of a run, or its level with the epsilon that was computed for it.
+    """Return the noise setting of a run. A base epsilon stays as it is, and a level gets the
+    epsilon that was computed for it.
 
     Raises:
         MissingArtifactError: if the run was not planned.
@@ -251,8 +259,8 @@ def resolved(mechanism: str, strategy: str, noise: NoiseSetting) -> NoiseSetting
 
 
 def named_in_record(mechanism: str, strategy: str, noise: NoiseSetting) -> dict[str, object]:
-    """Return the keys that identify a run in records of measurements. A run at a level has its
-    level beside its epsilon.
+    """Return the keys that identify a run in records of measurements. The record of a run at a
+    level has both the level and the epsilon.
     """
     named: dict[str, object] = {"mechanism": mechanism, "strategy": strategy}
     named["epsilon"] = epsilon_of(mechanism, strategy, noise)

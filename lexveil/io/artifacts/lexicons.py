@@ -1,5 +1,5 @@
-"""Lexicons of texts: the vocabulary of one segmentation with its collocations, and coverage, the
-number of words of texts that the vocabularies know.
+"""Lexicons of texts, and coverage. A lexicon is the vocabulary of one segmentation with its
+collocations. Coverage is the number of words of texts that a vocabulary has.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lexveil.io.artifacts.embeddings import load_words
 from lexveil.io.artifacts.text_rows import texts_of
 from lexveil.io.execution.stage import Progress
 
-TEXTS_AT_A_TIME = 5_000  # texts segmented at once, which bounds memory
+TEXTS_AT_A_TIME = 5_000  # number of texts to segment at once, which bounds memory
 LexiconOf = Callable[[str], Lexicon]
 SCHEMA = pa.schema(
     [(name, pa.string()) for name in ("dataset", "segmentation", "doc_id", "field")]
@@ -26,8 +26,8 @@ SCHEMA = pa.schema(
 
 
 def load_lexicon(segmentation: str, project: Path, language: str) -> Lexicon:
-    """Load the vocabulary of one segmentation's embedding, and the collocations that have a vector
-    in it.
+    """Load the vocabulary of the embedding of one segmentation, and the collocations that have a
+    vector in the embedding.
 
     Args:
         language: language of the corpus.
@@ -38,8 +38,8 @@ def load_lexicon(segmentation: str, project: Path, language: str) -> Lexicon:
 
 
 def count_words(texts: Sequence[str], lexicon: Lexicon) -> dict[str, Ids]:
-    """Count the words, the words in the vocabulary, and the words outside it, for each of n texts:
-    (n,) each. Punctuation does not count as a word.
+    """Count the words of each of n texts: all words, words in the vocabulary, and words outside the
+    vocabulary. Each array has the shape (n,). Punctuation does not count as a word.
     """
     encoded = encode(texts, lexicon)
     is_word = encoded.kind != TokenClass.PUNCTUATION.value
@@ -57,14 +57,14 @@ def count_words(texts: Sequence[str], lexicon: Lexicon) -> dict[str, Ids]:
 def text_words(
     documents: pa.Table, segmentations: Sequence[str], lexicon_of: LexiconOf
 ) -> pa.Table:
-    """Return one row per segmentation and text: dataset, segmentation, doc_id, field, n_words,
-    n_covered, n_oov.
+    """Return a table with one row per segmentation and text, and the columns dataset, segmentation,
+    doc_id, field, n_words, n_covered, n_oov.
     """
     texts = texts_of(documents)
     progress = Progress("coverage", len(segmentations) * texts.num_rows, "texts")
     tables = [SCHEMA.empty_table()]
     for segmentation in segmentations:
-        # one lexicon at a time: with a large corpus each takes much memory
+        # Load one lexicon at a time, because the lexicon of a large corpus takes much memory.
         lexicon = lexicon_of(segmentation)
         for batch in texts.to_batches(max_chunksize=TEXTS_AT_A_TIME):
             columns: dict[str, object] = {

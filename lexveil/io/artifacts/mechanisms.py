@@ -1,4 +1,4 @@
-"""Building of a mechanism from params.yaml and the artifacts that it needs."""
+"""Building of a mechanism from params.yaml and from the artifacts that the mechanism needs."""
 
 from __future__ import annotations
 
@@ -47,12 +47,13 @@ CHOSEN_BY = "mechanisms.tem_context.model"
 
 @dataclass(frozen=True, slots=True)
 class CausalModel:
-    """A public causal language model by which a mechanism may weigh words.
+    """A public causal language model that weighs words for a mechanism.
 
     Attributes:
         language: language of the model.
-        make: loads the model.
-        weights: returns the file of its weights, whose hash is in records.
+        make: function that loads the model.
+        weights: function that returns the file of the model's weights. Records state the hash of
+            that file.
     """
 
     language: str
@@ -64,7 +65,7 @@ def _smollm2() -> Path:
     return Path(smollm2.SmolLm2.folder(CHOSEN_BY)) / smollm2.FILE
 
 
-# Causal models by their name in the parameter.
+# Causal models, by the value of the parameter that chooses one.
 CAUSAL_MODELS = {
     smollm2.SmolLm2.name: CausalModel(
         smollm2.SmolLm2.language, partial(smollm2.SmolLm2, CHOSEN_BY), _smollm2
@@ -74,13 +75,13 @@ CAUSAL_MODELS = {
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A mechanism over the words that it may replace and put out.
+    """A mechanism over the words that it may replace and write.
 
     Attributes:
-        parameters: parameters of this mechanism, for the record.
-        files: files besides the embedding from which it was made, by name.
-        key: cache key of the near-word lists that it uses and that no project has; None if it needs
-            none.
+        parameters: parameters of the mechanism, for the record.
+        files: files from which the mechanism was made, by name, without the files of the embedding.
+        key: cache key of the near-word lists that the mechanism uses. It is None if the mechanism
+            uses no lists, or if the project has the lists.
         near_folder: folder of the project with near-word lists of its embedding; None outside of
             projects.
     """
@@ -95,26 +96,26 @@ class Prepared:
 
     @property
     def lists(self) -> NearTable | None:
-        """Existing near-word lists of the mechanism; None if the mechanism uses no lists."""
+        """The existing near-word lists of the mechanism, or None if the mechanism uses no lists."""
         return None if self.mechanism.near is None else self.mechanism.near.table
 
     def open_near_lists(self) -> NearTable | None:
-        """Return the near-word lists that exist for the mechanism's vectors, whether or not the
-        mechanism draws by the lists; None if there are no lists.
+        """Return the near-word lists that exist for the mechanism's vectors, even if the mechanism
+        does not draw from lists. The result is None if no lists exist.
         """
         if self.mechanism.near is not None:
             return self.mechanism.near.table
         return _near_lists(self.near_folder, key_of(self.vocabulary.vectors))
 
     def fresh(self) -> Prepared:
-        """Return the same mechanism for other texts, with its cached results; see
+        """Return the same mechanism with its cached results, ready for other texts; see
         ``Mechanism.fresh``.
         """
         return replace(self, mechanism=self.mechanism.fresh())
 
     def once(self, name: str, make: Callable[[], T]) -> T:
-        """Return a result that depends on the mechanism alone and on no text, computing it at the
-        first call.
+        """Return a result that depends on the mechanism alone and on no text. The result is
+        computed at the first call.
         """
         if name not in self._kept:
             self._kept[name] = make()
@@ -133,11 +134,11 @@ class Prepared:
         Args:
             epsilon: epsilon of a token; the mechanism needs no lists at some epsilons.
             n_tokens: number of tokens of the text; None computes the lists of all words.
-            waits: whether to wait for another process that computes the same lists; otherwise this
-                one continues without them.
+            waits: whether to wait for another process that computes the same lists. Otherwise this
+                process continues without the lists.
 
         Returns:
-            Whether there may be more lists now.
+            Whether the cache may have new lists.
         """
         near = self.mechanism.near
         if self.key is None or near is None or not self.mechanism.needs_lists(epsilon):
@@ -152,7 +153,7 @@ class Prepared:
         if n_words <= n_there:
             return False
         folder = cache_folder(self.key)
-        LOG.info(f"near words: lists of {n_words - n_there:,} words, made once, into {folder}")
+        LOG.info(f"near words: computing lists of {n_words - n_there:,} words once, into {folder}")
         progress = Progress("near words", n_words - n_there, "lists")
         try:
             add_lists(
@@ -160,21 +161,21 @@ class Prepared:
             )
         except OSError as error:
             why = f"{folder} cannot be written ({error.strerror})"
-            LOG.warning(f"near words: {why}; made for this run alone")
+            LOG.warning(f"near words: {why}; the lists are computed for this run alone")
         near.table = open_lists(folder, self.key) or near.table
         return True
 
     def hashes(self) -> dict[str, str]:
-        """Return the sha256 of its files by name. They are computed once, because the files may be
-        replaced while a service has their content in memory.
+        """Return the SHA-256 of the mechanism's files by name. The hashes are computed once,
+        because the files may be replaced while a service has their content in memory.
         """
         return dict(
             self.once("hashes", lambda: {name: sha256(file) for name, file in self.files.items()})
         )
 
     def base_measure(self) -> dict[str, str]:
-        """Return the language model that weighs its words, with the sha256 of the weights, for the
-        ledger; empty if there is none.
+        """Return the language model that weighs the mechanism's words, with the SHA-256 of its
+        weights, for the ledger. The result is empty if there is no language model.
         """
         if not self.mechanism.reads_texts:
             return {}
@@ -184,15 +185,15 @@ class Prepared:
 
 
 class ModelSpace(Space):
-    """The words of an embedding that a mechanism may replace and put out. What the mechanism asks
-    for is loaded then, and its files are noted for the record.
+    """The words of an embedding that a mechanism may replace and write. Each part is loaded when
+    the mechanism asks for it, and its files are noted for the record.
 
     Attributes:
-        vocabulary: the words; of a mechanism on lists those of its list set.
-        files: files besides the embedding that were asked for, by name.
-        key: cache key of lists of near words that were asked for and that no project has; None if
-            there is no need of any.
-        near_folder: folder of the project with lists of near words; None outside of projects.
+        vocabulary: the words. For a mechanism on lists, these are the words of its list set.
+        files: loaded files by name, without the files of the embedding.
+        key: cache key of the near-word lists that the mechanism asked for. It is None if the
+            mechanism asked for no lists, or if the project has the lists.
+        near_folder: folder of the project with near-word lists; None outside of projects.
     """
 
     def __init__(
@@ -226,20 +227,23 @@ class ModelSpace(Space):
     def _require_words(self) -> None:
         if not len(self.vocabulary.rows):
             where = self._source.place(self._segmentation)
-            raise RequestError(f"{where} holds no word to replace words by; enlarge the corpus")
+            raise RequestError(
+                f"{where} has no word that may replace other words; enlarge the corpus"
+            )
 
     def orders(self, lists: str) -> Orders:
-        """Return the word orders of a list set; from now on the vocabulary has its words alone.
+        """Return the word orders of a list set, and restrict the vocabulary to the words of the
+        set.
 
         Raises:
             MissingArtifactError: if the list set was not made.
-            RequestError: if the model has purposes: the order of the words has no axes.
+            RequestError: if the model has purposes, because word orders have no axes for purposes.
         """
         if self._purposes:
             raise RequestError(
-                f"{option('mechanism')}: the mechanism works on a list of the words, "
-                f"whose order no purpose changes; take {option('mechanism')} tem, or leave the "
-                "purpose out"
+                f"{option('mechanism')}: the mechanism works on an order of the words, "
+                f"which no purpose changes; take {option('mechanism')} tem, or remove the "
+                "purpose"
             )
         listed, self.files = self._source.word_lists(self._segmentation, lists)
         self.vocabulary, orders = over_lists(listed, self._space, self.vocabulary)
@@ -247,7 +251,7 @@ class ModelSpace(Space):
         return orders
 
     def near(self) -> NearTable | None:
-        """Return the existing lists of near words."""
+        """Return the existing near-word lists."""
         key = key_of(self.vocabulary.vectors)
         near = _near_lists(self.near_folder, key)
         is_complete = near is not None and near.folder == self.near_folder
@@ -268,7 +272,9 @@ class ModelSpace(Space):
         return bigrams.onto(self.vocabulary.number)
 
     def causal(self, model: str) -> CausalWords | None:
-        """Return the causal language model of the tokens."""
+        """Return the causal language model for the tokens, or None if there is no model of this
+        name.
+        """
         if self._causal is None:
             return None
         weights = self._causal.weights()
@@ -277,7 +283,7 @@ class ModelSpace(Space):
 
 
 def prepare(name: str, space: ModelSpace, params: MechanismParams) -> Prepared:
-    """Build the mechanism ``name`` over the words of an embedding, or over those of its list set.
+    """Build the mechanism ``name`` over the words of an embedding or of a list set.
 
     Raises:
         RequestError: if no word is left.
@@ -294,8 +300,8 @@ def prepare(name: str, space: ModelSpace, params: MechanismParams) -> Prepared:
 
 
 def _near_lists(of_project: Path | None, key: str) -> MappedTable | None:
-    """Open the near-word lists of a project, or the near-word lists in the user's cache if the
-    project has none.
+    """Open the near-word lists of a project. If the project has no lists, open the lists in the
+    user's cache.
     """
     return (of_project and open_lists(of_project, key)) or open_lists(cache_folder(key), key)
 
@@ -304,8 +310,9 @@ def _bigrams(segmentation: str, source: ModelSource) -> tuple[Bigrams, dict[str,
     """Load the bigram counts of an embedding, and return them with their files."""
     if (counted := source.bigrams(segmentation)) is None:
         raise RequestError(
-            f"model {source.name} has no counts of pairs of words, which tem_context needs to "
-            f"weigh words; take {option('mechanism')} tem, or a model with such counts, like en"
+            f"model {source.name} has no counts of word pairs, but tem_context weighs words "
+            f"by such counts; take {option('mechanism')} tem, or a model with counts, such "
+            "as en"
         )
     return counted, source.bigram_files(segmentation)
 
@@ -313,11 +320,11 @@ def _bigrams(segmentation: str, source: ModelSource) -> tuple[Bigrams, dict[str,
 def over_lists(
     lists: WordLists, space: WordSpace, vocabulary: Vocabulary
 ) -> tuple[Vocabulary, Orders]:
-    """Restrict a vocabulary to the words of a list set, and return it with the orders of the set
-    over its numbers.
+    """Restrict a vocabulary to the words of a list set. Return the restricted vocabulary, and the
+    orders of the set in terms of its word numbers.
 
-    A word that is not in every list would make the choice of a list depend on the word, so it
-    counts as out of vocabulary.
+    A word that is missing from one of the lists would make the choice of a list depend on the word,
+    so it counts as out of vocabulary.
     """
     place = {token: number for number, token in enumerate(lists.words)}
     in_lists = np.array(

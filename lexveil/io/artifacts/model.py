@@ -1,5 +1,5 @@
-"""The model for rewriting: vocabulary, collocations, embedding and mechanisms of a source, such as
-a project's run or a packaged model.
+"""The model for rewriting: the vocabulary, collocations, embedding and mechanisms that a source
+provides, such as a project's run or a packaged model.
 """
 
 from __future__ import annotations
@@ -44,21 +44,20 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """The artifacts for rewriting texts, and the project or user folder with the parameters and the
-    ledger.
+    """The artifacts for rewriting texts, and the folder with the parameters and the ledger.
 
     Each artifact is read once, when it is first used.
 
     Attributes:
-        project: the project, or outside of projects the user's data folder in its place.
+        project: the project; outside of projects, the user's data folder.
         source: the source of words, vectors, collocations and counts.
-        cache_only: whether not to compute the expected recovery by adversaries if the cache lacks
-            it. The computation takes seconds, which a service does not have while it answers.
+        cache_only: whether to read the expected recovery by adversaries only from the cache, and
+            never to compute it. The computation takes seconds, which is too long for a service.
         purposes: public scales of words, whose axes are added to the embedding.
-        causal_models: causal language models by their name in a parameter; toy models of an audit
-            have their own.
-        suppress_language_warning: whether to print no warning about a language, which is a
-            statistic of the texts.
+        causal_models: causal language models by the parameter value that chooses them; an audit
+            replaces them by toy models.
+        suppress_language_warning: whether to print no warning about a language, because the warning
+            would be a statistic of the texts.
     """
 
     project: Project
@@ -82,22 +81,24 @@ class Model:
         unchanged.
 
         Args:
-            project: its folder; None is that of the project around the current folder, and else the
-                user's.
+            project: folder of the project. None takes the project around the current folder, or the
+                user's data folder if there is no such project.
             name: the name of a packaged model, or ``own`` for the model that the project's run
-                made. None takes ``own`` if the project has been run, and otherwise the model that
-                ships; the log then names the model. Purposes follow the name: ``en+sentiment=1``,
-                or ``+sentiment`` for the default model.
+                made. None takes ``own`` if the project has been run, and otherwise the default
+                packaged model; the log then names the model. Purposes follow the name:
+                ``en+sentiment=1``, or ``+sentiment`` for the default model.
 
         Raises:
-            RequestError: if there is no model or purpose with this name, ``own`` is asked for
-                outside a project, or a purpose knows none of the model's words.
-            ParameterError: if the project has no params.yaml, or it or lexveil.toml is not valid.
+            RequestError: if no model or purpose has this name, if the name is ``own`` outside of a
+                project, or if a purpose scores none of the model's words.
+            ParameterError: if the project has no params.yaml, or if params.yaml or lexveil.toml is
+                not valid.
         """
         if isinstance(project, Model):
             if name not in (None, project.name):
                 raise RequestError(
-                    f"model {name}: a Model was given, {project.name}; name one of them"
+                    f"model {name}: the argument `project` is already the model "
+                    f"{project.name}; give either a Model or a name"
                 )
             return project
         home = Project.find(project)
@@ -105,9 +106,9 @@ class Model:
         has_run = home.is_project and home.path(paths.ARTIFACTS / "embeddings").is_dir()
         if base == OWN and not home.is_project:
             raise RequestError(
-                f"model {OWN}: what a project's run made, and {Path.cwd()} is in no project; "
-                "change into the folder "
-                "of one, make one by `lexveil init DIR`, or name a model"
+                f"model {OWN} is the model that a project's run made, but {Path.cwd()} "
+                "belongs to no project; change into the folder of a project, make one by "
+                "`lexveil init DIR`, or name a model"
             )
         is_own = base == OWN or (not base and has_run)
         source: ModelSource = OwnRun(home)
@@ -121,7 +122,9 @@ class Model:
 
     @property
     def packaged(self) -> PackagedModel | None:
-        """The packaged model, for callers that copy it; None if the model has another source."""
+        """The packaged model, for functions that copy it, or None if the model has another
+        source.
+        """
         return self.source.packaged
 
     @property
@@ -136,8 +139,8 @@ class Model:
 
     @property
     def sha256(self) -> str | None:
-        """SHA-256 of the model card, which has the hashes of all files, and of the purposes; None
-        for a project's own model.
+        """SHA-256 of the purposes and of the model card, which lists the hashes of all files. It is
+        None for a project's own model.
         """
         whole = self.source.sha256
         if whole is None or not self.purposes:
@@ -146,27 +149,28 @@ class Model:
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def kept_purposes(self, strategy: str) -> tuple[Purpose, ...]:
-        """Return the purposes of the model; the model of a project also has those whose axes the
-        strategy's embedding was made with.
+        """Return the purposes of the model. For a project's own model, the result includes the
+        purposes whose axes the strategy's embedding was trained with.
 
         Raises:
-            ParameterError: if the embedding was made with others than params.yaml names.
-            MissingArtifactError: if no run has made it.
+            ParameterError: if those purposes differ from the purposes in params.yaml.
+            MissingArtifactError: if no run has made the embedding.
         """
         return self.source.purposes(SEGMENTATION_OF[strategy]) + self.purposes
 
     def require_purposes(self) -> None:
-        """Check that each purpose is given once and distinguishes some of the words.
+        """Check that no purpose is repeated, and that each purpose gives different scores to some
+        of the model's words.
 
         Raises:
-            RequestError: if a purpose does not.
+            RequestError: if a purpose is repeated or gives all words the same score.
         """
         if not self.purposes:
             return
         names = [purpose.name for purpose in self.kept_purposes("S1")]
         if len({*names}) < len(names):
             raise RequestError(
-                f"model {self.name}: a purpose is given twice; give it once, with its weight"
+                f"model {self.name}: a purpose is repeated; give it once, with its weight"
             )
         tokens = self.embedding("S1").tokens
         for purpose in self.purposes:
@@ -183,42 +187,42 @@ class Model:
 
     @property
     def params(self) -> Params:
-        """Parameters of the project's experiment, or the defaults outside of projects."""
+        """Parameters of the project's experiment; outside of projects, the defaults."""
         return self.project.params
 
     @property
     def configuration(self) -> Configuration:
-        """Settings of the project, or the defaults outside of projects."""
+        """Settings of the project; outside of projects, the defaults."""
         return self.project.configuration
 
     def path(self, relative: Path | str) -> Path:
-        """Return a path inside the project's or the user's folder, for a relative path of the
-        settings or of ``lexveil.base.paths``.
+        """Return a path inside the project's folder or the user's data folder.
+
+        Args:
+            relative: a relative path of the settings or of ``lexveil.base.paths``.
         """
         return self.project.path(relative)
 
     @property
     def version(self) -> str | None:
-        """The version of a packaged model; None for a project's own model."""
+        """The version of a packaged model, or None for a project's own model."""
         return self.source.version
 
     @property
     def made_of(self) -> str:
-        """A phrase that names the public texts or vectors from which the vectors of the words were
-        made.
-        """
+        """A phrase that names the public texts or vectors from which the word vectors were made."""
         return self.source.made_of
 
     @property
     def described(self) -> str:
-        """A phrase for the log that names the model, its version and the texts or vectors that it
-        was made of.
+        """A phrase for the log that names the model, its version, and the texts or vectors from
+        which the model was made.
         """
         return model_in_words(self.name, self.version, self.made_of)
 
     def reference(self, strategy: str) -> ModelReference:
-        """Return the reference to this model in records: the hash of its card, or for a project's
-        own model the hash of its artifacts' hashes.
+        """Return the reference to this model in records. The reference has the hash of the model
+        card or, for a project's own model, a hash over the hashes of its artifacts.
         """
         digest = self.sha256
         if digest is None:
@@ -232,7 +236,8 @@ class Model:
         """Check that the artifacts exist and passed their checks.
 
         Raises:
-            MissingArtifactError: with the stage that makes the missing artifact.
+            MissingArtifactError: if an artifact is missing; the message names the stage that makes
+                it.
         """
         self.lexicon(strategy)
         self.source.require_checks()
@@ -241,7 +246,7 @@ class Model:
         """Return the lexicon for the texts of a strategy.
 
         Raises:
-            MissingArtifactError: if no run has made it.
+            MissingArtifactError: if no run has made the lexicon.
         """
         segmentation = SEGMENTATION_OF[strategy]
         if segmentation not in self._lexicons:
@@ -250,7 +255,7 @@ class Model:
 
     def average_words(self) -> float:
         """Return the mean number of words per document of the public corpus of the embeddings. If
-        that mean is not known, return the mean of the corpus of the base model.
+        this mean is not known, return the mean of the base model's corpus.
 
         The result is 0 if there are no documents and no base model.
 
@@ -260,35 +265,35 @@ class Model:
         return self.source.average_words
 
     def structure(self, strategy: str, policy: Policy) -> StructureFigures | None:
-        """Return the sensitivity of the disclosed structure of public texts; None if it was not
+        """Return the sensitivity of the disclosed structure in public texts, or None if it was not
         measured.
         """
         measured = self.source.structure(SEGMENTATION_OF[strategy])
         return None if measured is None else measured.figures(strategy, policy)
 
     def embedding(self, strategy: str) -> WordSpace:
-        """Return the embedding of the strategy's segmentation, with the axes of the purposes.
+        """Return the embedding for the strategy's segmentation, with the axes of the purposes.
 
         Raises:
-            MissingArtifactError: if no run has made it.
+            MissingArtifactError: if no run has made the embedding.
         """
         return with_axes(self.source.space(SEGMENTATION_OF[strategy]), self.purposes)
 
     def bigram_files(self, strategy: str) -> dict[str, Path]:
-        """Return the files of the bigram counts of the strategy's tokens, by name; empty if there
-        are no counts.
+        """Return the files of the bigram counts for the strategy's tokens, by name. The result is
+        empty if there are no counts.
         """
         return self.source.bigram_files(SEGMENTATION_OF[strategy])
 
     def bigrams(self, strategy: str) -> Bigrams | None:
-        """Return the bigram counts of the strategy's tokens; None if there are no counts."""
+        """Return the bigram counts for the strategy's tokens, or None if there are no counts."""
         if not self.bigram_files(strategy):
             return None
         return self.source.bigrams(SEGMENTATION_OF[strategy])
 
     def of_variant(self, name: str) -> Model:
-        """Return this model with the parameters of a variant of a mechanism, by its name in the
-        grid.
+        """Return this model with the parameters of a mechanism's variant. ``name`` is the variant's
+        name in the grid.
         """
         mechanisms = self.params.mechanisms.of_variant(name)
         params = self.params.model_copy(update={"mechanisms": mechanisms})
@@ -300,8 +305,8 @@ class Model:
         Raises:
             MissingArtifactError: if no run has made the embedding or the word orders.
             ParameterError: if a parameter does not suit the mechanism or the words.
-            RequestError: if the model has purposes and the mechanism works on lists, whose order of
-                the words has no axes.
+            RequestError: if the model has purposes and the mechanism works on word orders, which
+                have no axes for purposes.
         """
         space = ModelSpace(
             SEGMENTATION_OF[strategy],
@@ -314,40 +319,46 @@ class Model:
         return prepare(name, space, self.params.mechanisms)
 
     def causal_model(self, mechanism: str) -> CausalModel | None:
-        """Return the language model by which a mechanism weighs words; None if it uses none.
+        """Return the language model that weighs words for a mechanism, or None if the mechanism
+        uses no language model.
 
         Raises:
-            RequestError: if the language model has another language than the words.
+            RequestError: if the language of the language model is not the language of the words.
         """
         chosen: str = getattr(getattr(self.params.mechanisms, mechanism), "model", "")
         causal = self.causal_models.get(chosen)
         if causal is not None and causal.language != self.language:
             raise RequestError(
-                f"params.yaml: {CHOSEN_BY} is {chosen}, which knows words of the language "
-                f"{causal.language}; those of "
-                f"model {self.name} are of {self.language}; take bigrams"
+                f"params.yaml: {CHOSEN_BY} is {chosen}, a language model of the language "
+                f"{causal.language}, but model {self.name} has words of the language "
+                f"{self.language}; write bigrams"
             )
         return causal
 
     def once(self, key: tuple[object, ...], make: Callable[[], T]) -> T:  # noqa: ARG002
-        """Return the result of ``make``, which depends on public data alone. A model that answers
-        many requests computes the result once for each key.
+        """Return the result of ``make``, which depends on public data alone. The result is computed
+        once for each key, although a model may answer many requests.
         """
         return make()
 
     def hashes(self, strategy: str) -> dict[str, str]:
-        """Return the sha256 of the embedding and the collocations of a strategy, by file name."""
+        """Return the SHA-256 of the embedding and of the collocations of a strategy, by file
+        name.
+        """
         files = self.source.files(SEGMENTATION_OF[strategy])
         weighed = {f"purposes/{purpose}": purpose.sha256 for purpose in self.purposes}
         return {name: sha256(file) for name, file in files.items()} | weighed
 
 
 def _say_chosen(model: Model, *, is_own: bool) -> None:
-    """Log which model was chosen by default, and the reason."""
-    why = f"{Path.cwd()} is in no project"
+    """Log which model was chosen by default, and why."""
+    why = f"{Path.cwd()} belongs to no project"
     if is_own:
         why = "a run of this project made it"
     elif model.project.is_project:
-        why = "no run of this project has made its own"
-    ships = "" if is_own else ", which ships with Lexveil"
-    LOG.info(f"using the {model.described}{ships}: {why} (--model, or model=, names another)")
+        why = "no run of this project has made a model"
+    ships = "" if is_own else ", which is packaged with Lexveil"
+    LOG.info(
+        f"using the {model.described}{ships}, because {why} (--model, or model=, names "
+        "another model)"
+    )

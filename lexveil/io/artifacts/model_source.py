@@ -1,5 +1,5 @@
-"""Sources of a model: where its words, vectors, collocations and counts come from. A new kind of
-source is one class here; ``Model`` asks none which kind it is.
+"""Sources of a model: a source provides words, vectors, collocations and counts. A new kind of
+source is one class in this module; ``Model`` never asks which kind of source it has.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from lexveil.io.artifacts.structure import MeasuredStructure, load_structure
 from lexveil.io.artifacts.user_lists import purposes_of, require_made_with
 from lexveil.io.config import NO_BASE
 
-# Checks that must have passed before a vocabulary is used, with the stage of each check.
+# Checks that must pass before a vocabulary is used, with the stage of each check.
 CHECKED_BY = {
     "corpus.json": "check_corpus",
     "collocations.json": "check_collocations",
@@ -41,11 +41,10 @@ CHECKED_BY = {
 
 
 class ModelSource(ABC):
-    """Source of a model. Its parts are by segmentation: ``word``, ``gst`` or ``mst``.
+    """Source of a model. Each part is given by segmentation: ``word``, ``gst`` or ``mst``.
 
     Attributes:
-        packaged: the packaged model that the source is, for those who hand it on; None of another
-            source.
+        packaged: the packaged model, for functions that copy it; None if the source is another.
     """
 
     packaged: PackagedModel | None = None
@@ -58,7 +57,7 @@ class ModelSource(ABC):
     @property
     @abstractmethod
     def version(self) -> str | None:
-        """The version of the model; None if the model has no version."""
+        """The version of the model, or None if the model has no version."""
 
     @property
     @abstractmethod
@@ -68,14 +67,12 @@ class ModelSource(ABC):
     @property
     @abstractmethod
     def made_of(self) -> str:
-        """A phrase that names the public texts or vectors from which the vectors of the words were
-        made.
-        """
+        """A phrase that names the public texts or vectors from which the word vectors were made."""
 
     @property
     @abstractmethod
     def sha256(self) -> str | None:
-        """The hash of the whole model; None if only single files have hashes."""
+        """The hash of the whole model, or None if only single files have hashes."""
 
     @property
     @abstractmethod
@@ -92,16 +89,17 @@ class ModelSource(ABC):
         """Check that the artifacts passed their checks.
 
         Raises:
-            MissingArtifactError: with the stage that makes the missing artifact.
+            MissingArtifactError: if an artifact is missing; the message names the stage that makes
+                it.
         """
 
     @abstractmethod
     def purposes(self, segmentation: str) -> tuple[Purpose, ...]:
-        """Return the purposes with whose axes an embedding was made.
+        """Return the purposes whose axes an embedding was trained with.
 
         Raises:
-            ParameterError: if the embedding was made with others than params.yaml names.
-            MissingArtifactError: if no run has made it.
+            ParameterError: if those purposes differ from the purposes in params.yaml.
+            MissingArtifactError: if no run has made the embedding.
         """
 
     @abstractmethod
@@ -109,7 +107,7 @@ class ModelSource(ABC):
         """Return the lexicon of the texts.
 
         Raises:
-            MissingArtifactError: if no run has made it.
+            MissingArtifactError: if no run has made the lexicon.
         """
 
     @abstractmethod
@@ -117,18 +115,18 @@ class ModelSource(ABC):
         """Return the embedding.
 
         Raises:
-            MissingArtifactError: if no run has made it.
+            MissingArtifactError: if no run has made the embedding.
         """
 
     @abstractmethod
     def structure(self, segmentation: str) -> MeasuredStructure | None:
-        """Return the sensitivity of the disclosed structure of public texts; None if it was not
+        """Return the sensitivity of the disclosed structure in public texts, or None if it was not
         measured.
         """
 
     @abstractmethod
     def counts_file(self, segmentation: str) -> Path:
-        """Return the file with how often each token of an embedding occurs."""
+        """Return the file with the number of occurrences of each token of an embedding."""
 
     @abstractmethod
     def files(self, segmentation: str) -> dict[str, Path]:
@@ -136,17 +134,17 @@ class ModelSource(ABC):
 
     @abstractmethod
     def bigrams(self, segmentation: str) -> Bigrams | None:
-        """Return how often each token of an embedding follows another; None of a source without
-        counts.
+        """Return the number of times that each token of an embedding follows another, or None if
+        the source has no counts.
 
         Raises:
-            MissingArtifactError: if no run has counted them.
+            MissingArtifactError: if no run has counted the bigrams.
         """
 
     @abstractmethod
     def bigram_files(self, segmentation: str) -> dict[str, Path]:
-        """Return the files of the bigram counts by their names in records; empty if they do not
-        exist.
+        """Return the files of the bigram counts by their names in records. The result is empty if
+        the files do not exist.
         """
 
     @abstractmethod
@@ -154,12 +152,14 @@ class ModelSource(ABC):
         """Return list set L0, L1 or L2, and its files by their names in records.
 
         Raises:
-            MissingArtifactError: if no run has made it.
+            MissingArtifactError: if no run has made the list set.
         """
 
     @abstractmethod
     def near_folder(self, segmentation: str) -> Path | None:
-        """Return the folder of the near-word lists of an embedding; None of a source without."""
+        """Return the folder of the near-word lists of an embedding, or None if the source has no
+        lists.
+        """
 
     @abstractmethod
     def place(self, segmentation: str) -> Path:
@@ -168,7 +168,7 @@ class ModelSource(ABC):
     @property
     @abstractmethod
     def bank_folder(self) -> Path | None:
-        """The folder of the bank of sentences; None if the source has no bank."""
+        """The folder of the sentence bank, or None if the source has no bank."""
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,9 @@ class OwnRun(ModelSource):
 
     @property
     def made_of(self) -> str:
-        """The corpus of the run, and the packaged model that its training began with."""
+        """A phrase that names the corpus of the run, and the packaged model from which its training
+        started.
+        """
         length = self.project.path(paths.CORPUS_LENGTH)
         n_documents = read_json(length, "sample_corpus")["n_documents"] if length.is_file() else 0
         made_of = f"{n_documents:,} documents of this project's corpus"
@@ -205,7 +207,7 @@ class OwnRun(ModelSource):
         if base is None:
             return made_of
         begun = f"the model {base['name']} {base['version']}"
-        return f"{made_of} and {begun}, with which training began" if n_documents else begun
+        return f"{made_of} and {begun}, from which training started" if n_documents else begun
 
     @property
     def sha256(self) -> str | None:  # noqa: D102
@@ -220,7 +222,9 @@ class OwnRun(ModelSource):
         return base.card.average_words if base else 0.0
 
     def require_checks(self) -> None:
-        """Check that the artifacts passed their checks. A failed check removes its result."""
+        """Check that the artifacts passed their checks. The stage of a failed check removes its
+        result.
+        """
         for check, stage in CHECKED_BY.items():
             require(self.project.path(paths.CHECKS / check), stage)
 
@@ -288,7 +292,7 @@ class OwnRun(ModelSource):
 
 @dataclass(frozen=True)
 class PackagedSource(ModelSource):
-    """A packaged model. It was checked when it was built or imported.
+    """A packaged model as a source. The model was checked when it was built or imported.
 
     Attributes:
         packaged: the packaged model.
@@ -310,8 +314,8 @@ class PackagedSource(ModelSource):
 
     @property
     def made_of(self) -> str:
-        """A phrase that names the sources of the corpus, with the number of documents taken from
-        each; for vectors that were trained elsewhere, the name of the vectors.
+        """A phrase that names the sources of the corpus, with the number of documents from each
+        source. For vectors that were trained elsewhere, the phrase names the vectors.
         """
         card = self.packaged.card
         n_documents = sum(source.documents for source in card.sources)
@@ -323,7 +327,7 @@ class PackagedSource(ModelSource):
 
     @property
     def sha256(self) -> str | None:
-        """The hash of the card, which has the hashes of all files."""
+        """The hash of the model card, which lists the hashes of all files."""
         return self.packaged.hash
 
     @property
@@ -334,7 +338,7 @@ class PackagedSource(ModelSource):
         """Check nothing: the model was checked when it was built or imported."""
 
     def purposes(self, segmentation: str) -> tuple[Purpose, ...]:  # noqa: ARG002
-        """Return none: a packaged model is made without axes of purposes."""
+        """Return an empty tuple, because a packaged model is made without axes for purposes."""
         return ()
 
     def lexicon(self, segmentation: str) -> Lexicon:  # noqa: D102

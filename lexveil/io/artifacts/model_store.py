@@ -1,5 +1,5 @@
-"""Packaged models by name: those that ship with the library, then those in the user's data
-folder.
+"""Look-up of packaged models by name, first among the models of the library, then among the models
+in the user's data folder.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from lexveil.io.artifacts.embeddings import load_embedding
 from lexveil.io.artifacts.packaged_model import CARD, PackagedModel
 from lexveil.io.artifacts.user_lists import installed_purposes
 
-OWN = "own"  # what a project's own run made; no packaged model has this name
+OWN = "own"  # name of the model that a project's own run made; no packaged model has this name
 # endings of files of word vectors
 VECTORS = frozenset({".kv", ".vec", ".bin", ".txt", ".w2v", ".model", ".parquet", ".gz", ".zip"})
-DEFAULT = "en"  # where a project has no run, or there is no project
+DEFAULT = "en"  # name of the default model, for a project without a run and outside of projects
 
 
 def folders() -> tuple[Path, ...]:
@@ -26,7 +26,9 @@ def folders() -> tuple[Path, ...]:
 
 
 def installed() -> dict[str, PackagedModel]:
-    """Return all models by name; a model that ships takes precedence over a model of the user."""
+    """Return all models by name. If two models have one name, the model of the library takes
+    precedence over the model of the user.
+    """
     cards = [card for folder in folders() for card in sorted(folder.glob(f"*/{CARD}"))]
     models: dict[str, PackagedModel] = {}
     for card in cards:
@@ -35,33 +37,34 @@ def installed() -> dict[str, PackagedModel]:
 
 
 def find(name: str) -> PackagedModel:
-    """Return the model with this name.
+    """Return the packaged model with this name.
 
     Raises:
-        RequestError: if there is none; the message lists the existing models.
+        RequestError: if there is no such model; the message lists the existing models.
     """
     models = installed()
     if name not in models:
         if Path(name).suffix in VECTORS or Path(name).is_file():
             raise RequestError(
-                f"model {name}: a file, and a model has a name; make one of its vectors by "
-                f"`lexveil model add {name} --name NAME --license LICENCE --language en`, or "
-                "lexveil.add_model, and name that"
+                f"model {name} is a file, but a model is given by its name; import the "
+                f"vectors of the file by `lexveil model add {name} --name NAME --license "
+                "LICENCE --language en`, or by lexveil.add_model, and then give NAME"
             )
-        there = ", ".join([*models, f"{OWN} (of a project that has run)"])
-        raise RequestError(f"there is no model {name}; there are {there}")
+        there = ", ".join([*models, f"{OWN} (the model of a project that has run)"])
+        raise RequestError(f"there is no model {name}; choose from: {there}")
     return models[name]
 
 
 def find_pinned(named: str, place: str) -> PackagedModel:
-    """Return the model that params.yaml names: NAME of a model that ships, or NAME@HASH.
+    """Return the model that params.yaml names, either as NAME for a model of the library, or as
+    NAME@HASH.
 
     A run that names the hash cannot silently get another model of the same name, and DVC, which
     compares params.yaml, notices a change of the model.
 
     Args:
         named: the value in params.yaml.
-        place: its key, for messages.
+        place: the key of that value, for messages.
 
     Raises:
         ParameterError: if there is no such model, its content does not match the hash, or a model
@@ -71,30 +74,31 @@ def find_pinned(named: str, place: str) -> PackagedModel:
     models = installed()
     if name not in models:
         raise ParameterError(
-            f"params.yaml: {place}: there is no model {name} (there are: "
-            f"{', '.join(models) or 'none'}); import it by `lexveil model add FILE`"
+            f"params.yaml: {place}: there is no model {name} (installed models: "
+            f"{', '.join(models) or 'no models'}); import it by `lexveil model add FILE`"
         )
     model = models[name]
     if named not in (model.pinned, name):
         raise ParameterError(
-            f"params.yaml: {place} is {named}, but the installed model is {model.pinned}; write "
-            "that, or import the other one again"
+            f"params.yaml: {place} is {named}, but the installed model is {model.pinned}; "
+            f"write {model.pinned}, or import the other model again"
         )
     if not wanted and model.folder.parent != paths.MODELS:
         raise ParameterError(
-            f"params.yaml: {place}: {name} does not ship with the library; write {model.pinned}, "
-            "so that DVC sees when it changes"
+            f"params.yaml: {place}: model {name} is not part of the library; write "
+            f"{model.pinned}, so that DVC notices a change of the model"
         )
     return model
 
 
 def load_words_of(named: str, place: str, segmentation: str = "word") -> WordSpace:
-    """Return the embedding that params.yaml names: ``own`` (that of ``segmentation``), gst or mst
-    of this project; or the single words of a model by NAME@HASH.
+    """Return an embedding that params.yaml names. The name is ``own`` (the embedding of
+    ``segmentation``), ``gst`` or ``mst`` for an embedding of this project, or NAME@HASH for the
+    single words of a packaged model.
 
     Raises:
         MissingArtifactError: if the project has not trained the embedding.
-        ParameterError: as of ``find_pinned``.
+        ParameterError: if ``find_pinned`` does not find the model.
     """
     if named == OWN:
         return load_embedding(segmentation)
@@ -104,7 +108,7 @@ def load_words_of(named: str, place: str, segmentation: str = "word") -> WordSpa
 
 
 def files_named(names: Iterable[str]) -> dict[str, Path]:
-    """Return the files of installed models and purposes by their names in records; other names are
+    """Return the files of installed models and purposes by their names in records. Other names are
     skipped.
     """
     models = installed()

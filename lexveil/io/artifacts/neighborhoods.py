@@ -1,13 +1,13 @@
-"""Files of near-word lists. Those of a project are next to its neighbours, others are in the user's
-cache.
+"""Files of near-word lists. The lists of a project are next to its neighbours; other lists are in
+the user's cache.
 
     meta.json        cache key of the lists (a hash of the vectors), and number of words with a list
     near.npy         (n, K) int32, the nearest words of each word, itself first
     distances.npy    (n, K) float64
 
 A file may have space for more words than have lists, so that lists can be added. The most frequent
-words come first. Every process maps the files. The existing lists change no result, they only save
-the time of computing them.
+words come first. Every process maps the files. The lists change no result; they only save the time
+of computing nearest words.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def key_of(vectors: Vectors) -> str:
 
 
 def open_lists(folder: Path, key: str) -> MappedTable | None:
-    """Open the near-word lists in a folder; None if there are no lists, or the lists are incomplete
-    or belong to other vectors.
+    """Open the near-word lists in a folder. The result is None if there are no lists, or if the
+    lists are incomplete or belong to other vectors.
     """
     try:
         meta = json.loads((folder / META).read_bytes())
@@ -79,7 +79,7 @@ def open_lists(folder: Path, key: str) -> MappedTable | None:
 
 
 def cache_folder(key: str) -> Path:
-    """Return the folder in the user's cache for the lists with this key."""
+    """Return the folder in the user's cache for the near-word lists with this key."""
     return paths.user_cache() / "neighborhoods" / key[:32]
 
 
@@ -95,12 +95,13 @@ def add_lists(
     """Compute the missing lists of the first ``n_words`` words in a folder. Each finished block of
     lists is usable at once.
 
-    If another process computes lists in this folder, this call returns, or waits.
+    If another process computes lists in this folder, this call returns at once, or waits for that
+    process if ``waits`` is true.
 
     Args:
         vectors: (V, p) float32 with the key ``key``.
-        largest: the largest distance of two words, if it is known.
-        on_step: called with the number of lists computed since its last call.
+        largest: the largest distance between two words, if it is known.
+        on_step: function that is called with the number of lists computed since its last call.
         waits: whether to wait for another process.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -109,7 +110,7 @@ def add_lists(
             if open_lists(folder, key) is None:
                 shape = (len(vectors), min(LISTED, len(vectors)))
                 with atomic_directory(folder) as partial:
-                    # sparse files: they take disk space only when written
+                    # sparse files take disk space only when they are written
                     for name, kind in ((NEAR, np.int32), (DISTANCES, np.float64)):
                         np.lib.format.open_memmap(
                             partial / name, mode="w+", dtype=kind, shape=shape
@@ -134,7 +135,7 @@ def add_lists(
 
 
 def write_lists(table: NearTable, key: str, folder: Path) -> None:
-    """Create ``folder`` and write a complete table into it."""
+    """Create ``folder`` and write a complete table of near-word lists into it."""
     folder.mkdir(parents=True)
     meta = _meta(key, len(table), table.largest)
     write_arrays(folder, {"near": table.ids, "distances": table.distances}, meta=meta)

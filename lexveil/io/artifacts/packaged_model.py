@@ -1,23 +1,24 @@
 """Packaged models: a folder with words, counts, PMI and 8-bit vectors, and a card. It contains no
 code.
 
-    model.json        the card: description, licence, sources and quality, and the sha256 of
+    model.json        the card: description, licence, sources and quality, and the SHA-256 of
                       every other file
-    words.txt         V tokens, one a line, by falling count; collocations join their words by _
+    words.txt         V tokens, one per line, by falling count; collocations join their words by _
     counts.npy        (V,) uint32, occurrences in the corpus
-    pmi.npy           (V,) float32 bits, of collocations; 0 of words
+    pmi.npy           (V,) float32, PMI of collocations in bits; 0 for single words
     vectors.npy       (V, p) int8, and
     scales.npy        (V,) float32: the vector of a token is its row times its scale, in float32
-    trained_scales.npy  scales for the lengths as trained, if scales.npy has other lengths; a
-                      training starts from these
-    bigrams/          starts, ids and counts.npy: how often a token stands right after another;
-                      optional
+    trained_scales.npy  (V,) float32, the scales for the lengths as trained, if scales.npy gives
+                      other lengths; a training that starts from the model uses these scales
+    bigrams/          optional: starts, ids and counts.npy, which count how often a token follows
+                      another token
     orders/S.npy      (2, n) uint16 or uint32: orders of the tokens for 1-Diffractor; S is word
                       (single words) or all
-    structure.json    sensitivity of the disclosed structure of public texts, by segmentation
+    structure.json    sensitivity of the disclosed structure in public texts, by segmentation
     NOTICE.md         attribution of the sources
 
-The proofs are about the vectors as they are loaded: they were rounded before, once and in public.
+The proofs are about the vectors as they are loaded, because the vectors were rounded once, before
+any use, and the rounding is public.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ from lexveil.io.artifacts.embeddings import (
 from lexveil.io.artifacts.structure import MeasuredStructure
 
 MAX_DIMENSIONS = 4096
-FORMAT = 1  # version of the file format; raise it if older readers could not read the files
+# version of the file format; raise it if older versions of Lexveil could not read the files
+FORMAT = 1
 CARD = "model.json"
 SCALES = "scales.npy"
 TRAINED_SCALES = "trained_scales.npy"
@@ -67,9 +69,9 @@ class CorpusSource(Result):
     """One source of a model's corpus.
 
     Attributes:
-        words: Number of words; documents and words are 0 if the texts are not known, as for
-            external vectors.
-        license: Licence of the source, and who states it.
+        documents: Number of documents, or 0 if the texts are not known, as for external vectors.
+        words: Number of words, or 0 if the texts are not known.
+        license: Licence of the source, and who states the licence.
         origin: Origin of the text.
     """
 
@@ -87,7 +89,7 @@ class ModelCard(Result):
         format: Version of the format of the files in the folder.
         license: Licence of the model, as an SPDX expression or in words.
         built: Date, as YYYY-MM-DD.
-        n_words: Number of tokens of one word.
+        n_words: Number of tokens that are single words.
         average_words: Mean words per document of the corpus, a public number that turns a base
             epsilon into a budget.
         cleaning: Texts and tokens that were left out of the corpus and the vocabulary, and how they
@@ -120,7 +122,7 @@ class ModelCard(Result):
 
 
 def quantized(vectors: Vectors) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float32]]:
-    """Round vectors (V, p) to 8 bits with a scale (V,) each; the largest coordinate of a row
+    """Round vectors (V, p) to 8 bits with one scale per row, (V,). The largest coordinate of a row
     becomes 127.
     """
     largest = np.abs(vectors).max(axis=1, initial=0.0).astype(np.float32)
@@ -175,7 +177,7 @@ class ModelContent:
 
 
 def write_packaged(folder: Path, card: Mapping[str, Any], content: ModelContent) -> ModelCard:
-    """Write a packaged model; ``card`` has all fields of the card that do not follow from the
+    """Write a packaged model. ``card`` has all fields of the model card that do not follow from the
     content.
     """
     space = content.space
@@ -220,8 +222,8 @@ def write_packaged(folder: Path, card: Mapping[str, Any], content: ModelContent)
 
 
 def add_bigrams(folder: Path, bigrams: Bigrams) -> ModelCard:
-    """Add bigram counts of its V tokens to the model in ``folder``, and the hashes of their files
-    to its card.
+    """Add the bigram counts of V tokens to the model in ``folder``, and add the hashes of the new
+    files to the model card.
     """
     with atomic_directory(folder / BIGRAMS) as partial:
         write_bigrams(bigrams, partial)
@@ -251,7 +253,7 @@ def collocations_of(tokens: Sequence[str], pmi: npt.NDArray[Any]) -> Collocation
 
 
 def lexicons_of(tokens: Sequence[str], pmi: npt.NDArray[Any], language: str) -> list[Lexicon]:
-    """Return the lexicon of each segmentation, for V tokens and their PMI."""
+    """Return the lexicon of each segmentation, for V tokens and their PMI, (V,) bits."""
     collocations = collocations_of(tokens, pmi)
     single = [token for token in tokens if "_" not in token]
     joint = (
@@ -281,7 +283,7 @@ class PackagedModel:
 
     @property
     def pinned(self) -> str:
-        """The text NAME@HASH by which params.yaml names this exact content of the model."""
+        """The text NAME@HASH, which names this exact content of the model in params.yaml."""
         return f"{self.card.name}@{self.hash[:SHORT]}"
 
     @cached_property
@@ -295,8 +297,8 @@ class PackagedModel:
         return read_arrays(self.folder, "pmi")[0]
 
     def rows(self, segmentation: str) -> npt.NDArray[np.int64]:
-        """Return the rows of the tokens of a segmentation: those of single words for ``word``, all
-        rows for the others.
+        """Return the rows of the tokens of a segmentation. The segmentation ``word`` has the rows
+        of the single words, and the other segmentations have all rows.
         """
         if segmentation != "word":
             return np.arange(len(self.tokens))
@@ -305,8 +307,8 @@ class PackagedModel:
         )
 
     def space(self, segmentation: str, *, as_trained: bool = False) -> WordSpace:
-        """Return the embedding of a segmentation, a part of the one space; with ``as_trained``, its
-        vectors have the lengths of the training.
+        """Return the embedding of a segmentation, which is a part of the model's one space. With
+        ``as_trained``, its vectors have the lengths of the training.
         """
         rows = self.rows(segmentation)
         scales = "trained_scales" if as_trained and TRAINED_SCALES in self.card.files else "scales"
@@ -320,12 +322,14 @@ class PackagedModel:
 
     @staticmethod
     def order_file(segmentation: str) -> str:
-        """Return the path inside the folder of the orders of a segmentation."""
+        """Return the path of the file with the orders of a segmentation, relative to the model's
+        folder.
+        """
         return ORDERS["word" if segmentation == "word" else "all"]
 
     def word_lists(self, segmentation: str, name: str) -> WordLists:
-        """Return list set L0, L1 or L2. A packaged model is one model, so L0 and L2 are the same
-        list.
+        """Return list set L0, L1 or L2. The lists of L0 and L2 are equal, because a packaged model
+        is a single word model.
         """
         (orders,) = read_arrays(self.folder, self.order_file(segmentation).removesuffix(".npy"))
         chosen = orders if name == "L1" else orders[:1]
@@ -333,7 +337,7 @@ class PackagedModel:
 
     def lexicon(self, segmentation: str) -> Lexicon:
         """Return the lexicon of a segmentation: its tokens and, except for ``word``, its
-        collocations, which all have a vector.
+        collocations. All collocations have a vector.
         """
         tokens = self._tokens(segmentation)
         rows = {token: row for row, token in enumerate(tokens)}
@@ -341,11 +345,13 @@ class PackagedModel:
         return Lexicon(segmentation, tokens, rows, collocations, self.card.language)
 
     def files(self, *names: str) -> dict[str, Path]:
-        """Return files of the folder by their names in records, models/NAME/FILE."""
+        """Return files of the folder by their names in records, which are models/NAME/FILE."""
         return {f"models/{self.card.name}/{name}": self.folder / name for name in names}
 
     def bigrams(self, segmentation: str) -> Bigrams | None:
-        """Return the bigram counts by the rows of ``space``; None for a model without counts."""
+        """Return the bigram counts, indexed by the rows of ``space``, or None if the model has no
+        counts.
+        """
         if f"{BIGRAMS}/starts.npy" not in self.card.files:
             return None
         counted = read_bigrams(self.folder / BIGRAMS)
@@ -355,7 +361,7 @@ class PackagedModel:
         return counted.only(self.rows(segmentation))
 
     def structure(self, segmentation: str) -> MeasuredStructure | None:
-        """Return the sensitivity of the disclosed structure of public texts; None if it was not
+        """Return the sensitivity of the disclosed structure in public texts, or None if it was not
         measured.
         """
         measured = json.loads((self.folder / "structure.json").read_bytes()).get(segmentation)

@@ -1,5 +1,5 @@
-"""Location of a rewriting: a project, or outside of projects the user's data folder with default
-parameters.
+"""Folder of a rewriting: the folder of a project, or outside of projects the user's data folder
+with default parameters.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from lexveil.io.config import Configuration, Params, load_configuration, load_pa
 LOG = logger(__name__)
 
 NO_PROJECT = (
-    "%s is ignored: this folder is no project, since it has neither dvc.yaml nor artifacts/; "
-    "`lexveil init DIR` makes one"
+    "%s is ignored, because this folder is no project: it has neither dvc.yaml nor "
+    "artifacts/; `lexveil init DIR` makes a project"
 )
-DEFAULT_SEED = 20261  # seed of experiments outside a project, as in the params.yaml that ships
-# Paths in the user's data folder: the folder has nothing else, so names are short, and nothing in
-# it is committed.
+DEFAULT_SEED = 20261  # seed of experiments outside of projects, as in the packaged params.yaml
+# Paths in the user's data folder. The names are short because the folder has no other content, and
+# nothing in it is committed.
 LEDGER = "ledger"
 ANCHOR = "ledger-anchor.json"
 WORK = "work"
@@ -35,10 +35,11 @@ class Project:
     """A folder with parameters, settings, ledger, temporary files and audits.
 
     Attributes:
-        folder: folder of the project, ``Path()`` if it is the current one; or the user's data
-            folder.
-        params: parameters of its experiment, of the project's params.yaml; otherwise the defaults.
-        configuration: settings of the project's lexveil.toml; otherwise the defaults.
+        folder: the project's folder, ``Path()`` if it is the current folder; outside of projects,
+            the user's data folder.
+        params: parameters of the experiment, from the project's params.yaml; outside of projects,
+            the defaults.
+        configuration: settings, from the project's lexveil.toml; outside of projects, the defaults.
         is_project: whether the folder belongs to a project, not to the user.
     """
 
@@ -49,13 +50,16 @@ class Project:
 
     @classmethod
     def find(cls, project: Path | str | None = None) -> Self:
-        """Return the project in a folder; by default the project around the current folder, or else
-        the user's folder.
+        """Return the project in a folder. By default, return the project around the current folder,
+        or the user's data folder if there is no such project.
 
         Raises:
-            ParameterError: if the project has no params.yaml, or it or lexveil.toml is not valid.
+            ParameterError: if the project has no params.yaml, or if params.yaml or lexveil.toml is
+                not valid.
         """
-        advice = [] if project is None else [f"{option('project')} must be the folder of a project"]
+        advice = (
+            [] if project is None else [f"{option('project')} must name the folder of a project"]
+        )
         if project is None:
             here = Path.cwd()
             # A folder with copied artifacts but without their graph is a project too.
@@ -75,7 +79,7 @@ class Project:
 
     @classmethod
     def of_user(cls) -> Self:
-        """Return the user's folder, which stands for a project outside of projects."""
+        """Return the user's data folder, which takes the place of a project outside of projects."""
         configuration = Configuration().changed(
             ledger={"folder": LEDGER, "anchor": ANCHOR}, machine={"temp_directory": WORK}
         )
@@ -84,14 +88,16 @@ class Project:
         )
 
     def path(self, relative: Path | str) -> Path:
-        """Return a path inside the folder, for a relative path of the settings or of
-        ``lexveil.base.paths``.
+        """Return a path inside the folder.
+
+        Args:
+            relative: a relative path of the settings or of ``lexveil.base.paths``.
         """
         return self.folder / relative
 
     @property
     def audits(self) -> Path:
-        """Folder with the results of audits on which records may rely."""
+        """Folder with the results of audits, which privacy records may cite."""
         return self.path(paths.AUDITS if self.is_project else AUDITS)
 
     @property

@@ -1,9 +1,10 @@
-"""The public list of screened words, which are never put out, and their replacements.
+"""The public list of screened words, which are never written as replacements, and the words that
+are written instead.
 
-The list is lexveil/models/not_put_out.txt; each of its parts stands under its name in brackets. A
-request chooses parts, and the words of all of them are screened. Their replacements follow from a
-model's vectors and are kept in the user's cache, because the search among all words of a large
-model takes a second.
+The list is lexveil/models/not_put_out.txt. The name of each part stands in brackets above the words
+of that part. A request chooses parts, and the words of these parts are screened. The nearest
+unscreened words follow from a model's vectors. They are stored in the user's cache, because the
+search among all words of a large model takes a second.
 """
 
 from __future__ import annotations
@@ -24,11 +25,13 @@ from lexveil.core.accounting.record import ScreenRecord
 from lexveil.core.embeddings.exact_search import ExactSearch
 from lexveil.core.screen_parts import PARTS
 
-LANGUAGE = "en"  # of the words of the list
+LANGUAGE = "en"  # language of the words of the list
 
 
 class ListedWords(NamedTuple):
-    """The words of each part of the list, single and in normal form, and the sha256 of its file."""
+    """The words of the list by part, as single words in normal form, and the SHA-256 of the
+    file.
+    """
 
     by_part: dict[str, frozenset[str]]
     sha256: str
@@ -36,7 +39,7 @@ class ListedWords(NamedTuple):
 
 @cache
 def listed_words() -> ListedWords:
-    """Return the list of words that are never put out. A word may belong to several parts."""
+    """Return the public list of screened words. A word may belong to several parts."""
     file = paths.MODELS / "not_put_out.txt"
     words: dict[str, list[str]] = {part: [] for part in PARTS}
     listed = list[str]()
@@ -50,19 +53,21 @@ def listed_words() -> ListedWords:
 
 @cache
 def screened_words(parts: tuple[str, ...]) -> frozenset[str]:
-    """Return the words of parts of the list."""
+    """Return the words of the given parts of the list."""
     by_part = listed_words().by_part
     return frozenset[str]().union(*(by_part[part] for part in parts))
 
 
 def screen_record(parts: Sequence[str]) -> ScreenRecord:
-    """Return the statement of a record: which parts do not come out, of which list."""
+    """Return the statement for a privacy record: the screened parts, and the SHA-256 of the
+    list.
+    """
     return ScreenRecord(parts=[*parts], sha256=listed_words().sha256)
 
 
 def is_screened(tokens: Sequence[str], words: frozenset[str]) -> Flags:
-    """Return whether each of n tokens holds a screened word: is one, has one between hyphens, or is
-    a collocation with one; (n,). A possessive s makes no other word.
+    """Return whether each of n tokens contains a screened word, (n,). The word may be the whole
+    token, a part between hyphens, or a word of a collocation. A possessive 's is ignored.
     """
     return np.fromiter((_holds(token, words) for token in tokens), np.bool_, len(tokens))
 
@@ -75,11 +80,13 @@ def _holds(token: str, words: frozenset[str]) -> bool:
 
 
 def nearest_of_others(vectors: Vectors, screened: Flags) -> WrittenNumbers | None:
-    """Return (W,) numbers: each word itself, or for a screened word the nearest word that is not
-    screened. None if no word is screened, or all are.
+    """Return the word to write for each of W words, as numbers (W,). An unscreened word is written
+    as it is, and a screened word is replaced by the nearest unscreened word. The result is None if
+    no word is screened, or all words are.
 
-    The result follows from the drawn word alone, never from a source. It is post-processing of the
-    mechanism's output, and every bound stays as it is (docs/proofs/composition.md).
+    The written word follows from the drawn word alone, never from a source. The replacement is
+    post-processing of the mechanism's output, so every bound stays valid
+    (docs/proofs/composition.md).
 
     Args:
         vectors: (W, p) vectors of the words.
@@ -89,18 +96,18 @@ def nearest_of_others(vectors: Vectors, screened: Flags) -> WrittenNumbers | Non
     if len(others) in (0, len(screened)):
         return None
     instead = np.arange(len(screened))
-    # building an 8-bit screen would take longer than it saves
+    # Building an 8-bit screen would take longer than it saves.
     search = ExactSearch(vectors[others], screens=False)
     instead[screened] = others[search.nearest(vectors[screened].astype(np.float64))]
     return WrittenNumbers(instead)
 
 
 def replacements(vectors: Vectors, screened: Flags, key: str) -> WrittenNumbers | None:
-    """Return the result of ``nearest_of_others``, (W,), from the cache if it has one.
+    """Return the result of ``nearest_of_others``, (W,). If the cache has the result, load it.
 
-    A cached file is rejected if a screened word would be put out, or another word replaced. Whether
-    each screened word has its nearest replacement is not checked, because no guarantee depends on
-    it.
+    A cached file is rejected if it would write a screened word, or replace an unscreened word.
+    Whether each screened word has its nearest replacement is not checked, because no guarantee
+    depends on it.
 
     Args:
         vectors: (W, p) vectors of the words.

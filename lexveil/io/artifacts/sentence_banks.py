@@ -1,18 +1,20 @@
-"""Banks of public sentences: a folder of sentences, their tokens and vectors, and a card with
-hashes.
+"""Banks of public sentences. A bank is a folder of sentences, their tokens and vectors, and a card
+with hashes.
 
-    bank.json           the card: of which texts and model it is, and the sha256 of every other file
-    sentences.parquet   N sentences: text, and its number of words
-    rows.npy            int32, the rows of their tokens in the model's embedding, one sentence after
-                        the other; -1 of a token that is not in it
-    starts.npy          (N + 1,) int64, where the tokens of each sentence begin
-    text_rows.npy       int32, those of the tokens of some of the public texts, by which levels are
-                        calibrated
-    text_starts.npy     int64, where the tokens of each of them begin
-    component.npy       (p,) the direction that is left out of all vectors
+    bank.json           the card: the texts and the model of the bank, and the SHA-256 of every
+                        other file
+    sentences.parquet   N sentences, each with its text and its number of words
+    rows.npy            int32, the embedding row of each token of the sentences, one sentence after
+                        the other; -1 for a token that the embedding does not have
+    starts.npy          (N + 1,) int64, the position in rows.npy where each sentence begins
+    text_rows.npy       int32, the embedding row of each token of some public texts, which calibrate
+                        the levels
+    text_starts.npy     int64, the position in text_rows.npy where each public text begins
+    component.npy       (p,) the direction that is removed from all vectors
     vectors.npy         (N, p) float32
 
-Purposes are no part of a bank: their coordinates follow from the tokens when it is opened.
+A bank has no purposes. The coordinates of a purpose are computed from the tokens when the bank is
+opened.
 """
 
 from __future__ import annotations
@@ -44,26 +46,29 @@ from lexveil.io.artifacts.model import Model
 FORMAT = 1
 TABLE = "sentences.parquet"
 ARRAYS = ("component", "rows", "starts", "text_rows", "text_starts", "vectors")
-FEWEST = 1_000  # sentences: with fewer, an output tells which of them were near
-STRATEGY = "S3"  # whose embedding has the vectors: collocations are units of the mean
+# smallest number of sentences; an output of a smaller bank tells which sentences were near
+FEWEST = 1_000
+# The embedding of this strategy gives the vectors, so a collocation is one unit of the mean.
+STRATEGY = "S3"
 LARGEST_WEIGHT = 5.0  # of a purpose
 
 
 class BankSource(Result):
-    """A file of public texts that a bank was made of."""
+    """A file of public texts from which a bank was made."""
 
     name: str
     sha256: Sha256
 
 
 class BankLevel(Result):
-    """A level of protection of a bank: texts become ``PER_TEXT`` sentences each, without purposes.
+    """A level of protection of a bank, for texts that become ``PER_TEXT`` sentences each, without
+    purposes.
 
     Attributes:
         epsilon: The epsilon of each sentence.
-        linkage: Share of public texts that were found again among 1,000.
-        content: Share of their content words that were named.
-        rare: Share of the rare words among them.
+        linkage: Share of public texts that an adversary identified among 1,000.
+        content: Share of the content words of the texts that an adversary named.
+        rare: Share of the rare words of the texts that an adversary named.
     """
 
     level: Literal["strong", "balanced", "light"]
@@ -74,18 +79,18 @@ class BankLevel(Result):
 
 
 class BankCard(Result):
-    """The card of a sentence bank: the texts that the bank was made of, and the options of the
-    making.
+    """Card of a sentence bank: the texts from which the bank was made, and the options of the
+    build.
 
     Attributes:
-        model: The name of the model whose vectors the bank has.
+        model: The name of the model that gave the sentences their vectors.
         model_sha256: SHA-256 of the card of that model, without purposes.
         public: Whether the maker of the bank declared that the bank has no private text.
-        seed: The seed by which sentences were chosen.
+        seed: The seed of the choice of sentences.
         least_words: The smallest number of words of a sentence, without punctuation.
         least_known: The smallest share of the words of a sentence that the model knows.
         screen: The parts of the public list whose words occur in no sentence.
-        levels: The levels of protection; empty for a bank that was built of too few texts.
+        levels: The levels of protection; empty for a bank that was built from too few texts.
     """
 
     format: int
@@ -108,16 +113,16 @@ class BankCard(Result):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SentenceBank:
-    """An opened bank, over the words and the purposes of a model.
+    """An opened bank, with the words and the purposes of a model.
 
     Attributes:
-        sha256: of its card, which has the hashes of all its files.
+        sha256: SHA-256 of the bank's card, which lists the hashes of all other files.
         texts: the N sentences.
         n_words: (N,) the number of words of each sentence.
         space: the space that gives vectors to texts.
         vectors: (N, p) the vectors of the sentences, with an axis for each purpose.
         units: the tokens of the sentences.
-        public: the tokens of some of the public texts.
+        public: the tokens of some public texts.
     """
 
     folder: Path
@@ -135,12 +140,12 @@ class SentenceBank:
 
 
 def without_purposes(model: Model) -> Model:
-    """Return the model that a bank belongs to."""
+    """Return a model without its purposes, which is the model that a bank belongs to."""
     return replace(model, purposes=())
 
 
 def units_of_texts(texts: Sequence[str], model: Model) -> Units:
-    """Return the tokens of texts, each one unit."""
+    """Return the tokens of texts. Each text is one unit."""
     encoded = encode(texts, model.lexicon(STRATEGY))
     return Units(encoded.rows, encoded.offsets())
 
@@ -156,10 +161,11 @@ def write_bank(
     """Write a bank.
 
     Args:
-        table: text and n_words.
+        table: the sentences, with the columns text and n_words.
         about: the fields of the card that do not follow from the other arguments.
-        public: the tokens of some of the public texts.
-        levels_of: the levels of a space and the vectors of the sentences.
+        public: the tokens of some public texts.
+        levels_of: function that computes the levels from a space and from the vectors of the
+            sentences.
     """
     base = without_purposes(model)
     units = units_of_texts(Strings(table.column("text").combine_chunks()), base)
@@ -196,41 +202,42 @@ def read_card(folder: Path) -> BankCard:
     """Return the card of a bank.
 
     Raises:
-        RequestError: if the folder is no bank, or one of another version.
+        RequestError: if the folder is no bank, or if the bank has another format.
     """
     try:
         card = BankCard.model_validate_json((folder / CARD).read_bytes())
     except FileNotFoundError:
         raise RequestError(
-            f"{folder}: is no bank of sentences, because it lacks the file {CARD}; make a bank of "
-            f"public texts: lexveil sentences build PUBLIC.jsonl -o {folder} --public"
+            f"{folder}: the folder is no bank of sentences, because it lacks the file "
+            f"{CARD}; make a bank of public texts: lexveil sentences build PUBLIC.jsonl -o "
+            f"{folder} --public"
         ) from None
     except (OSError, ValidationError) as error:
         raise RequestError(
-            f"{folder / CARD}: cannot be read as the card of a bank "
+            f"{folder / CARD}: the file cannot be read as the card of a bank "
             f"({type(error).__name__}); build the bank again, by lexveil sentences build"
         ) from None
     if card.format != FORMAT:
         raise RequestError(
-            f"{folder / CARD}: is of format {card.format}; this version reads {FORMAT}. "
-            "Build the bank again"
+            f"{folder / CARD}: the bank has format {card.format}, but this version reads "
+            f"format {FORMAT}; build the bank again"
         )
     return card
 
 
 def open_bank(folder: Path, model: Model) -> SentenceBank:
-    """Open a bank for a model and its purposes, and check every file of it.
+    """Open a bank for a model and its purposes, and check every file of the bank.
 
     Raises:
         RequestError: if the bank is missing, edited, too small or of another model, or if a purpose
-            is too heavy or tells none of its sentences apart.
+            has too large a weight or gives all sentences the same score.
     """
     card = read_card(folder)
     _check_model(folder, card, model)
     if card.sentences < FEWEST:
         raise RequestError(
-            f"{folder}: has {card.sentences:,} sentences; a bank needs {FEWEST:,} at "
-            "least. Build one of more texts"
+            f"{folder}: the bank has {card.sentences:,} sentences, but a bank needs at "
+            f"least {FEWEST:,}; build a bank of more texts"
         )
     if {*card.files} != {TABLE, *(f"{name}.npy" for name in ARRAYS)}:
         raise _edited(folder / CARD)
@@ -273,9 +280,10 @@ def _check_model(folder: Path, card: BankCard, model: Model) -> None:
     base = without_purposes(model)
     if card.model_sha256 != base.reference(STRATEGY).sha256:
         raise RequestError(
-            f"{folder}: is a bank of model {card.model} ({card.model_sha256[:12]}), and "
-            f"model {base.name} ({base.reference(STRATEGY).sha256[:12]}) has other vectors; name "
-            f"that model by --model, or build a bank with this one: lexveil sentences build "
+            f"{folder}: the bank was built with model {card.model} "
+            f"({card.model_sha256[:12]}), but model {base.name} "
+            f"({base.reference(STRATEGY).sha256[:12]}) has other vectors; name the first "
+            "model by --model, or build a bank with the second: lexveil sentences build "
             f"--model {base.name}"
         )
 
@@ -284,21 +292,22 @@ def _with_purposes(space: SentenceSpace, model: Model, units: Units) -> Sentence
     for purpose in model.purposes:
         if purpose.weight > LARGEST_WEIGHT:
             raise RequestError(
-                f"purpose {purpose}: over sentences a weight is {LARGEST_WEIGHT:g} at most; "
-                f"write {purpose.name}={LARGEST_WEIGHT:g} or less"
+                f"purpose {purpose}: the weight of a purpose over sentences is at most "
+                f"{LARGEST_WEIGHT:g}; write {purpose.name}={LARGEST_WEIGHT:g} or less"
             )
     tokens = without_purposes(model).embedding(STRATEGY).tokens
     try:
         return space.with_purposes(tokens, model.purposes, units)
     except ValueError as error:
         raise RequestError(
-            f"purpose {error}: all sentences of the bank have the same score; leave it out, or "
-            "build a bank of texts that have its words"
+            f"purpose {error}: all sentences of the bank have the same score; remove the "
+            "purpose, or build a bank of texts that have words of its scale"
         ) from None
 
 
 def _edited(file: Path) -> RequestError:
     return RequestError(
-        f"{file}: is not what the card of the bank says it is, so it was edited or is not "
-        f"whole; build the bank again, by lexveil sentences build ({option('bank')})"
+        f"{file}: the hash of the file differs from the hash in the bank's card, so the "
+        "file was edited or is not complete; build the bank again, by lexveil sentences "
+        f"build ({option('bank')})"
     )

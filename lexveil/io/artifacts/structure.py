@@ -1,5 +1,5 @@
-"""Sensitivity of the disclosed structure in public texts: measurement for the strategies of a
-segmentation, and reading.
+"""Sensitivity of the disclosed structure in public texts, for the strategies of a segmentation:
+measurement and reading.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from lexveil.io.config import Params
 
 
 class MeasuredStructure(Result):
-    """Sensitivity of the disclosed structure: effect of one replaced word in public texts of one
-    segmentation.
+    """Sensitivity of the disclosed structure: the effect of one replaced word in public texts of
+    one segmentation.
 
     Attributes:
         source: Description of the texts.
         policies: Policy of each strategy in params.yaml.
         strategies: Measured changes of each strategy under its policy.
-        any_policy: Upper bounds of the changes for every policy: classes of tokens in place of
-            their fates.
+        any_policy: Upper bounds of the changes that hold for every policy, computed from classes of
+            tokens in place of their fates.
     """
 
     segmentation: str
@@ -46,7 +46,9 @@ class MeasuredStructure(Result):
     any_policy: dict[str, StructureChange]
 
     def change(self, strategy: str, policy: Policy) -> tuple[StructureChange, str]:
-        """Return the change for a strategy under a policy, and a description of the texts."""
+        """Return the effect of one replaced word for a strategy under a policy, and a description
+        of the measured texts.
+        """
         named = {
             "stopwords": policy.stopwords,
             "punctuation": policy.punctuation,
@@ -54,10 +56,12 @@ class MeasuredStructure(Result):
         }
         if self.policies[strategy] == named:
             return self.strategies[strategy], self.source
-        return self.any_policy[strategy], f"{self.source}; at most, as for every policy"
+        return self.any_policy[strategy], f"{self.source}; an upper bound for every policy"
 
     def figures(self, strategy: str, policy: Policy) -> StructureFigures:
-        """Return the figures that a guarantee states for a strategy under a policy."""
+        """Return the figures about the disclosed structure that a guarantee states for a strategy
+        under a policy.
+        """
         change, source = self.change(strategy, policy)
         return StructureFigures(
             source=source,
@@ -70,7 +74,7 @@ class MeasuredStructure(Result):
 
 
 def first_texts(sample: Path, n: int) -> list[str]:
-    """Return the first n texts of the sample, or all if there are fewer."""
+    """Return the first n texts of the sample, or all texts if the sample has fewer."""
     batches = pq.ParquetFile(sample).iter_batches(n, columns=["text"])
     texts = (text for batch in batches for text in batch.column("text").to_pylist())
     return list(islice(texts, n))
@@ -79,7 +83,9 @@ def first_texts(sample: Path, n: int) -> list[str]:
 def measured(
     lexicon: Lexicon, replacements: Replacements, params: Params, source: str
 ) -> MeasuredStructure:
-    """Measure all strategies of the lexicon's segmentation; ``source`` describes the texts."""
+    """Measure the sensitivity of all strategies of the lexicon's segmentation. ``source`` describes
+    the texts.
+    """
     strategies = [
         strategy for strategy, of in SEGMENTATION_OF.items() if of == lexicon.segmentation
     ]
@@ -101,8 +107,8 @@ def measured(
 
 
 def load_structure(segmentation: str, project: Path = Path()) -> MeasuredStructure | None:
-    """Load the measurement of a segmentation; None if no run has made it, or there was no text to
-    measure.
+    """Load the measurement of a segmentation. The result is None if no run has made the
+    measurement, or if there was no text to measure.
 
     Raises:
         MissingArtifactError: if the file does not have the form that the stage writes.
@@ -117,5 +123,5 @@ def load_structure(segmentation: str, project: Path = Path()) -> MeasuredStructu
         return MeasuredStructure.model_validate_json(content)
     except ValidationError:
         raise MissingArtifactError(
-            f"{file} is not of this version; make it again: dvc repro measure_structure"
+            f"{file}: another version wrote the file; make it again: dvc repro measure_structure"
         ) from None

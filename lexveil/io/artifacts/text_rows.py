@@ -11,11 +11,11 @@ FIELDS = ("text", "text_b")
 
 
 def texts_of(documents: pa.Table) -> pa.Table:
-    """Return one row per text (dataset, doc_id, field, text), in the documents' order; a missing
-    second text has no row.
+    """Return a table with one row per text (dataset, doc_id, field, text), in the order of the
+    documents. A missing second text has no row.
 
-    A text is the unit that gets a budget: the average length of a data set counts texts, not pairs
-    (CLMLDP Table 8).
+    A text is the unit that gets a budget, so the average length of a data set counts texts, not
+    pairs (CLMLDP Table 8).
     """
     row = np.repeat(np.arange(documents.num_rows), 2)
     field = np.tile([0, 1], documents.num_rows)

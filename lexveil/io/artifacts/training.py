@@ -1,5 +1,6 @@
 """Files of a training of embeddings: its checkpoints, a sample of sentences of the corpus, and the
-test sets in gensim's wheel by which its result is judged, similarity judgements and analogies.
+test sets that measure the quality of the embedding. The test sets are similarity judgements and
+analogies, which come with gensim.
 """
 
 from __future__ import annotations
@@ -40,24 +41,24 @@ from lexveil.io.execution.stage import Progress
 LOG = logger(__name__)
 
 FORMAT = 1  # version of the checkpoint format; older checkpoints are ignored
-MEASURED_SENTENCES = 2000  # sentences of the corpus on which the loss is measured
+MEASURED_SENTENCES = 2000  # number of sentences of the corpus on which the loss is measured
 ARRAYS = ("vectors", "output_vectors", "generator_key")
 SIMILARITY = {"wordsim353": "wordsim353.tsv", "simlex999": "simlex999.txt"}
 ANALOGIES = "questions-words.txt"
 
 
 class Checkpoints:
-    """Checkpoints of one training in a folder of ``kept_work``: the state after its last finished
-    epoch, without pickles.
+    """Checkpoints of one training in a folder of ``kept_work``. A checkpoint is the state after the
+    last finished epoch, stored without pickles.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def load(self) -> TrainingState | None:
-        """Return the state of the last finished epoch; None if there is none.
+        """Return the state after the last finished epoch, or None if there is none.
 
-        A truncated checkpoint (after a power cut) is skipped, because the checksums of its arrays
+        A checkpoint that a power cut truncated is skipped, because the checksums of its arrays
         differ.
         """
         for checkpoint in reversed(self._all()):
@@ -79,7 +80,7 @@ class Checkpoints:
         return None
 
     def save(self, state: TrainingState) -> None:
-        """Write a state, and remove the state before when the new one is complete."""
+        """Write a state, and remove the previous state when the new state is complete."""
         before = self._all()
         facts = {name: getattr(state, name) for name in ("epoch", "generator_position", "losses")}
         with atomic_directory(self.folder / f"epoch-{state.epoch:05d}") as partial:
@@ -100,8 +101,8 @@ class Checkpoints:
 
 
 def some_sentences(corpus: Path, n: int) -> list[list[str]]:
-    """Return at most ``n`` lines of a file from evenly spaced places, split at spaces, without
-    reading the whole file.
+    """Return at most ``n`` lines from evenly spaced positions of a file, split at spaces. The whole
+    file is not read.
     """
     size = corpus.stat().st_size
     lines: dict[int, bytes] = {}
@@ -109,7 +110,7 @@ def some_sentences(corpus: Path, n: int) -> list[list[str]]:
         for number in range(n):
             file.seek(size * number // n)
             if number:
-                file.readline()  # most likely the rest of a line
+                file.readline()  # skip the first line, which is most likely incomplete
             start = file.tell()
             if start not in lines and (line := file.readline()):
                 lines[start] = line
@@ -124,16 +125,18 @@ def resumed_training(
     folder: Path,
     machine: MachineParams,
 ) -> Trained:
-    """Train, resuming a stopped training in ``folder``, and report the progress.
+    """Train an embedding, and report the progress. If an earlier training was stopped in
+    ``folder``, resume it.
 
     Raises:
-        RequestError: see ``foresee``.
+        RequestError: if the training would take too long or too much memory; see ``foresee``.
     """
     epochs = settings.epochs
     workers = settings.workers
     if workers > 1:
         LOG.info(
-            f"training with {workers} workers: this is faster, but gives other vectors each time"
+            f"training with {workers} workers, which is faster but gives different vectors "
+            "each time"
         )
     checkpoints = Checkpoints(folder)
     state = checkpoints.load()
@@ -169,15 +172,17 @@ def resumed_training(
 
 
 def load_similarity(name: str) -> list[tuple[str, str, float]]:
-    """Return the pairs of one test set with their mean judgement, in lower case as all tokens.
-    Empty if the set is not installed.
+    """Return the word pairs of one test set with their mean judgement, in lower case as all tokens.
+    The list is empty if the set is not installed.
     """
     rows = [line.split("\t") for line in _lines(SIMILARITY[name]) if not line.startswith("#")]
     return [(first.lower(), second.lower(), float(judged)) for first, second, judged in rows]
 
 
 def load_analogies() -> dict[str, list[Question]]:
-    """Return the analogy questions by section, in lower case. Empty if the set is not installed."""
+    """Return the analogy questions by section, in lower case. The result is empty if the set is not
+    installed.
+    """
     sections: dict[str, list[Question]] = {}
     for line in _lines(ANALOGIES):
         if line.startswith(":"):
@@ -192,8 +197,8 @@ def _lines(file: str) -> list[str]:
     # Do not import gensim: that takes seconds.
     spec = importlib.util.find_spec("gensim")
     path = Path(spec.origin).parent / "test" / "test_data" / file if spec and spec.origin else None
-    # A repackaged gensim may lack its tests. Quality is then not measured, and nothing else
-    # depends on it.
+    # A repackaged gensim may lack the test sets. Quality is then not measured, and nothing else
+    # depends on them.
     if path is None or not path.is_file():
         return []
     return [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
@@ -217,7 +222,7 @@ def embedding_metrics(
         "n_tokens": len(space.tokens),
         **{f"n_{name}s": lengths[n] for n, name in enumerate(LENGTHS, 1)},
         "tokens_covered": int(space.counts.sum()) if trained is None else trained.tokens_covered,
-        # Round it: people compare this metric.
+        # Round the value, because people compare this metric.
         "norm_median": round(float(np.median(norms)), 3),
         "norm_largest": round(float(norms.max()), 3),
         "training": {

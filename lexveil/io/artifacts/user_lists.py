@@ -1,12 +1,12 @@
 """Lists of a user as UTF-8 text files: words and phrases, names, words with numbers, and public
 scales of words for purposes.
 
-Lists on which an artifact depends are named in params.yaml as FILE@HASH, so that a change of the
-content changes the name. Messages name file and line, and quote nothing.
+params.yaml names lists on which an artifact depends as FILE@HASH, so that a change of the content
+changes the name. Messages name the file and the line, and quote nothing of the content.
 
-A scale describes itself in lines that begin with ``#``; its other lines hold a word (the words of a
-collocation with spaces between them), a tab and a score from -1 to 1. Words that are not in the
-file have the score 0. Public scales ship with the library or lie in the user's data folder.
+A scale describes itself in lines that begin with ``#``. Each other line has a word, a tab and a
+score from -1 to 1; a collocation is written with spaces between its words. Words that the file
+lacks have the score 0. Public scales are part of the library or lie in the user's data folder.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ SURNAMES = "dist.all.last"
 N_FIRST = 50
 N_SURNAMES = 400
 CONTROLS = frozenset(map(chr, [*range(9), *range(10, 32), 127]))
-PUBLIC = "# public"  # a line that says that no private text has a part in it
+PUBLIC = "# public"  # a line which declares that no private text went into the scale
 PURPOSES = "params.yaml: embeddings.purposes"
 SUFFIX = ".tsv"
 
 
-def read_lines(file: Path, key: str, what: str = "a word or phrase a line") -> list[str]:
+def read_lines(file: Path, key: str, what: str = "one word or phrase per line") -> list[str]:
     """Return the lines of a list.
 
     Args:
@@ -60,20 +60,20 @@ def read_lines(file: Path, key: str, what: str = "a word or phrase a line") -> l
         lines = file.read_text(encoding="utf-8-sig").splitlines()
     except FileNotFoundError:
         raise ParameterError(
-            f"{key}: there is no file {file}; paths are relative to the current folder"
+            f"{key}: the file {file} does not exist; paths are relative to the current folder"
         ) from None
     except (UnicodeDecodeError, OSError):
-        raise ParameterError(f"{key}: {file} is no text file in UTF-8, {what}") from None
+        raise ParameterError(f"{key}: {file} is not a text file in UTF-8; write {what}") from None
     if any(CONTROLS & set(line) for line in lines):
-        raise ParameterError(f"{key}: {file} holds a control character; write plain text, {what}")
+        raise ParameterError(f"{key}: {file} has a control character; write plain text, {what}")
     return lines
 
 
 def read_numbers(
     rows: Iterable[tuple[int, list[str]]], file: Path, what: str, low: float, high: float
 ) -> dict[str, float]:
-    """Return a number for each word, by normal form (the words of a collocation are joined by
-    ``_``).
+    """Return the number of each word, by the word's normal form. The normal form of a collocation
+    joins its words by ``_``.
 
     Args:
         rows: number of each line, and its fields.
@@ -82,8 +82,8 @@ def read_numbers(
         low, high: range of the numbers.
 
     Raises:
-        ParameterError: with the line, if it is not a word and a number in the range, or a word is
-            repeated.
+        ParameterError: if a line is not a word and a number in the range, or if a word is repeated;
+            the message names the line.
     """
     numbers: dict[str, float] = {}
     for line, row in rows:
@@ -95,15 +95,15 @@ def read_numbers(
             word = ""
             value = math.nan
         if not word or not low <= value <= high:
-            raise ParameterError(f"{file}, line {line}: must be {what}")
+            raise ParameterError(f"{file}, line {line}: the line must be {what}")
         if word in numbers:
-            raise ParameterError(f"{file}, line {line}: duplicate word; give it once")
+            raise ParameterError(f"{file}, line {line}: the word is a duplicate; give it once")
         numbers[word] = value
     return numbers
 
 
 def listed_file(named: str, key: str) -> Path:
-    """Return the file of FILE@HASH.
+    """Return the file that FILE@HASH names.
 
     Args:
         named: FILE@HASH, as in params.yaml.
@@ -116,11 +116,12 @@ def listed_file(named: str, key: str) -> Path:
     file = Path(name)
     if not file.is_file():
         raise ParameterError(
-            f"{key}: there is no file {name}; paths are relative to the project's folder"
+            f"{key}: the file {name} does not exist; paths are relative to the project's folder"
         )
     if (content := sha256(file)[:SHORT]) != wanted:
         raise ParameterError(
-            f"{key} is {named}, but the file is {name}@{content}; write that if its change is meant"
+            f"{key} is {named}, but the file is now {name}@{content}; write the latter if "
+            "the change is intended"
         )
     return file
 
@@ -130,48 +131,54 @@ def load_words(named: str, key: str) -> frozenset[str]:
     arguments.
 
     Raises:
-        ParameterError: see ``listed_file`` and ``read_lines``; also if the list has no word.
+        ParameterError: if ``listed_file`` or ``read_lines`` rejects the file, or if the list has no
+            word.
     """
     words = frozenset(filter(None, map(token_of, read_lines(listed_file(named, key), key))))
     if not words:
-        raise ParameterError(f"{key}: {named} holds no word; write one a line, or null for no list")
+        raise ParameterError(
+            f"{key}: {named} has no word; write one word per line, or null for no list"
+        )
     return words
 
 
 def load_factors(named: str) -> dict[str, float]:
-    """Return the factor of each word in FILE@HASH (params.yaml: embeddings.scale_list), a CSV with
-    the columns word and factor.
+    """Return the factor of each word in FILE@HASH (params.yaml: embeddings.scale_list), a CSV file
+    with the columns word and factor.
 
     Raises:
-        ParameterError: with the line; see ``listed_file``, ``read_lines`` and ``read_numbers``.
+        ParameterError: if ``listed_file``, ``read_lines`` or ``read_numbers`` rejects the file; the
+            message names the line.
     """
     file = listed_file(named, SCALE_LIST)
-    rows = csv.reader(read_lines(file, SCALE_LIST, "a CSV with a word and a factor a line"))
+    rows = csv.reader(
+        read_lines(file, SCALE_LIST, "a CSV file with one word and one factor per line")
+    )
     try:
         if next(rows, None) != COLUMNS:
             raise ParameterError(f"{file}, line 1: the columns must be {','.join(COLUMNS)}")
         numbered = ((rows.line_num, row) for row in rows if row)
-        what = "a word and a factor, a number of at least 0"
+        what = "a word and a factor, which is a number of at least 0"
         return read_numbers(numbered, file, what, 0, sys.float_info.max)
     except csv.Error:
-        raise ParameterError(f"{file} is no CSV") from None
+        raise ParameterError(f"{file} is not a CSV file") from None
 
 
 def load_phrases(file: Path, key: str) -> Phrases:
-    """Load a list of words and phrases for detectors, one per line.
+    """Load a list of words and phrases for detectors, with one word or phrase per line.
 
     Raises:
-        RequestError: see ``read_lines``; also if the list has no word.
+        RequestError: if ``read_lines`` rejects the file, or if the list has no word.
     """
     return Phrases.of(read_lines(file, key), key)
 
 
 def load_pseudonyms(file: Path | None, key: str) -> Mapping[str, tuple[str, ...]]:
-    """Load public names by type. Without a file, PERSON has names of a census, or there are none if
-    their package is not installed.
+    """Load public names by type. Without a file, the type PERSON has names of a census. Without the
+    package of these names, the result is empty.
 
     Raises:
-        RequestError: see ``read_lines``; also if the list repeats a name.
+        RequestError: if ``read_lines`` rejects the file, or if the list repeats a name.
     """
     if file is None:
         persons = tuple(_census_names())
@@ -180,15 +187,15 @@ def load_pseudonyms(file: Path | None, key: str) -> Mapping[str, tuple[str, ...]
     for name, kind in entries(read_lines(file, key), key, ANY):
         names.setdefault(kind, []).append(" ".join(name.split()))
     if any(len(set(several)) < len(several) for several in names.values()):
-        raise RequestError(f"{key}: a name is below a heading twice; leave it there once")
+        raise RequestError(f"{key}: a name is repeated below one heading; write it once")
     if not names:
-        raise RequestError(f"{key}: holds no name; write one a line")
+        raise RequestError(f"{key}: the list has no name; write one name per line")
     return {kind: tuple(several) for kind, several in names.items()}
 
 
 def _census_names() -> Iterator[str]:
-    """Yield full names: each frequent first name with a few of the frequent surnames. Nothing
-    without the package names.
+    """Yield full names, each frequent first name with a few of the frequent surnames. Without the
+    package names, nothing is yielded.
     """
     spec = importlib.util.find_spec("names")
     if spec is None or spec.origin is None:
@@ -210,7 +217,9 @@ def purpose_folders() -> tuple[Path, ...]:
 
 
 def installed_purposes() -> dict[str, Path]:
-    """Return all scales by name; a scale that ships takes precedence over one of the user."""
+    """Return all scales by name. If two scales have one name, the scale of the library takes
+    precedence over the scale of the user.
+    """
     files: dict[str, Path] = {}
     for folder in purpose_folders():
         for file in sorted(folder.glob(f"*{SUFFIX}")):
@@ -222,8 +231,8 @@ def find_purpose(written: str) -> Purpose:
     """Return the purpose for NAME, NAME=WEIGHT or FILE.tsv=WEIGHT.
 
     Raises:
-        RequestError: if there is none, its weight is no number from ``LIGHTEST`` to ``HEAVIEST``,
-            or the file is no scale.
+        RequestError: if there is no such purpose, its weight is no number from ``LIGHTEST`` to
+            ``HEAVIEST``, or the file is no scale.
     """
     name, _, weight = written.partition("=")
     try:
@@ -232,28 +241,28 @@ def find_purpose(written: str) -> Purpose:
         value = math.nan
     if not LIGHTEST <= value <= HEAVIEST:
         raise RequestError(
-            f"purpose {name}: its weight is {weight}; it must be a number from {LIGHTEST:g} to "
-            f"{HEAVIEST:g}"
+            f"purpose {name}: the weight is {weight}, but it must be a number from "
+            f"{LIGHTEST:g} to {HEAVIEST:g}"
         )
     if not name.endswith(SUFFIX):
         there = installed_purposes()
         if name not in there:
             raise RequestError(
-                f"there is no purpose {name}; there are {', '.join(there)}, and `lexveil "
-                "purpose build` makes others"
+                f"there is no purpose {name}; choose from {', '.join(there)}, or make one "
+                "by `lexveil purpose build`"
             )
         return read_purpose(there[name], value)
     if not re.fullmatch(MODEL_NAME, Path(name).stem):
         raise RequestError(
-            f"{name}: the file's name names the purpose: small letters, digits, _ and - "
-            f"before {SUFFIX}"
+            f"{name}: the name of the file is the name of the purpose, so it must consist "
+            f"of small letters, digits, _ and - before {SUFFIX}; rename the file"
         )
     return read_purpose(Path(name), value)
 
 
 def purposes_of(named: Mapping[str, float]) -> tuple[Purpose, ...]:
-    """Return the purposes of params.yaml. Purposes that ship are given by name, and files as
-    FILE.tsv@HASH, so that DVC notices changes of a file.
+    """Return the purposes of params.yaml. A purpose of the library is given by name. Another
+    purpose is given as FILE.tsv@HASH, so that DVC notices a change of the file.
 
     Raises:
         RequestError: see ``find_purpose``.
@@ -264,7 +273,7 @@ def purposes_of(named: Mapping[str, float]) -> tuple[Purpose, ...]:
     for name in named:
         if "@" not in name and installed_purposes().get(name, shipped).parent != shipped:
             raise ParameterError(
-                f"{PURPOSES}: {name} does not ship with the library; write FILE{SUFFIX}@HASH"
+                f"{PURPOSES}: purpose {name} is not part of the library; write FILE{SUFFIX}@HASH"
             )
     return tuple(
         read_purpose(listed_file(name, PURPOSES), weight)
@@ -275,11 +284,11 @@ def purposes_of(named: Mapping[str, float]) -> tuple[Purpose, ...]:
 
 
 def require_made_with(purposes: tuple[Purpose, ...], made: Mapping[str, str], place: Path) -> None:
-    """Check that an embedding was made with the purposes of params.yaml: the vectors contain the
-    axes of the purposes of their training, whatever params.yaml says later.
+    """Check that an embedding was trained with the purposes of params.yaml. Its vectors contain the
+    axes of the purposes of their training, even if params.yaml changes later.
 
     Args:
-        made: the sha256 of each scale of the embedding, by the scale's name and weight.
+        made: the SHA-256 of each scale of the embedding, by the scale's name and weight.
         place: the embedding's folder, for messages.
 
     Raises:
@@ -289,13 +298,13 @@ def require_made_with(purposes: tuple[Purpose, ...], made: Mapping[str, str], pl
     if named == made:
         return
     changed = {*named} ^ {*made}
-    what = f"has {_listed(made)}, and {PURPOSES} names {_listed(named)}"
+    what = f"the vectors have {_listed(made)}, but {PURPOSES} names {_listed(named)}"
     if not changed:
         scale = next(name for name in made if made[name] != named[name])
-        what = f"has another content of the scale {scale} than {PURPOSES} names"
+        what = f"the vectors have another content of the scale {scale} than {PURPOSES} names"
     raise ParameterError(
-        f"{place}: {what}; its vectors keep what they were made with. Train them anew by `lexveil "
-        "run`, or name in params.yaml what they have"
+        f"{place}: {what}; train the vectors anew by `lexveil run`, or name in params.yaml "
+        "the purposes that the vectors have"
     )
 
 
@@ -304,13 +313,13 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def read_purpose(file: Path, weight: float = 1.0) -> Purpose:
-    """Read a purpose from the file of its scale, which gives a score to each of its words.
+    """Read a purpose from the file of its scale, which gives each word a score.
 
     Raises:
-        RequestError: with the line, if there is no such file, a line is not a word and a score, a
-            word is repeated, or all scores are 0.
+        RequestError: if there is no such file, a line is not a word and a score, a word is
+            repeated, or all scores are 0; the message names the line.
     """
-    lines = read_lines(file, "purpose", "a word, a tab and a score a line")
+    lines = read_lines(file, "purpose", "a word, a tab and a score per line")
     rows = (
         (number, line.split("\t"))
         for number, line in enumerate(lines, 1)
@@ -323,7 +332,7 @@ def read_purpose(file: Path, weight: float = 1.0) -> Purpose:
 
 
 def write_purpose(scores: Mapping[str, float], about: str, is_public: bool, file: Path) -> None:
-    """Write a scale; ``about`` describes it and its source in one line."""
+    """Write a scale to a file. ``about`` describes the scale and its source in one line."""
     lines = [f"# {about}", *([PUBLIC] if is_public else [])]
     lines += [f"{word.replace('_', ' ')}\t{score:g}" for word, score in sorted(scores.items())]
     file.parent.mkdir(parents=True, exist_ok=True)

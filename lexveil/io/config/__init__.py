@@ -1,6 +1,6 @@
 """Models of params.yaml, on which the results of an experiment depend (``Params``), and of
-lexveil.toml, on which none does (``Configuration``). The type, default, range and meaning of each
-key stand beside its field, and nowhere else.
+lexveil.toml, on which no result depends (``Configuration``). The type, default, range and meaning
+of each key are defined at its field only.
 """
 
 from lexveil.io.config.configuration import Configuration, load_configuration, parse_configuration

@@ -1,4 +1,4 @@
-"""The settings of lexveil.toml: whatever a project sets that changes no result of a stage."""
+"""The settings of lexveil.toml. These settings change no result of a stage."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Configuration(Section):
     inbox: InboxParams = Field(default_factory=InboxParams)
 
     def changed(self, **sections: Mapping[str, object]) -> Configuration:
-        """Return the configuration with other values of some keys, by section. The values are not
-        checked.
+        """Return the configuration with other values of some keys, given by section. The values are
+        not validated.
         """
         updated = {
             name: getattr(self, name).model_copy(update=values) for name, values in sections.items()
@@ -51,7 +51,7 @@ class Configuration(Section):
         """Check that the experiment makes the embedding that releases of the inbox need.
 
         Raises:
-            ParameterError: if it does not.
+            ParameterError: if the experiment does not make that embedding.
         """
         segmentation = SEGMENTATION_OF.get(self.inbox.strategy)
         there = params.grid.segmentations
@@ -65,11 +65,11 @@ class Configuration(Section):
 
 
 def load_configuration(path: Path = paths.CONFIGURATION) -> Configuration:
-    """Read and validate a lexveil.toml. Without the file everything has its default.
+    """Read and validate a lexveil.toml. If there is no file, every key has its default.
 
     Raises:
-        ParameterError: with the section, the key, the expected value, and the nearest valid key or
-            value.
+        ParameterError: if a key or value is not valid; the message names the section, the key, the
+            expected value, and the nearest valid key or value.
     """
     try:
         content = path.read_text(encoding="utf-8")
@@ -91,8 +91,8 @@ def _parsed(content: str, path: Path) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"at line (\d+)", str(error))
         line = f", line {found[1]}" if found else ""
-        # The message of the parser can quote a value, and an address may be a secret.
+        # Do not quote the parser's message: it can contain a value, and an address may be a secret.
         raise ParameterError(
-            f"{path}{line}: not valid TOML (text stands in quotes, a list in brackets, a key once; "
-            "TOML has no null: leave a key out)"
+            f"{path}{line}: not valid TOML (write text in quotes, a list in brackets, and "
+            "each key once; TOML has no null, so omit a key in place of null)"
         ) from None

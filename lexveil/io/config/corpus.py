@@ -1,5 +1,5 @@
-"""Parameters of the corpus, its collocations, the embeddings trained on it, and the model that a
-project exports.
+"""Parameters of the corpus, of its collocations, of the embeddings that are trained on it, and of
+the model that a project exports.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from lexveil.io.request import ScreenParts
 
 # NAME@HASH: the first 12 digits of a hash of the model's content.
 MODEL = r"own|gst|mst|[a-z0-9][a-z0-9_-]{0,63}@[0-9a-f]{12}"
-# A packaged model that ships may be named without its hash, because every stage that reads it
-# depends on its card.
+# A model of the library may be named without its hash, because every stage that reads it depends on
+# its card.
 BASE = rf"{MODEL_NAME}(@[0-9a-f]{{12}})?"
 NO_BASE = "none"
 
@@ -34,7 +34,7 @@ Name = Annotated[str, Field(pattern=rf"^{MODEL_NAME}$")]
 Screen = Literal["patterns", "slurs", "names"]
 
 
-HASHED = "(the hash stands for the content, so that DVC sees when it changes)"
+HASHED = "(the hash identifies the content, so that DVC notices a change)"
 OF_LIST = "as `lexveil model list` shows it"
 ListModel = Annotated[
     str, matching(MODEL, f"it must be own, gst, mst, or NAME@HASH {OF_LIST} {HASHED}")
@@ -46,20 +46,20 @@ BaseModelName = Annotated[
     str,
     matching(
         rf"(?!own$){BASE}",
-        "it must be none, the name of a model that ships, or NAME@HASH as `lexveil model "
-        "list` shows it " + HASHED,
+        "it must be none, the name of a model of the library, or NAME@HASH as `lexveil "
+        "model list` shows it " + HASHED,
     ),
 ]
 
 
 class SampleParams(Documented):
-    """The corpus sample."""
+    """The sample of documents that is taken from the corpus."""
 
     max_documents: int = Field(1_000_000, ge=1, le=2**62)
-    """chosen by hash of text and seed; exact duplicates are removed first"""
+    """number of documents, chosen by a hash of text and seed; exact duplicates are removed first"""
     weights: dict[str, Weight] = {}
-    """of the sources in data/corpus, 1 where one is not named: one of weight 5 is five times as
-    likely"""
+    """weights of the sources in data/corpus, 1 for a source that is not named; a document of a
+    source with weight 5 is five times as likely to be chosen"""
 
 
 class CountParams(Documented):
@@ -70,8 +70,8 @@ class CountParams(Documented):
 
 
 def _threshold(measure: AssociationMeasure) -> tuple[Any, Any]:
-    """Return type and field of a measure's threshold. Only the threshold of PMI, which segmentation
-    uses, cannot be null.
+    """Return the type and the field of an association measure's threshold. Only the threshold of
+    PMI cannot be null, because segmentation uses it.
     """
     about = f"in {measure.unit}: {measure.summary}" if measure.unit else measure.summary
     kind, default = (float, 2.0) if measure is PMI else (float | None, None)
@@ -93,76 +93,84 @@ else:
 
 
 class CollocationParams(_Thresholds, Documented):
-    """Thresholds of collocations. An n-gram must reach all thresholds; a threshold of null is not
-    applied.
+    """Thresholds of collocations. An n-gram must reach all thresholds; a threshold of null is
+    ignored.
     """
 
     min_count: int = Field(2, ge=1, le=2**31)
-    """at least count.min_count"""
+    """smallest count of a collocation; at least count.min_count"""
     measures: Several[Measure] = ["pmi"]
-    """columns that are written beside the counts; pmi is one of them"""
+    """measures that are stored next to the counts; pmi must be one of them"""
 
     @model_validator(mode="after")
     def _cut_by_pmi(self) -> Self:
         if "pmi" not in self.measures:
             raise ValueError(
-                "collocations.measures must name pmi, which segmentation uses; other "
+                "collocations.measures must name pmi, because segmentation uses it; other "
                 "measures may be added"
             )
         return self
 
 
 class EmbeddingParams(Documented):
-    """Training of embeddings by Word2Vec of gensim."""
+    """Training of embeddings by gensim's Word2Vec."""
 
     base: BaseModelName = "en"
-    """packaged model that training begins with and whose words and collocations are added: a model
-    that ships (en), or NAME@HASH of `lexveil model list`; or none"""
+    """packaged model from which training starts, and whose words and collocations are added: a
+    model of the library (en), NAME@HASH as `lexveil model list` shows it, or none"""
     base_tokens: int | None = Field(10_000, ge=1, le=2**31)
-    """only so many of its tokens, the most frequent; null: all"""
+    """number of tokens of the base model to use, the most frequent ones; null: all"""
     base_vectors: Literal["keep", "adapt"] = "keep"
-    """of tokens that the base knows: they stay, or the corpus moves those it has"""
+    """treatment of the base model's vectors: they stay as they are, or training on the corpus
+    moves those of its tokens"""
     dimensions: int | None = Field(None, ge=2, le=4096)
-    """of a vector; null: those of the base, 100 without one; 300 in the paper"""
+    """dimensions of a vector; null: as in the base model, or 100 without a base model; the paper
+    has 300"""
     window: int = Field(5, ge=1, le=100)
-    """words on each side"""
+    """number of words on each side that count as context"""
     min_count: int | None = Field(None, ge=1, le=2**31)
-    """rarer tokens have no vector; null: 2, or 5 of a corpus of a million tokens or more"""
+    """smallest count of a token with a vector; null: 2, or 5 for a corpus of a million tokens or
+    more"""
     epochs: int | None = Field(None, ge=1, le=1000)
-    """passes; null: as many as read 32 million tokens, from 5 to 40"""
+    """number of passes over the corpus; null: enough to read 32 million tokens, from 5 to 40"""
     negative: int = Field(5, ge=1, le=100)
-    """negative samples"""
+    """number of negative samples"""
     skip_gram: bool = True
-    """or CBOW"""
+    """whether to train skip-gram; otherwise CBOW is trained"""
     subsample: float = Field(1e-3, ge=0, le=1)
-    """tokens of a larger share are left out at random, the more the larger; 0: none"""
+    """tokens with a larger share of the corpus are left out at random, the more frequent the
+    more often; 0: no token is left out"""
     plain_copy: bool = False
-    """gst, mst: a sentence with collocations is read a second time as plain words, so that these
-    are trained by all of their occurrences too"""
+    """for gst and mst: a sentence with collocations is read a second time as plain words, so
+    that single words are trained by all of their occurrences"""
     workers: int = Field(1, ge=1, le=1024)
-    """more than one is faster and not repeatable byte for byte"""
+    """number of threads; more than one is faster, but the vectors then differ from run to run"""
     word_model: WordModel = "own"
-    """of S1: own is trained here, or NAME@HASH of a model, as `lexveil model list` shows it"""
+    """embedding for S1: own is trained in this project; or NAME@HASH of a model, as `lexveil
+    model list` shows it"""
     scale: Literal["none", "unit", "frequency"] = "frequency"
-    """lengths of vectors: as trained (the papers'), all 1, or the shorter the rarer a word, which
-    hides rare words among each other; the unit of every epsilon changes with it"""
+    """rule for the lengths of vectors: as trained (as in the papers), all 1, or shorter for
+    rarer words, which makes rare words harder to tell apart; the rule changes the unit of every
+    epsilon"""
     scale_list: ListFile | None = None
-    """public CSV of columns word and factor, as FILE@HASH: its words' lengths are multiplied by
-    these; 0: always taken for each other; null: none"""
+    """public CSV file with the columns word and factor, as FILE@HASH: the vector of each word is
+    multiplied by its factor; words with factor 0 are always interchangeable; null: no file"""
     purposes: dict[str, Annotated[float, Field(ge=0.01, le=10)]] = {}
-    """public scales of words that the metric keeps, with their weights: sentiment, which ships,
-    or FILE.tsv@HASH of `lexveil purpose build`; what texts say on them is hidden less"""
+    """public scales of words that the metric preserves, with their weights: sentiment, which is
+    part of the library, or FILE.tsv@HASH of `lexveil purpose build`; texts are less protected on
+    these scales"""
 
 
 class NeighborhoodParams(Documented):
     """The table of nearest words, and the near-word lists from which mechanisms draw."""
 
     lists: int | None = Field(None, ge=0)
-    """most frequent words that get a list; null: all; of the others runs make theirs"""
+    """number of words with a stored list, the most frequent ones; null: all words; runs compute
+    the other lists when they need them"""
     neighbors: int = Field(10, ge=1, le=1000)
-    """of each word"""
+    """number of nearest words per word"""
     search: Search = "exact"
-    """or pynndescent: approximate, for large vocabularies"""
+    """search method: exact, or pynndescent, which is approximate and suits large vocabularies"""
 
 
 class WordOrderParams(Documented):
@@ -171,70 +179,78 @@ class WordOrderParams(Documented):
     """
 
     models: Several[ListModel] = ["own"]
-    """own (of each segmentation); in S1 also gst, mst (their single words) and NAME@HASH"""
+    """word models of the list sets: own (the embedding of each segmentation); S1 also allows
+    gst, mst (their single words) and NAME@HASH"""
     sets: Several[Literal["L0", "L1", "L2"]] = ["L0", "L1", "L2"]
-    """one list per model; two per model; one list of the first model"""
+    """list sets to make: L0 has one list per model, L1 has two per model, L2 has one list of the
+    first model"""
     search: Search = "exact"
-    """or pynndescent: approximate, for more than about 60,000 words"""
+    """search method: exact, or pynndescent, which is approximate and suits more than about
+    60,000 words"""
 
 
 class SentenceParams(Documented):
-    """The bank of sentences of the sampled corpus, which strategy S5 puts in the place of texts."""
+    """The bank of sentences of the sampled corpus. Strategy S5 replaces texts by sentences of the
+    bank.
+    """
 
     size: int = Field(100_000, ge=1_000, le=10**7)
-    """sentences at most, chosen by hash and by sample.weights; the corpus may have fewer, and of
-    fewer than 1,000 no bank is made"""
+    """largest number of sentences, which are chosen by hash and by sample.weights; the corpus
+    may have fewer, and a bank needs at least 1,000"""
     max_words: int = Field(30, ge=3, le=100)
-    """of a sentence; shorter ones suit more texts"""
+    """smallest number of words of a sentence; shorter sentences suit more texts"""
     public: bool = False
-    """whether no private text is in the corpus: a release refuses a bank that is not said to be
+    """whether the corpus has no private text; a release refuses a bank that is not declared
     public"""
     screen: ScreenParts = "vulgar,jargon,health,religion"
-    """parts of the public list of words that stand in no sentence, with commas between them:
-    vulgar, jargon, health, crime, religion, names; or none"""
+    """parts of the public word list whose words occur in no sentence of the bank, separated by
+    commas: vulgar, jargon, health, crime, religion, names; or none"""
 
 
 class SourceParams(Documented):
     """Licence and origin of one source of the corpus."""
 
     license: str = Field(min_length=1)
-    """its licence, and who states it"""
+    """licence of the source, and who states the licence"""
     origin: str = ""
-    """where the text came from"""
+    """origin of the text"""
 
 
 class ModelParams(Documented):
-    """The model of stage ``package_model``, which ``lexveil model export own`` exports."""
+    """The model that the stage ``package_model`` builds and ``lexveil model export own``
+    exports.
+    """
 
     name: Name = "own"
-    """of the model: a-z, 0-9, _ and -"""
+    """name of the model, in the characters a-z, 0-9, _ and -"""
     version: str = Field("1", pattern=r"^[0-9]+(\.[0-9]+){0,2}$")
-    """of the model: 1, 1.0 or 1.0.0"""
+    """version of the model, such as 1, 1.0 or 1.0.0"""
     language: str = Field("en", min_length=2)
-    """of the corpus, by whose rules all texts are cut: de, en, es, fr, it, nl, pt; of another one
-    no function words and abbreviations are known"""
+    """language of the corpus, whose tokenizer rules apply to all texts: de, en, es, fr, it, nl,
+    pt; for another language, no function words and abbreviations are known"""
     license: str = Field("none stated", min_length=1)
-    """under which the model may be used; it follows from its sources"""
+    """licence of the model, which follows from the licences of its sources"""
     description: str = ""
-    """what it is, in a sentence"""
+    """description of the model in one sentence"""
     built: str = "none stated"
-    """date, as YYYY-MM-DD; no clock is asked, so that the bytes repeat"""
+    """date of the model, as YYYY-MM-DD; the clock is not read, so that the bytes repeat"""
     sources: dict[str, SourceParams] = {}
-    """of the corpus, by their names in data/corpus"""
+    """sources of the corpus, by their names in data/corpus"""
     cleaning: list[str] = []
-    """sentences on how the corpus was cleaned, for the card"""
+    """sentences for the card about how the corpus was cleaned"""
     known_faults: list[str] = []
-    """sentences for the card"""
+    """sentences for the card about the limits of the model"""
     neighbours_of: list[str] = []
-    """tokens whose nearest tokens the card shows"""
+    """tokens for the card, which lists the nearest tokens of each"""
     scale: Literal["none", "unit", "frequency"] = "none"
-    """lengths of its vectors, by a rule of embeddings.scale; those of the embedding stay beside
-    them, for trainings that begin with it; none: those of the embedding, which embeddings.scale has
-    given"""
+    """lengths of the model's vectors, by a rule of embeddings.scale; the lengths of the
+    embedding are also stored, for trainings that start from the model; none: the lengths that
+    embeddings.scale has given"""
     min_documents: int = Field(5, ge=1, le=2**31)
-    """a token of fewer documents is left out, if the base does not have it"""
+    """smallest number of documents of a token; a rarer token is left out unless the base model
+    has it"""
     max_tokens: int = Field(20_000, ge=2, le=2**31)
-    """what is beyond it is left out: rare collocations, then rare words"""
+    """largest size of the model; rare collocations are left out first, then rare words"""
     screens: list[Screen] = ["patterns"]
-    """what else is left out: patterns, whatever looks like a number, an address or a user name;
-    slurs; names, full names of persons that are not public"""
+    """other tokens to leave out: patterns (tokens that look like a number, an address or a user
+    name), slurs, and names (full names of persons who are not public)"""

@@ -1,5 +1,5 @@
-"""The parameters of an experiment, params.yaml: a change of one makes the stages stale that read
-it.
+"""The parameters of an experiment, in params.yaml. A change of a parameter makes the stages that
+read it stale.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class Params(Section):
     seed: int = Field(
         ge=0,
         le=2**63 - 1,
-        description="of experiments, whose output is not private; a release draws from the system",
+        description="seed of experiments, whose output is not private; releases draw noise "
+        "from the operating system",
     )
     sample: SampleParams = Field(default_factory=SampleParams)
     count: CountParams = Field(default_factory=CountParams)
@@ -69,8 +70,8 @@ class Params(Section):
         if self.collocations.min_count < self.count.min_count:
             raise ValueError(
                 f"collocations.min_count is {self.collocations.min_count}, but "
-                "count.min_count stores no n-gram rarer "
-                f"than {self.count.min_count}; raise the first or lower the second"
+                "count.min_count stores only n-grams with a count of at least "
+                f"{self.count.min_count}; raise the first or lower the second"
             )
         return self
 
@@ -85,16 +86,16 @@ class Params(Section):
             key = (base_of(name), section.model_dump_json())
             if key in known:
                 raise ValueError(
-                    f"grid.mechanisms has {known[key]} and {name}, which have the same parameters; "
-                    "take one out"
+                    f"grid.mechanisms has {known[key]} and {name}, which have the same "
+                    "parameters; remove one of them"
                 )
             known[key] = name
         return self
 
     @property
     def needed_segmentations(self) -> dict[str, str]:
-        """The segmentations that need an embedding, each with the parameter or part that
-        needs it.
+        """The segmentations that need an embedding, each with the parameter or the part of
+        params.yaml that needs it.
         """
         needed = {
             SEGMENTATION_OF[strategy]: f"strategy {strategy}" for strategy in self.grid.strategies
@@ -113,18 +114,18 @@ class Params(Section):
         for name in needed.keys() - set(there):
             listed = ", ".join(name for name in ("word", "gst", "mst") if name in {*there, *needed})
             raise ValueError(
-                f"grid.segmentations lacks {name}, which {needed[name]} needs; write [{listed}]"
+                f"grid.segmentations lacks {name}, but {needed[name]} needs it; write [{listed}]"
             )
         return self
 
 
-# A file that lacks another section is probably truncated, so it must not run with the defaults.
+# A file that lacks another section is probably truncated, so it must not run with default values.
 MAY_BE_ABSENT = ("sentences", "report", "model")
 
-# The loader of libyaml, if PyYAML was built with it, is ten times as fast, and every command reads
-# the file.
+# The loader of libyaml, which PyYAML may lack, is ten times as fast, and every command reads the
+# file.
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-# A value of the file, in the message of an error; a single character shows no value.
+# Pattern of a value that an error message quotes; a single quoted character is not a value.
 QUOTED = re.compile(r"'[^']{2,}'")
 
 
@@ -136,14 +137,16 @@ def load_params(path: Path = paths.PARAMS, advice: str = "run from the project's
         advice: advice for a missing file.
 
     Raises:
-        ParameterError: with the key, the expected value, and the nearest valid key or value; also
-            if the file has keys that are in lexveil.toml now.
+        ParameterError: if a key or value is not valid; the message names the key, the expected
+            value, and the nearest valid key or value. Also if the file has keys that have moved to
+            lexveil.toml.
     """
     try:
         raw = parse_yaml(path.read_text(encoding="utf-8"), str(path))
     except FileNotFoundError:
-        raise ParameterError(f"{path}: there is no such file; {advice}") from None
-    except (yaml.YAMLError, ValueError) as error:  # a date as 2026-02-30 is no YAML error
+        raise ParameterError(f"{path}: the file does not exist; {advice}") from None
+    # a date such as 2026-02-30 raises ValueError, not YAMLError
+    except (yaml.YAMLError, ValueError) as error:
         raise ParameterError(f"{path}{yaml_problem(error)}") from None
     if moved := moved_keys(raw):
         raise ParameterError(
@@ -154,7 +157,8 @@ def load_params(path: Path = paths.PARAMS, advice: str = "run from the project's
     for name in Params.model_fields:
         if name not in params.model_fields_set and name not in MAY_BE_ABSENT:
             raise ParameterError(
-                f"{path}: {name} is missing; was the file truncated? Restore its last version"
+                f"{path}: the section {name} is missing, so the file may be truncated; "
+                "restore its last version"
             )
     return params
 
@@ -163,9 +167,9 @@ def parse_yaml(text: str, source: str) -> object:
     """Return the plain values of a YAML text.
 
     Raises:
-        ParameterError: if a key stands twice, of which the parser would take the last.
+        ParameterError: if a key is repeated, because the parser would take the last value.
         yaml.YAMLError: if the text is not YAML.
-        ValueError: if a value is not one, such as the date 2026-02-30.
+        ValueError: if a value does not exist, such as the date 2026-02-30.
     """
     loader = LOADER(text)
     try:
@@ -177,8 +181,8 @@ def parse_yaml(text: str, source: str) -> object:
 
 
 def yaml_problem(error: Exception) -> str:
-    """Return the line and the cause of an error of reading YAML, to follow the name of the file.
-    The cause quotes no value, since a value may be a password.
+    """Return the line and the cause of a YAML error, to be appended to the name of the file.
+    The cause quotes no value, because a value may be a password.
     """
     mark = getattr(error, "problem_mark", None)
     line = f", line {mark.line + 1}" if mark else ""
@@ -199,7 +203,8 @@ def _require_once(node: yaml.Node | None, source: str) -> None:
         first = lines.setdefault(str(key.value), line)
         if first != line:
             raise ParameterError(
-                f"{source}, line {line}: {key.value} stands in line {first}, too; put both together"
+                f"{source}, line {line}: the key {key.value} is a duplicate of line "
+                f"{first}; combine the two entries"
             )
         _require_once(value, source)
 

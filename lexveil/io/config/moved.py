@@ -1,5 +1,5 @@
-"""Keys of params.yaml that are in lexveil.toml now. A params.yaml that still has them is refused;
-`lexveil init --upgrade` moves them.
+"""Keys of params.yaml that have moved to lexveil.toml. Lexveil rejects a params.yaml that still has
+them, and `lexveil init --upgrade` moves them.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from typing import Any
 SECTIONS = ("machine", "operation", "ledger", "release", "inbox")
 POLICY = "policy"
 DETECTION = "detection"
-# Of the section policy, now the section detection.
+# This key was in the section policy, and is now in the section detection.
 DETECTION_KEYS = ("detector", "types", "protect", "allow", "pseudonyms", "presidio")
 
 
 def moved_keys(raw: object) -> list[str]:
-    """Return the keys of a params.yaml, as plain values, that have moved."""
+    """Return the keys that have moved to lexveil.toml, from the plain values of a params.yaml."""
     if not isinstance(raw, Mapping):
         return []
     policy = raw.get(POLICY)
@@ -27,8 +27,8 @@ def moved_keys(raw: object) -> list[str]:
 
 
 def split(raw: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the values that stay in params.yaml, and the sections for lexveil.toml, as
-    plain values.
+    """Split the plain values of a params.yaml into the values that stay, and the sections for
+    lexveil.toml.
     """
     remains = {name: value for name, value in raw.items() if name not in SECTIONS}
     sections = {name: value for name, value in raw.items() if name in SECTIONS}

@@ -1,4 +1,6 @@
-"""Parameters of the rewriting of texts, of the runs of the grid, and of their evaluation."""
+"""Parameters of the rewriting of texts, of the runs of the grid, and of the evaluation of the
+runs.
+"""
 
 from __future__ import annotations
 
@@ -49,8 +51,8 @@ def _variant(name: str) -> str:
     if base_of(name) not in mechanism_names():
         names = mechanism_names()
         raise refused(
-            f"it must be one of {', '.join(names)}, or a variant of one, such as vickrey-t0.25 "
-            f"(nearest: {nearest(base_of(name), names)})"
+            f"it must be one of {', '.join(names)}, or a variant of a mechanism, such as "
+            f"vickrey-t0.25 (nearest: {nearest(base_of(name), names)})"
         )
     return name
 
@@ -91,7 +93,9 @@ def _sentence_target(raw: object) -> RecoveryTarget:
     target = next((one for one in shares if one == noise), None)
     if target is None:
         listed = ", ".join(f"{share} ({name})" for share, name in shares.items())
-        raise refused(f"it must be one of {listed}, a level of protection of the project's bank")
+        raise refused(
+            f"it must be one of {listed}, which are levels of protection of the project's bank"
+        )
     return target
 
 
@@ -103,11 +107,12 @@ SentenceTarget = Annotated[
 
 
 def _of_words(raw: object) -> object:
-    """Refuse the strategy of sentences, which has runs of its own, with the way out."""
+    """Reject the strategy of sentences, with a message that names the parameter for its runs."""
     if raw == SENTENCES:
         raise refused(
-            f"{SENTENCES} writes sentences of a bank, in the grid by tem alone: its runs are those "
-            "of grid.sentences, such as [r0.2, r0.5]; take it out here"
+            f"strategy {SENTENCES} writes sentences of a bank, and in the grid by tem alone; "
+            f"give its runs by grid.sentences, such as [r0.2, r0.5], and remove {SENTENCES} from "
+            "this list"
         )
     return raw
 
@@ -126,17 +131,19 @@ class PolicyParams(Documented):
 
 
 class MechanismParams(Section):
-    """Parameters of the mechanisms: a section for each registered mechanism, and ``rank_remap``."""
+    """Parameters of the mechanisms. There is a section for each registered mechanism, and the
+    section ``rank_remap``.
+    """
 
     def of_variant(self, name: str) -> Self:
-        """Return the sections with the parameters that a variant of a mechanism changes.
+        """Return the sections, with the parameters that a variant of a mechanism changes.
 
         Args:
             name: name of a mechanism, or of a variant (``lexveil.core.mechanisms.variants``).
 
         Raises:
             ParameterError: if the name contains an unknown parameter of the mechanism, or a value
-                that it refuses.
+                that is not valid for the parameter.
         """
         base = base_of(name)
         section = getattr(self, base)
@@ -194,38 +201,39 @@ def _mechanism_params(values: dict[str, object]) -> MechanismParams:
 
 
 class GridParams(Documented):
-    """The runs: every mechanism and strategy at every base epsilon and level; the baseline `none`
-    is always made.
+    """The runs of the experiment: every mechanism and strategy at every base epsilon and level. The
+    baseline `none` is always run.
     """
 
     mechanisms: Several[VariantName] = ["madlib", "tem", "diffractor_geometric"]
-    """registered mechanisms; or variants of one, named by the parameters that differ from its
-    section under `mechanisms`: vickrey-t0.25, diffractor_geometric-listsL1"""
+    """registered mechanisms, or variants of a mechanism, which are named by the parameters that
+    differ from its section under `mechanisms`: vickrey-t0.25, diffractor_geometric-listsL1"""
     strategies: Several[GridStrategy] = ["S1", "S3"]
-    """how budgets are allocated"""
+    """strategies, each of which cuts texts into tokens and allocates budgets"""
     segmentations: Several[Literal["word", "gst", "mst"]] = ["word", "gst"]
-    """how the corpus is cut, with an embedding of each: at least as the strategies cut texts (S1
+    """segmentations of the corpus, each with an embedding: those that the strategies need (S1
     word, S2 and S3 gst, S4 mst), and word, by which texts are compared; package_model needs gst"""
     epsilons: Several[GridNoise] = [
         RecoveryTarget(0.2),
         RecoveryTarget(0.5),
         BaseEpsilon(10.0),
     ]
-    """base epsilon per word; or a level, such as r0.2: the share of the words of recovery_band that
-    an adversary is expected to name, by public counts; the epsilon is then found for each mechanism
-    and strategy"""
+    """noise of the runs: a base epsilon per word, or a level such as r0.2, which is the share of
+    the words of recovery_band that an adversary is expected to name, by public counts; the
+    epsilon of a level is computed for each mechanism and strategy"""
     sentences: list[SentenceTarget] = [RecoveryTarget(0.2), RecoveryTarget(0.5)]
-    """runs of tem in strategy S5, sentences of the project's bank in the place of texts, at levels
-    of protection: r0.05 strong, r0.2 balanced, r0.5 light; []: none"""
+    """runs of tem in strategy S5, which replaces texts by sentences of the project's bank, at
+    levels of protection: r0.05 strong, r0.2 balanced, r0.5 light; []: no runs"""
     recovery_band: BandName = "content"
-    """of which words: content (all but function words), all, function, frequent, middle, rare"""
+    """words for which a level of recovery holds: content (all but function words), all,
+    function, frequent, middle, rare"""
     budget: Literal["document", "token"] = "document"
-    """what a base epsilon gives: document, a budget of base epsilon times the words per text, which
-    the tokens of a text share; or token, each perturbed token that epsilon, however long its text
-    is, as at a level"""
+    """meaning of a base epsilon: document gives each text a budget of base epsilon times the
+    words per text, which its tokens share; token gives each perturbed token that epsilon,
+    however long its text is, as a level does"""
 
     def is_per_token(self, noise: NoiseSetting) -> bool:
-        """Return whether runs with the noise give every perturbed token the same epsilon."""
+        """Return whether the runs with this noise give every perturbed token the same epsilon."""
         return self.budget == "token" or noise.is_level
 
     @property
@@ -253,40 +261,42 @@ class DeniabilityParams(Documented):
     """
 
     words: int = Field(100, ge=1, le=100_000)
-    """drawn at random, the same for all mechanisms"""
+    """number of words, drawn at random; the words are the same for all mechanisms"""
     draws: int = Field(100, ge=2, le=10_000)
-    """of each word"""
+    """number of draws of each word"""
 
 
 class EvaluationParams(Documented):
     """Utility, attacks, similarity and perplexity of the texts of each run."""
 
     classifier: Literal["linear", "fasttext", "transformer"] = "linear"
-    """TF-IDF and logistic regression; or fastText, or a transformer that is fine-tuned"""
+    """classifier of the utility and the attacks: TF-IDF and logistic regression, fastText, or a
+    fine-tuned transformer"""
     shuffles: int = Field(3, ge=1, le=1000)
-    """trainings; mean and standard deviation are over them"""
+    """number of trainings, over which mean and standard deviation are computed"""
     train_share: float = Field(0.9, ge=0.01, le=1)
-    """of the train split, chosen and ordered anew for each training"""
+    """share of the train split that each training uses, chosen and ordered at random"""
     max_classes: int = Field(10, ge=2, le=100_000)
-    """of an attribute: its most frequent values"""
+    """number of classes of an attribute to predict, the most frequent ones"""
     encoder: Literal["tfidf_mean", "minilm"] = "tfidf_mean"
-    """of texts that are compared: weighted means of word vectors; or MiniLM"""
+    """encoder of the texts that are compared: weighted means of word vectors, or MiniLM"""
     language_model: Literal["kneser_ney", "gpt2"] = "kneser_ney"
-    """of perplexity: n-grams of the corpus; or GPT-2"""
+    """language model that computes perplexity: n-grams of the corpus, or GPT-2"""
     reader: Literal["ngrams", "smollm2"] = "ngrams"
-    """strongest adversary whose recovery is measured: n-grams of the corpus; or SmolLM2 beside
-    them"""
+    """strongest adversary for measured recovery: n-grams of the corpus, or the n-grams and also
+    SmolLM2"""
     transformer_model: str | None = None
-    """folder of a model in the form of transformers"""
+    """folder of a model in the format of transformers"""
     gpt2_model: str | None = None
-    """folder of GPT-2, the same; no model is fetched"""
+    """folder of GPT-2 in the format of transformers; no model is downloaded"""
     max_texts: int | None = Field(300, ge=1, le=2**31)
-    """of a data set, for similarity, perplexity and recovery: drawn at random; null: all"""
+    """number of texts of a data set for similarity, perplexity and recovery, drawn at random;
+    null: all"""
     language_model_tokens: int = Field(5_000_000, ge=1, le=10**9)
-    """of the corpus that the language model is trained on, at most"""
+    """largest number of tokens of the corpus that the language model is trained on"""
     sensitive: ListFile | None = None
-    """file with a word a line, as FILE@HASH, whose recovery is measured beside that of all words;
-    null: none"""
+    """file of sensitive words, one per line, as FILE@HASH; their recovery is measured
+    separately; null: no file"""
 
     @model_validator(mode="after")
     def _models_are_there(self) -> Self:
@@ -297,14 +307,12 @@ class EvaluationParams(Documented):
             if getattr(self, key) == chosen and not getattr(self, folder):
                 raise ValueError(
                     f"evaluation.{key} is {chosen}, but evaluation.{folder} names no folder "
-                    "of its model; no model is "
-                    "fetched"
+                    "of its model; name the folder, because no model is downloaded"
                 )
         if self.reader != "ngrams" and self.language_model != "kneser_ney":
             raise ValueError(
-                f"evaluation.reader is {self.reader}, which reads beside the n-grams of the "
-                "corpus; let "
-                "evaluation.language_model be kneser_ney"
+                f"evaluation.reader is {self.reader}, which also needs the n-grams of the "
+                "corpus; set evaluation.language_model to kneser_ney"
             )
         return self
 
@@ -313,12 +321,13 @@ class CheckParams(Documented):
     """Limits of the expectations."""
 
     min_coverage: float = Field(0.5, ge=0, le=1)
-    """smallest share of a document set's words that the vocabulary must know"""
+    """smallest share of the words of a document set that the vocabulary must have"""
 
 
 class ReportParams(Documented):
     """Contents of the report besides figures."""
 
     samples: int | None = Field(None, ge=0, le=100)
-    """texts shown with what every run makes of them; source text, so a number is a choice to show
-    it. null: 3 of the embedded documents, none of yours"""
+    """number of texts that the report shows with the output of every run; the number is your
+    consent to show source text; null: 3 of the embedded documents, and none of your own
+    documents"""

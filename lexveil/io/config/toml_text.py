@@ -1,5 +1,5 @@
-"""The text of a lexveil.toml: every key with its meaning above it. `lexveil init` and `lexveil init
---upgrade` write it; a key without a value is shown by an example that is commented out.
+"""The text of a lexveil.toml, with the meaning of each key above the key. `lexveil init` and
+`lexveil init --upgrade` write it. A key without a value is shown by an example in a comment.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from lexveil.base.parameters import Section, fields_of, section_of
 from lexveil.io.config.configuration import Configuration
 from lexveil.io.config.operation import NONE
 
-WIDTH = 98  # of a comment without its mark
+WIDTH = 98  # width of a comment without the comment sign
 HEAD = """
-What this machine, its releases and its schedules are set to. None of it changes a result of the
-graph, and a change makes no stage stale: params.yaml has what results depend on. Whatever is left
-out has its default; docs/reference/parameters.md has types and ranges. Lines that begin with # and
-no space are examples of keys that have no value.
+Settings of this machine, its releases and its schedules. No setting changes a result of the graph,
+and a change of a setting makes no stage stale. The parameters on which results depend are in
+params.yaml. A key that is left out has its default; docs/reference/parameters.md lists types and
+ranges. A line that begins with # and no space is an example of a key without a value.
 """
 
 Comments = Mapping[str, Sequence[str]]
@@ -29,8 +29,8 @@ def as_toml(configuration: Configuration, comments: Comments | None = None) -> s
     """Return the text of a lexveil.toml.
 
     Args:
-        comments: lines that stand above a key or a section in place of its meaning, by its name,
-            such as ``machine.workers``.
+        comments: comment lines above a key or a section, which replace its meaning, by the name of
+            the key, such as ``machine.workers``.
     """
     lines = _commented(HEAD)
     for key in fields_of(Configuration):
@@ -39,14 +39,14 @@ def as_toml(configuration: Configuration, comments: Comments | None = None) -> s
 
 
 def can_be_lifted(field: FieldInfo) -> bool:
-    """Whether a key has a default value that the word "none" switches off."""
+    """Return whether a key has a default that the word "none" removes."""
     default = field.get_default(call_default_factory=True)
     return default is not None and type(None) in getattr(field.annotation, "__args__", ())
 
 
 def _table(name: str, section: Section, comments: Comments) -> Iterator[str]:
-    """Yield the lines of a section: first the section's own keys, then its subsections, because
-    TOML assigns every key after a header to the section of that header.
+    """Yield the lines of a section. The section's own keys precede its subsections, because TOML
+    assigns every key after a header to the section of that header.
     """
     yield ""
     yield from comments.get(name) or _commented((type(section).__doc__ or "").replace("``", ""))
@@ -65,7 +65,7 @@ def _table(name: str, section: Section, comments: Comments) -> Iterator[str]:
 
 
 def assignment(name: str, value: object, field: FieldInfo) -> str:
-    """Return the line of a key with its value; of a key without a value, an example."""
+    """Return the line that sets a key, or a comment with an example if the key has no value."""
     key = name.rpartition(".")[2]
     if value is not None:
         return f"{key} = {written(value)}"
@@ -76,13 +76,14 @@ def assignment(name: str, value: object, field: FieldInfo) -> str:
 
 
 def written(value: object) -> str:
-    """Return a value in TOML."""
+    """Return a value in the syntax of TOML."""
     if isinstance(value, Mapping):
         items = ", ".join(f"{json.dumps(key)} = {written(one)}" for key, one in value.items())
         return f"{{ {items} }}" if items else "{}"
     if isinstance(value, list):
         return f"[{', '.join(map(written, value))}]"
-    # A JSON text is one of TOML but for the character DEL, which TOML wants escaped.
+    # A JSON string is a valid TOML string except for the character DEL, which TOML requires to be
+    # escaped.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

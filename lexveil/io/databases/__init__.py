@@ -1,1 +1,1 @@
-"""Databases: rows of a query as Arrow batches, and tables for rewritten rows."""
+"""Databases: queries that return rows as Arrow batches, and tables for rewritten rows."""

@@ -1,5 +1,5 @@
-"""Addresses of databases. No address contains a password, which would end up in shell histories,
-lexveil.toml and lineage.
+"""Addresses of databases. An address must not contain a password, because addresses end up in shell
+histories, lexveil.toml and lineage.
 """
 
 from __future__ import annotations
@@ -34,14 +34,16 @@ class Address:
 
     @property
     def shown(self) -> str:
-        """The address for messages, without PostgreSQL's options: a misspelt option may hold a
-        password.
+        """The address for messages, without PostgreSQL's options, because a misspelt option may be
+        a password.
         """
         return shown(self.text if self.path else self.text.partition("?")[0])
 
 
 def is_address(text: object) -> bool:
-    """Return whether a value is the address of a database, even a malformed one, and not a path."""
+    """Return whether a value is the address of a database, even a malformed address, and not a
+    path.
+    """
     return (
         isinstance(text, str)
         and re.match(rf"({'|'.join(ENGINES)})://", text, re.IGNORECASE) is not None
@@ -52,13 +54,13 @@ def read_address(text: str) -> Address:
     """Parse an address. A relative SQLite path starts from the current folder.
 
     Raises:
-        RequestError: if the text is not an address, or contains a password; the message then does
-            not quote it.
+        RequestError: if the text is not an address, or contains a password. The message does not
+            quote an address with a password.
     """
     scheme, _, rest = text.partition("://")
     engine = ENGINES.get(scheme.lower())
     if engine is None:
-        raise RequestError(f"this is no address of a database; write {FORMS}")
+        raise RequestError(f"the value is not the address of a database; write {FORMS}")
     if engine == "sqlite":
         return _sqlite(rest)
     try:
@@ -70,9 +72,10 @@ def read_address(text: str) -> Address:
     # Look for a : before an @ anywhere, because clients split an address differently from the
     # standard library.
     if ":" in rest.rpartition("@")[0] or set(options) & set(SECRETS):
-        # It would end up in the shell's history, in lexveil.toml or in lineage.
+        # A password in the address would end up in the shell's history, in lexveil.toml or in
+        # lineage.
         raise RequestError(
-            "the address has a password in it, or a : before an @ (%40); put it into "
+            "the address has a password, or a : before an @ (%40); put the password into "
             f"{WHERE_PASSWORDS_ARE}"
         )
     return Address(text, engine)
@@ -87,7 +90,8 @@ def _sqlite(rest: str) -> Address:
     path = Path(unquote(name))
     if not path.exists() and Path("/", path).exists():
         raise RequestError(
-            f"{shown(path)}: no such file; a path from the root has four slashes: sqlite:////..."
+            f"{shown(path)}: there is no such file; a path from the root has four slashes: "
+            "sqlite:////..."
         )
     path = path.absolute()
     return Address(f"sqlite:///{path}", "sqlite", path)

@@ -1,5 +1,5 @@
-"""Common parts of the engines: a database in one transaction, its rows, and error messages that
-quote nothing but the query.
+"""Common parts of the database engines: a database in one transaction, its rows, and error messages
+that quote only the query.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import pyarrow.parquet as pq
 
 from lexveil.io.databases.address import Address
 
-QUERY = "the query"  # name of a query's rows in messages
-ROWS_AT_A_TIME = 2_000  # rows in memory at once
+QUERY = "the query"  # name of the rows of a query in messages
+ROWS_AT_A_TIME = 2_000  # number of rows in memory at once
 LOCK_SECONDS = 30  # timeout of a lock, unless the client's own settings have one
-Types = Mapping[str, str]  # the database's type names by column
-RECORDS = "lexveil_records"  # table of the privacy records of written tables
+Types = Mapping[str, str]  # the database's type name of each column
+RECORDS = "lexveil_records"  # name of the table with the privacy records of written tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,9 @@ class Rows:
     """Rows of a query.
 
     Attributes:
-        batches: iterated once; each batch has a bounded number of bytes or rows.
-        kinds: the database's name of the type of each column whose Arrow type is incomplete.
+        batches: the rows in batches, which can be iterated once; each batch has a bounded number of
+            bytes or rows.
+        kinds: the database's type name of each column whose Arrow type is less exact.
     """
 
     schema: pa.Schema
@@ -40,11 +41,11 @@ class Rows:
 
 
 class OpenDatabase(ABC):
-    """A database in a transaction, which is rolled back unless it is committed.
+    """A database in a transaction. The transaction is rolled back unless it is committed.
 
     Attributes:
-        record_columns: columns of the table of records, besides those for the table's name and the
-            release's name.
+        record_columns: columns of the table of records, without the columns for the names of the
+            table and of the release.
         record_values: SQL of the inserted values, with numbered parameters.
     """
 
@@ -58,30 +59,33 @@ class OpenDatabase(ABC):
 
     @abstractmethod
     def rows(self, query: str) -> Rows:
-        """Return the rows of a query; the query cannot change anything.
+        """Return the rows of a query. The query cannot change the database.
 
         Raises:
-            RequestError: if the query cannot be run; also while batches are read.
+            RequestError: if the query cannot be run. The error may also occur while the batches are
+                read.
         """
 
     @abstractmethod
     def types(self, table: Sequence[str]) -> dict[str, str] | None:
-        """Return the columns of a table with the database's names of their types; None if there is
-        no table.
+        """Return the columns of a table with the database's names of their types, or None if there
+        is no such table.
         """
 
     @abstractmethod
     def insert(
         self, table: Sequence[str], batches: pa.RecordBatchReader, types: Types, is_new: bool
     ) -> None:
-        """Insert rows into a table, which is created if it ``is_new``.
+        """Insert rows into a table. If the table ``is_new``, create it.
 
         Args:
-            types: types of columns, if they differ from those of Arrow.
+            types: database types of the columns that should not have the type that Arrow implies.
         """
 
     def keep_record(self, table: Sequence[str], release: str, record: str) -> None:
-        """Insert a record into the table of records, which stands beside the table."""
+        """Insert a privacy record into the table of records, which is in the schema of the
+        table.
+        """
         records = [*table[:-1], RECORDS]
         if self.types(records) is None:
             self.cursor.execute(
@@ -98,11 +102,12 @@ class OpenDatabase(ABC):
 def connected(
     address: Address, quotables: Collection[str], *, to_write: bool
 ) -> AbstractContextManager[OpenDatabase]:
-    """Connect to a database. An error there becomes a ``RequestError`` of one line.
+    """Connect to a database. An error of the database becomes a ``RequestError`` of one line.
 
     Args:
         quotables: texts that messages may quote: the query, or the names of tables and columns.
-        to_write: whether to refuse a read-only database, and to create a missing file.
+        to_write: whether rows will be written. If so, a read-only database is refused, and a
+            missing file is created.
     """
     engine = importlib.import_module(f"{__package__}.{address.engine}")
     return cast(
@@ -112,7 +117,9 @@ def connected(
 
 
 def quoted(*path: str) -> str:
-    """Quote an identifier for SQL, with the schema or other names before it."""
+    """Quote an identifier for SQL. The identifier may have the names of a schema or table before
+    it.
+    """
     return ".".join('"' + identifier.replace('"', '""') + '"' for identifier in path)
 
 
@@ -127,8 +134,8 @@ def stripped(sql: str) -> str:
 
 
 def quotable(message: str, query: str) -> str:
-    """Return an engine's message about a query, with quotations from the query only; other
-    quotations may come from the data.
+    """Return an engine's message about a query. Quotations that do not come from the query are
+    removed, because they may come from the data.
     """
     quotation = re.compile(r"\"[^\"]*\"|'[^']*'|`[^`]*`")
     line = (message.splitlines() or [""])[0]
@@ -150,15 +157,15 @@ def spool_query(address: Address, sql: str, out: Path | IO[bytes]) -> Mapping[st
         out: a file that only its owner can read.
 
     Returns:
-        The database's name of the type of each column whose Arrow type is incomplete.
+        The database's type name of each column whose Arrow type is less exact.
 
     Raises:
-        RequestError: if the query cannot be read, or not to its end.
+        RequestError: if the query fails, or its rows cannot be read to the end.
     """
     query = stripped(sql)
     with connected(address, [query], to_write=False) as database:
         rows = database.rows(query)
-        # Do not compress it: the file is read twice and then removed.
+        # Do not compress the file, because it is read twice and then removed.
         with pq.ParquetWriter(out, rows.schema, compression="none", use_dictionary=False) as writer:
             for batch in rows.batches:
                 writer.write_batch(batch, row_group_size=ROWS_AT_A_TIME)

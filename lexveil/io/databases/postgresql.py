@@ -1,4 +1,4 @@
-"""PostgreSQL by ADBC. Rows arrive as a stream of COPY, in batches, and are written in one
+"""PostgreSQL through ADBC. Rows arrive as a stream of COPY, in batches, and are written in one
 transaction.
 
 libpq handles addresses and passwords: it reads PGHOST, PGUSER, PGPASSWORD, PGPASSFILE, PGSERVICE,
@@ -31,7 +31,7 @@ from lexveil.io.formats.messages import name, require_distinct
 BATCH_BYTES = 4 * 2**20
 TYPE = b"POSTGRESQL:type"
 TYPMOD = b"POSTGRESQL:typmod"
-# Types that Arrow can represent, and arrays of them; the server casts all others to text.
+# Types that Arrow can represent, alone and in arrays. The server casts all other types to text.
 PLAIN = {
     "bool",
     "int2",
@@ -50,7 +50,7 @@ PLAIN |= {"time", "timestamp", "timestamptz"}
 PLAIN |= {f"_{kind}" for kind in PLAIN}
 INCOMING = "lexveil_incoming"  # a temporary table
 
-# Messages of the server while rows stream have no number; these ones contain no data.
+# The server's errors during a stream of rows have no number. The messages below contain no data.
 KNOWN = re.compile(
     "canceling statement due to (statement timeout|lock timeout|user request|conflict with "
     "recovery)"
@@ -62,17 +62,17 @@ GONE = re.compile(
     "|SSL SYSCALL error|could not receive data from server|could not send data to server"
 )
 READ_ONLY = (
-    f"the transaction is read-only: give {option('sql')} a SELECT, and for a table a "
-    "server that is no standby"
+    f"the transaction is read-only; give {option('sql')} a SELECT, or for a table use a "
+    "server that is not a standby"
 )
 HINTS = {
-    "55P03": f"a lock was not to be had in time ({LOCK_SECONDS} s, or lock_timeout in "
-    "PGOPTIONS); try again later",
-    "57014": "the statement was cancelled: by statement_timeout, or by somebody; see to "
-    "either and run it again",
+    "55P03": f"another process held a lock for too long ({LOCK_SECONDS} s, or lock_timeout "
+    "in PGOPTIONS); try again later",
+    "57014": "the statement was cancelled, by statement_timeout or by a user; raise "
+    "statement_timeout or ask the user, and run it again",
     "25006": READ_ONLY,
 }
-OF_QUERY = ("0A", "42", "3F")  # classes of SQLSTATE whose messages are about names and syntax
+OF_QUERY = ("0A", "42", "3F")  # classes of SQLSTATE whose messages name only identifiers and syntax
 
 
 class Postgresql(OpenDatabase):
@@ -135,7 +135,7 @@ class Postgresql(OpenDatabase):
 
 
 def connection_of(address: Address, autocommit: bool = False) -> Any:
-    """Open a connection of the driver.
+    """Open a connection through the ADBC driver.
 
     Raises:
         RequestError: if the drivers are not installed, or the connection fails.
@@ -176,15 +176,17 @@ def _kind(field: pa.Field) -> str:
 
 
 def _selected(field: pa.Field) -> str:
-    """Return a column for a SELECT, cast to text if Arrow cannot represent its values."""
+    """Return the SQL of a column in a SELECT. The column is cast to text if Arrow cannot represent
+    its values.
+    """
     column = quoted(field.name)
     as_text = f"::text{'[]' if pa.types.is_list(field.type) else ''} as {column}"
     return column if _kind(field) in PLAIN else column + as_text
 
 
 def _decimal(field: pa.Field) -> tuple[int, int] | None:
-    """Return precision and scale of a numeric column, if they are declared and fit into an Arrow
-    decimal; otherwise None.
+    """Return precision and scale of a numeric column, or None if they are not declared or do not
+    fit into an Arrow decimal.
     """
     declared = int((field.metadata or {}).get(TYPMOD, b"-1")) - 4
     if _kind(field) != "numeric" or declared < 0:
@@ -201,8 +203,8 @@ def _sql_type(field: pa.Field) -> str:
 
 
 def _arrow_type(field: pa.Field) -> pa.DataType:
-    """Return the Arrow type of a column: a decimal if precision and scale are declared, text if the
-    column is cast.
+    """Return the Arrow type of a column. A numeric column with precision and scale is a decimal,
+    and a column that is cast is text.
     """
     if _kind(field) in PLAIN:
         return field.type
@@ -228,28 +230,27 @@ def _cast(
                 columns.append(array if array.type.equals(field.type) else array.cast(field.type))
             except pa.ArrowException:
                 raise RequestError(
-                    f"{QUERY}: {name(field.name)} holds a value that is none of {field.type} "
-                    "(NaN, or an infinite "
-                    "one); cast it to text in the query"
+                    f"{QUERY}: {name(field.name)} has a value that the type {field.type} "
+                    "cannot hold (NaN or infinity); cast it to text in the query"
                 ) from None
         n_rows += batch.num_rows
         yield pa.RecordBatch.from_arrays(columns, schema=types)
 
 
 def _broken(message: str, n_rows: int) -> str:
-    """Return a message about a stream of rows that broke off; the server gives no error number
-    then.
+    """Return a message about an interrupted stream of rows. The server gives no error number in
+    this case.
     """
     if GONE.search(message):
         return (
-            f"the connection was lost after {n_rows:,} rows; nothing was released or "
-            "spent. Run it again"
+            f"the connection was lost after {n_rows:,} rows; nothing was released or spent; "
+            "run it again"
         )
     known = KNOWN.search(message)
     why = (
         known[0]
         if known
-        else "what the server says may hold a value and is not shown; try the query in psql"
+        else "the server's message may contain a value and is not shown; try the query in psql"
     )
     return f"the query failed after {n_rows:,} rows ({why}); nothing was released"
 
@@ -258,13 +259,13 @@ def _no_connection(message: str) -> str:
     """Return libpq's message about a failed connection. It contains no data and no password."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     line = re.sub(r"^.*?Failed to connect: ", "", " ".join(lines))[:300]
-    hint = f". Passwords are read from {WHERE_PASSWORDS_ARE}" if "password" in line else ""
-    return f"no connection: {line.rstrip('.')}{hint}"
+    hint = f"; passwords are read from {WHERE_PASSWORDS_ARE}" if "password" in line else ""
+    return f"the connection failed: {line.rstrip('.')}{hint}"
 
 
 def _reason(error: Any, quotables: str) -> str:
-    """Return a message for an error of the server: the server's text if it is about names and
-    syntax, otherwise its number only.
+    """Return a message for an error of the server. The message has the server's text if the error
+    is about names and syntax, and otherwise the error number.
     """
     state = error.sqlstate or ""
     if state in HINTS:
@@ -278,9 +279,9 @@ def _reason(error: Any, quotables: str) -> str:
     if state[:2] in OF_QUERY and primary:
         return f"{quotable(primary, quotables)} (SQLSTATE {state})"
     if GONE.search(str(error)):
-        return "the connection was lost; nothing was released. See to the server and run it again"
+        return "the connection was lost and nothing was released; check the server and run it again"
     number = f" (SQLSTATE {state})" if state else ""
     return (
-        f"the server refuses it{number}; what it says may hold a value and is not shown. "
-        "Try the query in psql"
+        f"the server refuses the statement{number}; its message may contain a value and is "
+        "not shown; try the query in psql"
     )

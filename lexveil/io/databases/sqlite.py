@@ -1,4 +1,4 @@
-"""SQLite by the standard library.
+"""SQLite through the standard library.
 
 ADBC's driver infers a column's type from its first 1,024 values and fails if texts follow NULLs.
 This module queries the types first, in the same transaction.
@@ -44,7 +44,7 @@ class Sqlite(OpenDatabase):
         self.connection.execute("begin")
         cursor = self.cursor.execute(query)
         if cursor.description is None:
-            raise RequestError(f"{self.address.shown}: the query gives no rows; write a SELECT")
+            raise RequestError(f"{self.address.shown}: the query returns no rows; write a SELECT")
         columns = [column for column, *_ in cursor.description]
         require_distinct(columns, QUERY)
         inner = [f"c{number}" for number in range(len(columns))]
@@ -99,7 +99,7 @@ class Sqlite(OpenDatabase):
 
 @contextmanager
 def connected(address: Address, quotables: str, to_write: bool) -> Iterator[Sqlite]:
-    """Connect to an SQLite database; the first write creates a missing file."""
+    """Connect to an SQLite database. The first write creates a missing file."""
     assert address.path is not None
     is_new = to_write and not address.path.exists() and address.path.parent.is_dir()
     if not is_new and not address.path.is_file():
@@ -120,18 +120,19 @@ def _reason(error: sqlite3.Error, quotables: str) -> str:
     code = getattr(error, "sqlite_errorname", "")
     if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return (
-            f"it is locked by another process for {LOCK_SECONDS} s; try again when that has ended"
+            f"another process has locked the database for {LOCK_SECONDS} s; try again when "
+            "that process has ended"
         )
     if code == "SQLITE_NOTADB":
-        return "is no database of SQLite"
+        return "the file is not an SQLite database"
     if code == "SQLITE_READONLY":
-        return f"it can only be read; see to its permissions, or give {option('sql')} a SELECT"
-    if code == "SQLITE_ERROR":  # about names and syntax
+        return f"the database is read-only; check its permissions, or give {option('sql')} a SELECT"
+    if code == "SQLITE_ERROR":  # messages that name only identifiers and syntax
         return quotable(str(error), quotables)
-    problem = code or "a text is no UTF-8"
+    problem = code or "a text is not UTF-8"
     return (
-        f"it cannot be read or written ({problem}); what SQLite says may hold a value and "
-        "is not shown"
+        f"the database cannot be read or written ({problem}); SQLite's message may contain "
+        "a value and is not shown"
     )
 
 
@@ -141,7 +142,8 @@ def _arrow_type(column: str, kinds: set[str]) -> pa.DataType:
         return pa.float64()
     if len(kinds) > 1:
         raise RequestError(
-            f"{QUERY}: {name(column)} holds several types ({', '.join(sorted(kinds))}); cast it"
+            f"{QUERY}: {name(column)} has values of several types "
+            f"({', '.join(sorted(kinds))}); cast the column to one type"
         )
     return ARROW[kinds.pop()] if kinds else pa.string()
 
@@ -156,14 +158,14 @@ def _declared(kind: pa.DataType) -> str:
 
 
 def _plain(column: pa.Array) -> pa.Array:
-    """Convert a column to types that SQLite has: dates and decimals become text."""
+    """Convert a column to a type that SQLite has. Dates and decimals become text."""
     types = pa.types
     kind = column.type
     if types.is_dictionary(kind):
         return _plain(column.dictionary_decode())
     if types.is_nested(kind):
         raise RequestError(
-            "the query: SQLite has no lists; leave such columns out, or write to a file"
+            "the query: SQLite has no lists; omit columns with lists, or write to a file"
         )
     is_known = _declared(kind) != "text" or types.is_string(kind) or types.is_large_string(kind)
     return column if is_known else column.cast(pa.string())

@@ -23,9 +23,10 @@ class DatabaseTable:
     """A table of a database.
 
     Attributes:
-        path: name of the table, after the name of its schema if one is given.
-        if_exists: treatment of an existing table: fail refuses it, append adds rows to it, replace
-            deletes its rows in the same transaction; its columns, permissions and indices stay.
+        path: name of the table, with the name of its schema before it if one is given.
+        if_exists: treatment of an existing table. ``fail`` refuses the table, ``append`` adds rows
+            to it, and ``replace`` deletes its rows in the same transaction. The table's columns,
+            permissions and indices stay.
     """
 
     address: Address
@@ -43,8 +44,8 @@ class DatabaseTable:
         most = 2 if address.engine == "postgresql" else 1
         if len(path) > most or not all(re.fullmatch(r"[^\W\d]\w{0,62}", part) for part in path):
             raise RequestError(
-                f"{option('table')}: give TABLE, in PostgreSQL or SCHEMA.TABLE, of letters, "
-                "digits, _"
+                f"{option('table')}: write TABLE, or for PostgreSQL SCHEMA.TABLE, with "
+                "letters, digits and _ only"
             )
         return cls(address, path, if_exists)
 
@@ -58,14 +59,14 @@ class DatabaseTable:
         return replace(self, path=(*self.path[:-1], f"{self.path[-1]}_{stamp.replace('-', '_')}"))
 
     def check(self, columns: Sequence[str] = ()) -> None:
-        """Check that the table can be written, before anything is spent.
+        """Check that the table can be written, before any epsilon is spent.
 
         Args:
             columns: columns of the rows, once they are known.
 
         Raises:
-            RequestError: if the table exists although it must not, lacks a column, or the database
-                cannot be written.
+            RequestError: if the table exists although it must not, or lacks a column, or if the
+                database cannot be written.
         """
         if (
             self.address.path is not None
@@ -77,21 +78,21 @@ class DatabaseTable:
             self._existing(database, columns)
 
     def write(self, rows: IO[bytes], kinds: Mapping[str, str], release: str, record: str) -> None:
-        """Insert the rows of a Parquet file, and their record into the table ``lexveil_records``,
-        or nothing.
+        """Insert the rows of a Parquet file into the table, and the privacy record into the table
+        ``lexveil_records``. If an insertion fails, nothing is inserted.
 
         Args:
             rows: the Parquet file.
-            kinds: type names of columns in the source database; empty if the source is of another
-                kind. An existing table keeps its own types.
+            kinds: type names of columns in the source database; empty if the source has another
+                engine. An existing table keeps its own types.
             release: id of the release in the ledger; "" for an experiment.
             record: the privacy record.
 
         Raises:
-            LexveilError: if the insertion fails; the database is then unchanged.
+            LexveilError: if an insertion fails; the database is then unchanged.
         """
         rows.seek(0)
-        file = pq.ParquetFile(rows, pre_buffer=False)  # otherwise it keeps everything in memory
+        file = pq.ParquetFile(rows, pre_buffer=False)  # by default, Arrow keeps all data in memory
         batches = pa.RecordBatchReader.from_batches(
             file.schema_arrow, file.iter_batches(ROWS_AT_A_TIME)
         )
@@ -108,23 +109,24 @@ class DatabaseTable:
                 )
                 database.keep_record(self.path, release, record)
                 database.connection.commit()
-        except RequestError as error:  # the noise has been drawn
+        # the noise has been drawn, so the error must say what became of the release
+        except RequestError as error:
             raise LexveilError(
-                f"{error}; the table is as it was and nothing was released"
+                f"{error}; the table is unchanged and nothing was released"
             ) from None
 
     def _existing(self, database: OpenDatabase, columns: Sequence[str]) -> dict[str, str] | None:
-        """Return the columns of the table with their types; None if there is no table."""
+        """Return the columns of the table with their types, or None if the table does not exist."""
         types = database.types(self.path)
         if types is None:
             return None
         where = f"{self.address.shown}: the table {self.name}"
         if self.if_exists == "fail":
             raise RequestError(
-                f"{where} exists already; choose another name, or say {option('if_exists')} append"
+                f"{where} exists already; choose another name, or add {option('if_exists')} append"
             )
         if missing := [column for column in columns if column not in types]:
             raise RequestError(
-                f"{where} has no column {name(missing[0])}; leave it out of the query"
+                f"{where} has no column {name(missing[0])}; remove the column from the query"
             )
         return types

@@ -1,1 +1,1 @@
-"""How work is carried out: stages, processes, checkpoints, DuckDB sessions."""
+"""Execution of work: stages, processes, checkpoints, DuckDB sessions."""

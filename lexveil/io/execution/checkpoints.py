@@ -1,9 +1,10 @@
 """Checkpoints of long stages, so that finished parts survive an interruption, and a check of disk
 space in advance.
 
-DVC deletes the outputs of a stage before it runs it, so finished parts of an interrupted stage must
-be elsewhere: in ``machine.temp_directory``, in a folder named by a hash of all their inputs. With
-another corpus, parameter or code, a stage therefore finds no parts and starts from the beginning.
+DVC deletes the outputs of a stage before it runs the stage, so finished parts of an interrupted
+stage must be stored elsewhere. They are in ``machine.temp_directory``, in a folder that is named by
+a hash of all their inputs. With another corpus, parameter or code, a stage therefore has no
+finished parts and starts from the beginning.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from lexveil.io.config import MachineParams
 
 LOG = logger(__name__)
 
-SHOWN = 30.0  # seconds until shared storage must show a file on every machine
+SHOWN = 30.0  # seconds within which shared storage must show a file on every machine
 
 
 @contextmanager
@@ -37,18 +38,18 @@ def kept_work(
     inputs: Iterable[Path],
     *settings: object,
 ) -> Iterator[Path]:
-    """Yield a folder for finished parts. The folder is removed if the block succeeds, and kept if
-    it fails.
+    """Yield a folder for finished parts. The folder is removed if the block succeeds, and stays if
+    the block fails.
 
     Folders of the same stage with other inputs are removed first.
 
     Args:
         machine: settings with the folder of temporary work.
         stage: name of the stage.
-        code: code that decides the content of the parts: modules (``tasks.count_ngrams``), packages
-            (``lexveil.core.text``) and queries (``collocations/shard_totals``).
+        code: code that determines the content of the parts: modules (``tasks.count_ngrams``),
+            packages (``lexveil.core.text``) and queries (``collocations/shard_totals``).
         inputs: input files of the parts, hashed by content.
-        settings: all other values that decide the content of the parts.
+        settings: all other values that determine the content of the parts.
     """
     key = hashlib.sha256()
     for source in sorted(file for name in code for file in _sources(name)):
@@ -69,18 +70,19 @@ def kept_work(
 
 @contextmanager
 def own_folder(parent: Path) -> Iterator[Path]:
-    """Yield a folder beside the finished parts for this process alone; remove the folder after the
-    block.
+    """Yield a folder next to the finished parts, for this process alone. The folder is removed
+    after the block.
 
-    A part is written there and then renamed, because several workers may try the same part, for
-    example after one of them was given up.
+    A part is written in this folder and then renamed, because several workers may compute the same
+    part, for example after one of them was considered lost.
     """
     with tempfile.TemporaryDirectory(prefix=".own-", dir=parent) as folder:
         yield Path(folder)
 
 
 def expect_file(file: Path, who: str) -> None:
-    """Wait until an existing file is visible on this machine: shared storage may show it late.
+    """Wait until an existing file is visible on this machine, because shared storage may show it
+    late.
 
     Args:
         file: the file.
@@ -93,17 +95,17 @@ def expect_file(file: Path, who: str) -> None:
     while not file.exists():
         if time.monotonic() > deadline:
             raise RequestError(
-                f"{file} cannot be seen by {who} on {platform.node()}; the project's folder "
-                "and machine.temp_directory "
-                "(lexveil.toml) must lie on storage that all workers share, under the same path"
+                f"{file} is not visible to {who} on {platform.node()}; the project's folder "
+                "and machine.temp_directory (lexveil.toml) must lie on storage that all "
+                "workers share, under the same path"
             )
         with suppress(OSError):
-            list(file.parent.iterdir())  # refreshes the cache of some file systems
+            list(file.parent.iterdir())  # listing a folder refreshes the cache of some file systems
         time.sleep(0.1)
 
 
 def _sources(name: str) -> list[Path]:
-    """Return the files of a module, package or query, wherever the library is installed."""
+    """Return the files of a module, package or query in the installed library."""
     if "/" in name:
         return [paths.query(name)]
     spec = importlib.util.find_spec(name)
@@ -113,12 +115,12 @@ def _sources(name: str) -> list[Path]:
 
 
 def check_disk(folder: Path, expected: float, most: float, what: str) -> None:
-    """Print the disk space that some work needs; raise an error if there is too little.
+    """Print the disk space that some work needs, and raise an error if there is too little.
 
     Args:
         folder: existing folder of the work.
         expected: bytes that the work will probably take.
-        most: bytes that the work rarely exceeds; if less is free, a caution is printed.
+        most: bytes that the work rarely exceeds; if less is free, a warning is printed.
         what: description of the work, for the message.
 
     Raises:
@@ -126,13 +128,13 @@ def check_disk(folder: Path, expected: float, most: float, what: str) -> None:
     """
     free = shutil.disk_usage(folder).free
     needs = (
-        f"{what} takes about {size(expected)} in {folder} (seldom above {size(most)}); "
-        f"{size(free)} are free"
+        f"{what} takes about {size(expected)} in {folder} (rarely more than {size(most)}), "
+        f"and {size(free)} are free"
     )
     if free < expected:
         raise RequestError(
-            f"{needs}. Free some, point machine.temp_directory of lexveil.toml to a larger disk, "
-            "or lower sample.max_documents"
+            f"{needs}; free some space, set machine.temp_directory of lexveil.toml to a "
+            "folder on a larger disk, or lower sample.max_documents"
         )
     LOG.info(f"caution: {needs}" if free < most else needs)
 

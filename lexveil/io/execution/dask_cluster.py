@@ -1,7 +1,7 @@
-"""Parallel work of a stage on a Dask cluster, through its scheduler.
+"""Parallel work of a stage on a Dask cluster, through the cluster's scheduler.
 
 Only this process and its own workers pickle values. A scheduler runs any code that it receives, and
-texts pass through it: docs/how-to/clusters.md explains how to secure one.
+texts pass through it: docs/how-to/clusters.md explains how to secure a scheduler.
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ from lexveil.io.config import MachineParams
 A = TypeVar("A")
 B = TypeVar("B")
 
-# Messages of a Dask scheduler and a worker on which this code is not installed.
+# Messages of a Dask scheduler or worker that lacks this code.
 FOREIGN = re.compile(r"deserialization of the task graph|No module named '(lexveil|tasks)\b")
 ANSWER = 10.0  # seconds that a scheduler may take to answer
-WORKERS = 60.0  # seconds to wait without any worker, at the start or later
-LOOK = 5.0  # seconds between two checks for workers while waiting for a result
+WORKERS = 60.0  # seconds to wait while there is no worker, at the start or later
+LOOK = 5.0  # seconds between two checks for workers while a result is awaited
 
-# Items may be large, since they are batches of texts. Dask would print a warning.
+# Items may be large, because they are batches of texts. Without this setting Dask would print a
+# warning.
 QUIET = {"distributed.admin.large-graph-warning-threshold": "1TB"}
 
 
@@ -45,7 +46,7 @@ class PickledPayload:
     """A value as bytes, which only a worker unpickles.
 
     Dask prints the arguments of a failed task, and its scheduler unpickles the values that it
-    passes on. Both see bytes only.
+    passes on. With this class, both see bytes only.
     """
 
     __slots__ = ("buffers", "pickled")
@@ -59,7 +60,7 @@ class PickledPayload:
         return pickle.loads(self.pickled, buffers=self.buffers)
 
 
-_functions: dict[str, PickledPayload] = {}  # functions that this worker received, by name
+_functions: dict[str, PickledPayload] = {}  # functions that this worker has received, by name
 _opened: dict[str, Callable[[Any], Any]] = {}
 
 
@@ -86,8 +87,8 @@ class FunctionPlugin(WorkerPlugin):  # type: ignore[misc]
 
 @cache
 def build_hash() -> str:
-    """Return a text of code hash, Python version and NumPy version, which must be equal on all
-    workers, so that results do not depend on the worker.
+    """Return a text that consists of the code hash, the Python version and the NumPy version. It
+    must be equal on all workers, so that results do not depend on the worker.
     """
     return f"{code_hash()} {platform.python_version()} {np.__version__}"
 
@@ -105,15 +106,16 @@ def _call(name: str, item: PickledPayload, build: str) -> Any:
         return _opened[name](item.open())
     except (LexveilError, ImportError):
         raise
-    except Exception as error:  # workers log its message, which may be a text
+    # Do not pass on the error's message, because workers log it and it may contain a text.
+    except Exception as error:
         raise RuntimeError(f"{type(error).__name__} in {short_report(error)}") from None
 
 
 def cluster_map(
     function: Callable[[A], B], items: Iterable[A], machine: MachineParams
 ) -> Generator[B, None, None]:
-    """Yield ``function(item)`` in order, with at most two items more in progress than the cluster
-    has threads.
+    """Yield ``function(item)`` in order. The number of items in progress is at most two more than
+    the number of threads of the cluster.
 
     ``function`` is sent to each worker once. If a worker dies, its results and its items in
     progress are computed again.
@@ -121,10 +123,10 @@ def cluster_map(
     Raises:
         RequestError: if the scheduler does not answer or has no workers, or a worker has other
             code.
-        LexveilError: if an item killed several workers, or the scheduler or all workers were lost.
-            A LexveilError of ``function`` is raised here.
-        RuntimeError: with name and place of another exception of ``function``; its message stays on
-            the worker.
+        LexveilError: if an item killed several workers, if the scheduler or all workers were lost,
+            or if ``function`` raised a LexveilError.
+        RuntimeError: if ``function`` raised another exception. The error names that exception and
+            its place in the code; its message stays on the worker.
     """
     name = f"lexveil-{uuid.uuid4().hex}"
     address = str(machine.dask_scheduler)
@@ -143,7 +145,7 @@ def cluster_map(
         except Exception as error:
             raise _explained(error, client, address) from None
         finally:
-            # The cluster keeps items until they are cancelled. Cancelling must neither delay
+            # The cluster stores items until they are cancelled. Cancelling must neither delay
             # Ctrl-C nor hide another error.
             if client.status == "running":
                 with suppress(Exception):
@@ -156,8 +158,8 @@ def cluster_map(
 
 
 def _result(future: Future, client: Client) -> Any:
-    """Return the result of ``future``, waiting as long as there are workers or one may soon be
-    back.
+    """Return the result of ``future``. Wait as long as there are workers, or a worker may soon
+    return.
 
     Raises:
         LexveilError: if there was no worker for ``WORKERS`` seconds.
@@ -167,42 +169,43 @@ def _result(future: Future, client: Client) -> Any:
         try:
             return future.result(timeout=LOOK)
         except TimeoutError:
-            if future.done():  # the TimeoutError may be its own error
+            if future.done():  # the TimeoutError may come from the task itself
                 return future.result()
         alone = 0.0 if client.nthreads() else alone + LOOK
     raise LexveilError(
-        f"the Dask cluster lost its last worker {WORKERS:.0f} s ago; if memory ran out, give "
-        "fewer workers "
-        "(lexveil.toml: machine.workers) or more memory"
+        f"the Dask cluster lost its last worker {WORKERS:.0f} s ago; if memory ran out, use "
+        "fewer workers (lexveil.toml: machine.workers) or machines with more memory"
     )
 
 
 def _explained(error: Exception, client: Client, address: str) -> Exception:
-    """Return the error to raise, with advice if the cause is known."""
+    """Return the error to raise for an error of the cluster, with advice if the cause is known."""
     if isinstance(error, KilledWorker):
         return LexveilError(
             "a Dask worker was killed, and so were the workers that repeated its task; if "
-            "memory ran out, give fewer "
-            "workers (lexveil.toml: machine.workers) or more memory"
+            "memory ran out, use fewer workers (lexveil.toml: machine.workers) or machines "
+            "with more memory"
         )
     if FOREIGN.search(str(error)):
         return RequestError(
-            "the Dask scheduler or a worker does not find the code of Lexveil, or has "
-            "another version of it; install "
-            "the same on all machines and start them again"
+            "the Dask scheduler or a worker lacks the code of Lexveil, or has another "
+            "version of it; install the same version on all machines and start them again"
         )
     if isinstance(error, CancelledError) or (
         isinstance(error, OSError) and client.status != "running"
     ):
-        return LexveilError(f"the Dask scheduler {address} was lost; run again when it is back")
+        return LexveilError(
+            f"the connection to the Dask scheduler {address} was lost; run "
+            "again when the scheduler answers"
+        )
     return error
 
 
 async def _identity(address: str) -> str:
     """Return the type that the server at an address reports about itself.
 
-    Dask's client would wait forever for a server that accepts a connection and then stays silent,
-    such as one that expects TLS. Dask's own configuration decides about TLS.
+    Dask's client would wait forever for a server that accepts a connection and then sends nothing,
+    such as a server that expects TLS. Dask's own configuration determines the TLS settings.
     """
     with dask.config.set({"distributed.comm.timeouts.connect": ANSWER}):
         async with rpc(address, connection_args=Security().get_connection_args("client")) as server:
@@ -211,7 +214,7 @@ async def _identity(address: str) -> str:
 
 @contextmanager
 def _connected(address: str) -> Iterator[Client]:
-    """Yield a client of the scheduler at an address, after checking that it has a worker."""
+    """Yield a client of the scheduler at an address. The scheduler must have a worker."""
     if address.startswith("tls:") and not Security().get_connection_args("client").get(
         "ssl_context"
     ):
@@ -225,13 +228,12 @@ def _connected(address: str) -> Iterator[Client]:
         if (what := asyncio.run(_identity(address))) != "Scheduler":
             raise ValueError(what)
         client = Client(address, timeout=ANSWER, set_as_default=False)
-    # MemoryError: a server of another protocol
+    # a server of another protocol can cause a MemoryError
     except (OSError, TimeoutError, ValueError, MemoryError) as error:
         raise RequestError(
-            f"lexveil.toml: machine.dask_scheduler is {address}, where no Dask scheduler answers "
-            f"({type(error).__name__}); start one there, or leave it out. One that "
-            "requires TLS is "
-            "named as tls://HOST:PORT"
+            f"lexveil.toml: machine.dask_scheduler is {address}, but no Dask scheduler "
+            f"answers at this address ({type(error).__name__}); start one there, or remove "
+            "the key. The address of a scheduler that requires TLS is tls://HOST:PORT"
         ) from None
     with client:
         try:

@@ -30,8 +30,8 @@ SPILL = "lexveil-duckdb"
 
 @contextmanager
 def session(machine: MachineParams | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open an in-memory database that stays within ``machine.memory_limit`` and spills to its own
-    temporary folder.
+    """Open an in-memory database that stays within ``machine.memory_limit``. Rows that exceed the
+    limit are spilled to a temporary folder of this session.
 
     Args:
         machine: settings with memory limit, threads and temporary folder; None takes DuckDB's own
@@ -55,20 +55,19 @@ def session(machine: MachineParams | None = None) -> Iterator[duckdb.DuckDBPyCon
                 yield con
             except duckdb.OutOfMemoryException as error:
                 raise LexveilError(
-                    f"memory and the room for spilled rows in {spill} are full; free some "
-                    "space there, "
-                    "or in lexveil.toml point machine.temp_directory to a larger disk or "
-                    "raise machine.memory_limit"
+                    f"memory and the folder for spilled rows, {spill}, are full; free some "
+                    "space in that folder, set machine.temp_directory of lexveil.toml to a "
+                    "folder on a larger disk, or raise machine.memory_limit"
                 ) from error
 
 
 @contextmanager
 def _spill_folder(machine: MachineParams | None) -> Iterator[str]:
-    """Yield a folder for this session, after removing folders of killed processes of this
-    machine.
+    """Yield a folder for this session. Folders that killed processes of this machine have left are
+    removed first.
     """
     parent = None
-    host = re.sub(r"\W", "_", platform.node())  # the parent may be shared with other machines
+    host = re.sub(r"\W", "_", platform.node())  # other machines may use the same parent folder
     if machine is not None:
         parent = Path(machine.temp_directory)
         try:
@@ -76,8 +75,7 @@ def _spill_folder(machine: MachineParams | None) -> Iterator[str]:
         except OSError as error:
             raise ParameterError(
                 f"lexveil.toml: machine.temp_directory is {machine.temp_directory!r}, which "
-                "cannot be made "
-                f"({error.strerror}); name a folder that can be written to"
+                f"cannot be created ({error.strerror}); name a writable folder"
             ) from None
         for left in parent.glob(f"{SPILL}-{host}-*-*"):
             pid = left.name.removeprefix(f"{SPILL}-{host}-").split("-")[0]
@@ -88,7 +86,7 @@ def _spill_folder(machine: MachineParams | None) -> Iterator[str]:
 
 
 def share(machine: MachineParams) -> MachineParams:
-    """Return the settings for each of ``machine.workers`` when all of them work at the same
+    """Return the settings for one of ``machine.workers`` workers, if all workers run at the same
     time.
     """
     memory = max(memory_bytes(machine) // (1000 * machine.workers), 1)
@@ -116,7 +114,7 @@ def text(name: str) -> str:
 def run(
     con: duckdb.DuckDBPyConnection, name: str, **parameters: object
 ) -> duckdb.DuckDBPyConnection:
-    """Run sql/NAME.sql, one SELECT; fetch the result before the next statement."""
+    """Run sql/NAME.sql, which is one SELECT. Fetch the result before the next statement."""
     return con.execute(text(name), parameters)
 
 
@@ -136,8 +134,8 @@ def materialize(
     """Write the result of sql/NAME.sql to a Parquet file and return the number of rows.
 
     Args:
-        group_rows: rows per row group. A reader has one group in memory, so rows of text need small
-            groups.
+        group_rows: rows per row group. A program that reads the file has one group in memory, so
+            rows of text need small groups.
     """
     with atomic_file(out) as partial:
         query = text(name).rstrip().rstrip(";")
@@ -187,12 +185,14 @@ def materialize_parts(
 
 
 def view(con: duckdb.DuckDBPyConnection, name: str, *files: Path) -> None:
-    """Create a view of Parquet files with a name."""
+    """Create a view with this name over Parquet files."""
     con.execute(
         f'create or replace temp view "{name}" as select * from read_parquet({file_list(files)})'
     )
 
 
 def file_list(files: Iterable[Path]) -> str:
-    """Return paths as an SQL list literal, for statements that accept no parameter there."""
+    """Return paths as an SQL list literal, for statements that accept no parameter in place of a
+    list.
+    """
     return "[" + ", ".join("'" + str(file).replace("'", "''") + "'" for file in files) + "]"

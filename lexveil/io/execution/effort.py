@@ -1,5 +1,5 @@
-"""Estimates of long stages from counts that are known in advance. A stage that would take too long
-is refused.
+"""Estimates of the time and memory of long stages, from counts that are known in advance. A stage
+that would take too long is refused.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ LOG = logger(__name__)
 
 
 class Rate(NamedTuple):
-    """Cost of a unit of work: seconds of a core, and bytes of memory while the stage runs."""
+    """Cost of a unit of work: seconds of one core, and bytes of memory while the stage runs."""
 
     seconds: float
     bytes: float = 0.0
@@ -28,13 +28,13 @@ RATES = {
     # per epoch, with a window of 5 and 5 negative samples
     "token dimensions trained": Rate(7.7e-8),
     "vector dimensions trained": Rate(0.0, 19.0),
-    "distances listed": Rate(4.5e-11),  # per dimension, as the next two rates
+    "distances listed": Rate(4.5e-11),  # per dimension, like the next two rates
     "distances ordered": Rate(1e-10),
-    "distances searched": Rate(2e-11),  # half of that by 8-bit products
+    "distances searched": Rate(2e-11),  # products of 8-bit numbers take half of that
     "words listed": Rate(0.0, 1e4),
     "tokens rewritten": Rate(1e-5),
     "texts scored": Rate(2e-4),  # per training of a linear classifier
-    "tokens named": Rate(2e-4),  # by an adversary who sees the output
+    "tokens named": Rate(2e-4),  # for an adversary who sees the output
 }
 LIBRARIES = 0.5e9  # bytes of memory of a process after its imports
 
@@ -60,9 +60,8 @@ def foresee(
     estimate = f"{what}: about {minutes:,.0f} minutes, {gigabytes:.1f} GB of memory"
     if machine.stage_minutes is not None and minutes > machine.stage_minutes:
         raise RequestError(
-            f"{estimate}, by estimate; lexveil.toml: machine.stage_minutes allows "
-            f"{machine.stage_minutes:,}. {way_out}, "
-            "or raise the limit"
+            f"{estimate}, by estimate, but lexveil.toml: machine.stage_minutes allows "
+            f"{machine.stage_minutes:,}. {way_out}, or raise the limit"
         )
     if minutes >= 1:
         LOG.info(estimate)

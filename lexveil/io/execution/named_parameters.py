@@ -1,4 +1,4 @@
-"""Keys of params.yaml that dvc.yaml names: DVC runs no stage of which such a key is missing."""
+"""Keys of params.yaml that dvc.yaml names. DVC does not run a stage if such a key is missing."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ def require_named_keys(file: Path, graph: Path = DVC_YAML) -> None:
     """Check that a readable params.yaml has every key that a dvc.yaml names.
 
     Raises:
-        ParameterError: naming the first key that is missing, and its default.
+        ParameterError: if a key is missing; the message names the first such key and its default.
     """
     params = yaml.load(file.read_text(encoding="utf-8"), Loader=LOADER)
     text = graph.read_text(encoding="utf-8")
     for key in _named_keys(text):
         if not _has(params, key):
             raise ParameterError(
-                f"{file}: {key} is missing; {graph} names it, so it cannot be left out. Its "
-                f"default is {_default(key)}"
+                f"{file}: {key} is missing, but {graph} names it, so it cannot be omitted; "
+                f"its default is {_default(key)}"
             )
 
 
@@ -55,7 +55,9 @@ def _has(params: Any, key: str) -> bool:
 
 
 def _default(key: str) -> str:
-    """Return the default of a key as params.yaml has it: JSON is YAML."""
+    """Return the default of a key in the syntax of params.yaml. The syntax is JSON, which YAML
+    includes.
+    """
     value = reduce(getattr, key.split("."), parse_params({"seed": 0}))
     return json.dumps(value, default=_plain)
 

@@ -27,11 +27,14 @@ from lexveil.io.config import MachineParams
 A = TypeVar("A")
 B = TypeVar("B")
 
-ALIGNMENT = 64  # bytes; arrays in a shared file start at cache lines
-# The program of a process: its number of a socket and the search path of this process follow.
+# bytes; arrays in a shared file start at multiples of this number, which is the size of a cache
+# line
+ALIGNMENT = 64
+# The program of a process. Its arguments are the number of a socket and the search path of this
+# process.
 PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from lexveil.base.runtime import worker; worker."
 KILLED = (
-    "a worker process was killed; if memory ran out, give fewer workers (lexveil.toml: "
+    "a worker process was killed; if memory ran out, use fewer workers (lexveil.toml: "
     "machine.workers)"
 )
 
@@ -41,17 +44,18 @@ def ordered_map(
 ) -> Generator[B, None, None]:
     """Yield ``function(item)`` in order, with at most ``workers + 2`` items in progress.
 
-    If this generator ends for any reason (an error, Ctrl-C), the workers end at once; on a cluster,
-    the work of this process ends. ``function`` must not depend on where it runs.
+    If this generator ends for any reason (an error, Ctrl-C), its workers end at once, and its work
+    on a cluster is cancelled. ``function`` must not depend on where it runs.
 
     Args:
-        function: picklable, and of a module that can be imported, not of the program's own script.
-        items: picklable, and as importable.
-        where: a machine, whose dask_scheduler names a cluster, or which has a number of workers; or
-            a number of processes of this machine, where 1 is this process.
+        function: a picklable function of a module that can be imported, not of the program's own
+            script.
+        items: picklable values whose classes can be imported.
+        where: settings of a machine, or a number of processes. The settings name a cluster by
+            dask_scheduler, or give a number of workers. The number 1 means this process.
 
     Raises:
-        LexveilError: if a worker was killed. Errors of ``function`` are raised here.
+        LexveilError: if a worker was killed. Errors of ``function`` are raised, too.
         RequestError: if Dask is not installed, or the named cluster does not exist.
     """
     if isinstance(where, int) or where.dask_scheduler is None:
@@ -61,7 +65,7 @@ def ordered_map(
     except ModuleNotFoundError:
         raise RequestError(
             "lexveil.toml: machine.dask_scheduler needs Dask, which is not installed; `uv "
-            "sync --extra dask` brings it"
+            "sync --extra dask` installs it"
         ) from None
     return cluster_map(function, items, where)
 
@@ -69,10 +73,11 @@ def ordered_map(
 def process_map(
     function: Callable[[A], B], items: Iterable[A], workers: int
 ) -> Generator[B, None, None]:
-    """Do the work of ``ordered_map`` with processes of this machine; one worker means this process.
+    """Yield ``function(item)`` in order, computed by processes of this machine. One worker means
+    this process.
 
     Raises:
-        LexveilError: if a worker was killed. Errors of ``function`` are raised here.
+        LexveilError: if a worker was killed. Errors of ``function`` are raised, too.
     """
     if workers <= 1:
         yield from map(function, items)
@@ -82,11 +87,11 @@ def process_map(
 
 
 def _start_process(call: str, descriptor: int) -> subprocess.Popen[bytes]:
-    """Start a process of ``lexveil.base.runtime.worker`` that inherits a socket, with
-    single-threaded BLAS and blocked SIGINT.
+    """Start a process of ``lexveil.base.runtime.worker`` that inherits a socket. The process has
+    single-threaded BLAS and blocks SIGINT.
 
-    A terminal sends Ctrl-C to the whole process group. Only this process handles it, by ending the
-    others.
+    A terminal sends Ctrl-C to the whole process group. Only this process handles it, and ends the
+    other processes.
     """
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -103,8 +108,9 @@ def _start_process(call: str, descriptor: int) -> subprocess.Popen[bytes]:
 class ForkServer:
     """A process that has imported a module, and forks workers.
 
-    It imports the module while this process does other things. It has one Python thread. It draws
-    no random numbers: a worker must not draw from a generator that existed in the server process.
+    It imports the module while the current process does other work. It has one Python thread. It
+    draws no random numbers, because a worker must not draw from a generator that existed in the
+    server process.
     """
 
     def __init__(self, module: str) -> None:
@@ -114,11 +120,11 @@ class ForkServer:
             self._process = _start_process(call, theirs.fileno())
 
     def fork(self, theirs: socket.socket) -> None:
-        """Fork a worker with one end of a connection."""
+        """Fork a worker, which gets one end of a connection."""
         socket.send_fds(self._control, [b"w"], [theirs.fileno()])
 
     def close(self) -> None:
-        """End the server process; the workers go on."""
+        """End the server process. Its workers continue."""
         self._control.close()
         self._process.wait()
 
@@ -128,7 +134,9 @@ _server: ContextVar[ForkServer | None] = ContextVar("_server", default=None)
 
 @contextmanager
 def prepared_workers(module: str) -> Iterator[None]:
-    """Fork workers that start in this block from a server process that imports a module once."""
+    """Start a server process that imports a module once. Workers that start in the block are forked
+    from that process.
+    """
     server = ForkServer(module)
     token = _server.set(server)
     try:
@@ -139,12 +147,12 @@ def prepared_workers(module: str) -> Iterator[None]:
 
 
 class WorkerProcess:
-    """One worker, and the connection to it. It ends once the connection is closed, and also when
-    this process dies.
+    """One worker process, and the connection to it. The worker ends when the connection is closed,
+    and also when the current process dies.
 
     Args:
         shared: the function of the worker.
-        server: the process that the worker is forked from; None starts a new interpreter.
+        server: the process from which the worker is forked; None starts a new interpreter.
     """
 
     def __init__(self, shared: Shared, server: ForkServer | None) -> None:
@@ -163,7 +171,7 @@ class WorkerProcess:
         """Apply the function to an item in the worker, and return the result.
 
         Raises:
-            LexveilError: if the worker was killed. Errors of the function are raised here.
+            LexveilError: if the worker was killed. Errors of the function are raised, too.
         """
         try:
             self._connection.send(item)
@@ -175,7 +183,7 @@ class WorkerProcess:
         raise cast(BaseException, result)
 
     def end(self) -> None:
-        """Tell the worker to end at once, even during its work."""
+        """End the worker at once, even during its work."""
         with suppress(OSError):  # it has ended already
             self._socket.shutdown(socket.SHUT_WR)
 
@@ -188,16 +196,17 @@ class WorkerProcess:
 
 
 class Workers(Generic[A, B]):
-    """Processes of this machine that run one function, for any number of maps until this context is
-    left.
+    """Processes of this machine that run one function, for any number of maps until this context
+    ends.
 
     Each worker is a process with single-threaded BLAS and gets ``function`` once, pickled. If
     ``function`` holds arrays, all workers map the bytes of the arrays from one file, so that
     unmodified pages are in memory once. A worker starts when there is an item for it, and ends with
-    this context or when this process dies. A thread of this process waits for each worker.
+    this context or when the current process dies. A thread of the current process waits for each
+    worker.
 
     Args:
-        function: as of ``ordered_map``; must not depend on where it runs.
+        function: picklable function as in ``ordered_map``; it must not depend on where it runs.
         workers: largest number of workers.
     """
 
@@ -209,7 +218,7 @@ class Workers(Generic[A, B]):
         self._lock = threading.Lock()
         self._of_thread = threading.local()
         with ExitStack() as stack:
-            # This process is not forked: DuckDB and Arrow run threads, which a child would inherit
+            # Do not fork this process: DuckDB and Arrow run threads, and a child would inherit them
             # in a broken state.
             self._shared = Shared(function, stack.enter_context(tempfile.TemporaryFile()))
             stack.callback(self._close)
@@ -244,7 +253,7 @@ class Workers(Generic[A, B]):
         return process
 
     def _call(self, item: A) -> B:
-        """Give an item to the worker of this thread, which starts with its first item."""
+        """Pass an item to the worker of this thread. The worker starts with its first item."""
         if not hasattr(self._of_thread, "process"):
             self._of_thread.process = self._begin()
         return cast(B, self._of_thread.process.call(item))
@@ -256,7 +265,7 @@ class Workers(Generic[A, B]):
         If this generator ends early for any reason (an error, Ctrl-C), the workers end at once.
 
         Raises:
-            LexveilError: if a worker was killed. Errors of the function are raised here.
+            LexveilError: if a worker was killed. Errors of the function are raised, too.
         """
         pending: deque[Future[B]] = deque()
         try:
@@ -272,8 +281,8 @@ class Workers(Generic[A, B]):
 
 
 class Shared:
-    """A picklable value for other processes, with the bytes of its arrays in a file that they map
-    into memory (``lexveil.base.runtime.worker.open_shared``).
+    """A picklable value for other processes. The bytes of its arrays are in a file that the
+    processes map into memory (``lexveil.base.runtime.worker.open_shared``).
     """
 
     def __init__(self, value: object, file: BinaryIO) -> None:

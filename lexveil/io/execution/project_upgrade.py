@@ -1,4 +1,6 @@
-"""`lexveil init --upgrade`: moves what a params.yaml has of lexveil.toml there."""
+"""Upgrade of a project by `lexveil init --upgrade`, which moves keys of lexveil.toml that are still
+in params.yaml.
+"""
 
 from __future__ import annotations
 
@@ -32,15 +34,16 @@ from lexveil.io.config.toml_text import Comments, as_toml, assignment, can_be_li
 
 
 def upgrade(folder: Path) -> list[str]:
-    """Move the keys of ``folder``'s params.yaml that belong into lexveil.toml, with their values
-    and comments, and return their names; none where nothing has to be moved.
+    """Move the keys in the params.yaml of ``folder`` that belong into lexveil.toml, with their
+    values and comments. Return the names of the moved keys, which is an empty list if there are
+    none.
 
-    The file lexveil.toml is complete before params.yaml changes, so that an upgrade that was killed
-    can be repeated.
+    The file lexveil.toml is complete before params.yaml changes, so that a killed upgrade can be
+    repeated.
 
     Raises:
         ParameterError: if params.yaml or lexveil.toml cannot be read, or a value is not valid.
-        RequestError: if there is a lexveil.toml that says something else.
+        RequestError: if lexveil.toml exists and has other values for the moved keys.
     """
     file = folder / paths.PARAMS
     target = folder / paths.CONFIGURATION
@@ -68,7 +71,9 @@ def upgrade(folder: Path) -> list[str]:
 
 
 def other_files(folder: Path) -> list[str]:
-    """Return the project's own stages, flows and queries whose text differs from this version's."""
+    """Return the project's stages, flows and queries whose text differs from the text of this
+    version of Lexveil.
+    """
     ours = [file for name in FOLDERS for file in (paths.TEMPLATE / name).rglob("*")]
     names = [file.relative_to(paths.TEMPLATE) for file in ours if file.suffix in (".py", ".sql")]
     return [str(name) for name in sorted(names) if _differs(folder / name, paths.TEMPLATE / name)]
@@ -79,15 +84,16 @@ def _differs(file: Path, ours: Path) -> bool:
 
 
 def _merged(target: Path, moved: Configuration, params: str, comments: Comments) -> str | None:
-    """Return the text of a lexveil.toml with the values that a params.yaml has for it; None if it
-    has them. A value that is the default gives way to one that is not.
+    """Return the text of a lexveil.toml with the values that a params.yaml has for its keys, or
+    None if it already has these values. A value that is not the default replaces the default.
 
     Args:
         params: the text of params.yaml.
-        comments: its comments on keys that move, by their names.
+        comments: the comments of params.yaml on keys that move, by the names of the keys.
 
     Raises:
-        RequestError: if both have values for a key that are neither the default nor the same.
+        RequestError: if the two files have different values for a key, and neither value is the
+            default.
     """
     there = _leaves(load_configuration(target))
     defaults = _leaves(Configuration())
@@ -106,8 +112,8 @@ def _merged(target: Path, moved: Configuration, params: str, comments: Comments)
         )
     if contradictions:
         raise RequestError(
-            f"nothing was changed, because {'; '.join(contradictions)}. Write the same value into "
-            "both, or take one out"
+            f"nothing was changed, because {'; '.join(contradictions)}; write the same "
+            "value into both files, or remove the key from one"
         )
     if not taken:
         return None
@@ -118,8 +124,8 @@ def _merged(target: Path, moved: Configuration, params: str, comments: Comments)
 
 
 def _has(text: str, configuration: Configuration) -> bool:
-    """Whether a text is a lexveil.toml with these settings; sections may be in another form than
-    the one in which lines can be put.
+    """Return whether a text is a lexveil.toml with these settings. The text may have a section in a
+    form into which lines cannot be inserted.
     """
     try:
         return parse_configuration(tomllib.loads(text)) == configuration
@@ -128,7 +134,7 @@ def _has(text: str, configuration: Configuration) -> bool:
 
 
 def _nested(leaves: dict[str, tuple[object, FieldInfo]]) -> dict[str, Any]:
-    """Return plain values by section, from values by their full names."""
+    """Return nested values by section, from values by their full names."""
     nested: dict[str, Any] = {}
     for name, (value, _) in leaves.items():
         *sections, key = name.split(".")
@@ -140,7 +146,9 @@ def _nested(leaves: dict[str, tuple[object, FieldInfo]]) -> dict[str, Any]:
 
 
 def _leaves(section: Section, prefix: str = "") -> dict[str, tuple[object, FieldInfo]]:
-    """Return the values of a section and of those in it, with their fields, by the full name."""
+    """Return the values of a section and of its subsections, with their fields, by the full names
+    of the keys.
+    """
     found: dict[str, tuple[object, FieldInfo]] = {}
     for key, field in fields_of(type(section)).items():
         value = getattr(section, key)
@@ -152,15 +160,15 @@ def _leaves(section: Section, prefix: str = "") -> dict[str, tuple[object, Field
 
 
 def _shown(value: object) -> str:
-    """Return a value for a message; an address may hold a secret."""
+    """Return a value for a message. An address is hidden, because it may contain a secret."""
     if value is None:
         return "left out"
     return "an address" if "://" in str(value) else written(value)
 
 
 def _place(lines: Sequence[str], name: str) -> tuple[int | None, int | None]:
-    """Return the numbers of the lines with the section and with the key of a name, from 0; of a key
-    that has no value, the line with its example.
+    """Return the line numbers of the section and of the key of a full name, counted from 0. For a
+    key without a value, return the line of its example.
     """
     section, _, key = name.rpartition(".")
     head = next((i for i, line in enumerate(lines) if line.strip() == f"[{section}]"), None)
@@ -176,7 +184,7 @@ def _place(lines: Sequence[str], name: str) -> tuple[int | None, int | None]:
 
 
 def _with_value(text: str, name: str, entry: Sequence[str]) -> str:
-    """Return the text of a lexveil.toml with other lines for a key."""
+    """Return the text of a lexveil.toml, with the lines of one key replaced."""
     lines = text.splitlines()
     head, place = _place(lines, name)
     if head is None:
@@ -200,13 +208,13 @@ def _yaml_line(text: str, name: str) -> str:
 
 
 def _checked(text: str, configuration: Configuration) -> str:
-    """Return the text of a lexveil.toml, after a check that the text gives these settings."""
+    """Check that the text of a lexveil.toml gives these settings, and return the text."""
     assert parse_configuration(tomllib.loads(text)) == configuration
     return text
 
 
 def _write(path: Path, text: str, like: Path) -> None:
-    """Write a file, with the permissions of another, since it can name databases."""
+    """Write a file with the permissions of another file, because it can name databases."""
     with atomic_file(path) as partial:
         partial.write_text(text, encoding="utf-8")
         shutil.copymode(like, partial)
@@ -214,15 +222,15 @@ def _write(path: Path, text: str, like: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A key of a YAML file, with the lines that belong to it: comments directly above it, its
-    value, and whatever follows up to the next key.
+    """A key of a YAML file with its lines: the comments directly above the key, the value of the
+    key, and everything up to the next key.
 
     Attributes:
-        name: the name of the key, such as ``machine.workers``.
+        name: the full name of the key, such as ``machine.workers``.
         begin: number of its first line, which may be a comment.
         line: number of the line with the key.
-        end: number of the line after its last.
-        value: the node of its value.
+        end: number of the line after its last line.
+        value: the YAML node of its value.
     """
 
     name: str
@@ -235,7 +243,7 @@ class _Entry:
 def _entries(
     lines: Sequence[str], mapping: yaml.Node | None, end: int, prefix: str = ""
 ) -> Iterator[_Entry]:
-    """Yield the keys of a mapping, and after each key the keys of the mapping that is its value."""
+    """Yield the keys of a mapping. If the value of a key is a mapping, its keys follow the key."""
     if not isinstance(mapping, yaml.MappingNode) or not _is_block(mapping):
         return
     keys = [(key, value) for key, value in mapping.value if isinstance(key, yaml.ScalarNode)]
@@ -247,13 +255,13 @@ def _entries(
 
 
 def _is_block(value: yaml.Node) -> bool:
-    """Whether the value of a key is a mapping or a list on the lines below the key."""
+    """Return whether the value of a key is a mapping or a list on the lines below the key."""
     return isinstance(value, yaml.CollectionNode) and not value.flow_style
 
 
 def _first_line(lines: Sequence[str], mark: yaml.Mark) -> int:
     """Return the line of a key, or the first line of the comments directly above the key. A comment
-    that is further to the right continues the comment of the key before.
+    that is indented further continues the comment of the previous key.
     """
     line: int = mark.line
     while line > 0 and re.match(rf" {{0,{mark.column}}}#", lines[line - 1]):
@@ -262,7 +270,7 @@ def _first_line(lines: Sequence[str], mark: yaml.Mark) -> int:
 
 
 def _renamed(name: str) -> str | None:
-    """Return the name in lexveil.toml of a key of params.yaml; None of one that remains."""
+    """Return the name in lexveil.toml of a key of params.yaml, or None for a key that stays."""
     section, _, rest = name.partition(".")
     if section in SECTIONS:
         return name
@@ -276,7 +284,7 @@ def _comments_of(text: str) -> dict[str, list[str]]:
     lines = text.splitlines()
     comments = {}
     entries = list(_entries(lines, yaml.compose(text, Loader=yaml.SafeLoader), len(lines)))
-    # The lines of the keys in a section are theirs.
+    # The lines of the keys in a section belong to these keys.
     following = [*(entry.begin for entry in entries[1:]), len(lines)]
     for entry, after in zip(entries, following, strict=False):
         name = _renamed(entry.name)
@@ -312,8 +320,8 @@ def _can_be_lifted(name: str) -> bool:
 
 
 def _without_moved(text: str, remains: dict[str, Any]) -> str:
-    """Return the text without the lines of the moved keys. If these lines also hold other text,
-    write the remaining values again without comments.
+    """Return the text without the lines of the moved keys. If these lines also contain other text,
+    return the remaining values without comments.
     """
     lines = text.splitlines()
     gone: set[int] = set()

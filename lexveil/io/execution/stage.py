@@ -1,4 +1,4 @@
-"""Stage entry point: arguments, errors and progress. The last line of a failed stage tells the
+"""Stage entry point: arguments, errors and progress. The last line of a failed stage states the
 reason.
 """
 
@@ -18,11 +18,11 @@ LOG = logger(__name__)
 
 
 def stage_main(main: Callable[[], None], *, pandas: bool = True) -> None:
-    """Run a stage; a known error becomes one line on stderr and an exit code.
+    """Run a stage. A known error becomes one line on stderr and an exit code.
 
     Args:
-        pandas: whether the stage uses pandas. If not, no library of the process imports it, which
-            would take half a second; call this in a process of its own.
+        pandas: whether the stage uses pandas. If not, importing pandas is disabled, because it
+            takes half a second. The stage must then run in a process of its own.
     """
     hide_messages()
     with messages_on_stderr():
@@ -39,8 +39,8 @@ def named_run(usage: str) -> Run:
     """Return mechanism, strategy and noise of a run from the command line.
 
     Raises:
-        RequestError: with ``usage``, if there are not three words, or the last is neither a number
-            nor a level.
+        RequestError: if there are not three words, or the last word is neither a number nor a
+            level; the message is ``usage``.
     """
     try:
         mechanism, strategy, noise = sys.argv[1:]
@@ -53,29 +53,30 @@ def named_segmentation(stage: str) -> str:
     """Return the segmentation from the command line of a stage.
 
     Raises:
-        RequestError: if the command line does not have one.
+        RequestError: if the command line does not name a segmentation.
     """
     if len(sys.argv) != 2:
         raise RequestError(f"usage: python -m tasks.{stage} word|gst|mst")
     return sys.argv[1]
 
 
-# called with the number of finished units, and their total if it is known
+# function that is called with the number of finished units, and with their total if it is known
 Watch = Callable[[int, int | None], object]
 
 
 class Progress:
-    """Logs the progress of a long loop by a line, at most once in ``every`` seconds.
+    """Progress of a long loop, which is logged at most once in ``every`` seconds.
 
-    The remaining time is estimated from the work after the first units. Before the first units,
-    libraries, lists and compiled code are loaded, and results of a stopped run appear at once.
+    The remaining time is estimated from the work after the first units. Before the first units are
+    finished, libraries, lists and compiled code are loaded, and results of a stopped run appear at
+    once.
 
     Args:
         label: name of the loop.
         total: units of work; 0 if not known.
         unit: name of the unit, in the plural.
         every: seconds between two reports.
-        watch: called at each step, instead of logging lines.
+        watch: function that is called at each step, instead of logging lines.
     """
 
     def __init__(
@@ -95,11 +96,11 @@ class Progress:
         self.done = 0
         self.work = 0
         self.note = ""
-        # time at which the first units were done, and their number
+        # time at which the first units were finished, and their number
         self._begun: tuple[float, int] | None = None
 
     def advance(self, done: int, work: int = 0, note: str = "") -> None:
-        """Add ``done`` units with ``work`` tokens; from now on reports contain ``note``."""
+        """Add ``done`` units with ``work`` tokens. Reports contain ``note`` from now on."""
         self.done += done
         self.work += work
         self.note = note or self.note

@@ -1,10 +1,10 @@
-"""Hashes of the library's code that each stage of the graph runs: one hash per stage, in code.json,
-on which dvc.yaml depends.
+"""Hashes of the library's code that each stage of the graph runs. There is one hash per stage, in
+code.json, on which dvc.yaml depends.
 
 A stage is stale if one of the library's files that it imports has changed, whether the import is
 direct, indirect or lazy. dvc.yaml names one value per stage for that (``params: [code.json:
-[STAGE]]``). The stage ``code`` writes these values; in projects of `lexveil init` they are those of
-the installed library.
+[STAGE]]``). The stage ``code`` writes these values. In projects of `lexveil init` the values are
+the hashes of the installed library.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from lexveil.base.runtime.hashes import sha256
 
 CODE = Path("code.json")
 
-# Imports that decide no byte of an output, with the reason. They are not followed; a stage that
-# needs modules behind them imports these itself.
+# Imports that determine no byte of an output, with the reason. They are not followed. A stage that
+# needs modules behind them imports these modules itself.
 _CUT = {
     (
         "lexveil.io.execution.pool",
         "lexveil.io.execution.dask_cluster",
-    ): "results do not depend on who computes them",
+    ): "results do not depend on which process computes them",
     **{
-        # Only the values of parameters matter, and a stage declares them; their names, ranges
-        # and defaults are only checked.
+        # Only the values of parameters matter, and a stage declares them. The names, ranges and
+        # defaults of parameters are only validated.
         (
             f"lexveil.io.config.{section}",
             f"lexveil.core.{registry}",
-        ): "names and ranges of parameters decide no byte"
+        ): "names and ranges of parameters determine no byte"
         for section, registry in (
             ("corpus", "association"),
             ("privacy", "mechanisms.registry"),
@@ -45,18 +45,20 @@ _CUT = {
         )
     },
 }
-_REGISTRY = "lexveil.core.mechanisms.registry"  # imports all modules that register a mechanism
+# this module imports all modules that register a mechanism
+_REGISTRY = "lexveil.core.mechanisms.registry"
 _REGISTERS = "@register"
-# A stage that reads the base model of a training depends on the cards of the models that ship. The
-# cards have the hashes of all other files.
+# A stage that reads the base model of a training depends on the cards of the packaged models. The
+# cards list the hashes of all other files.
 _READS_BASE = "lexveil.io.artifacts.base_model"
 _PUBLIC_NAMES = "lexveil"  # its public names are imported lazily, and no stage uses them
-_BESIDE = re.compile(r'"([\w.]+\.(?:css|csv|j2|js|txt))"')  # a file beside a module that names it
+# name of a file next to the module that names it
+_BESIDE = re.compile(r'"([\w.]+\.(?:css|csv|j2|js|txt))"')
 
 
 def code_hashes() -> dict[str, str]:
-    """Return one hash for each module of ``tasks``, over the names and contents of the library's
-    files that it runs.
+    """Return one hash for each module of ``tasks``. The hash is over the names and contents of the
+    library files that the stage runs.
     """
     tasks = find_spec("tasks")
     folder = Path(tasks.origin or "").parent if tasks else paths.TEMPLATE / "tasks"
@@ -68,8 +70,8 @@ def code_hashes() -> dict[str, str]:
 
 
 def refresh_code() -> bool:
-    """Update code.json of the project in the current folder from the library; return whether it
-    changed.
+    """Update code.json of the project in the current folder from the library, and return whether
+    the file changed.
     """
     content = json.dumps(code_hashes(), indent=2) + "\n"
     if CODE.exists() and CODE.read_text(encoding="utf-8") == content:
@@ -81,8 +83,8 @@ def refresh_code() -> bool:
 
 
 def modules_of(file: Path) -> set[str]:
-    """Return the modules of the library that a file imports, directly or indirectly, with their
-    packages.
+    """Return the modules of the library that a file imports, directly or indirectly, and the
+    packages of these modules.
     """
     modules: set[str] = set()
     waiting = list(_imports(file))
@@ -120,8 +122,8 @@ def source_of(module: str) -> Path:
 
 
 def files_of(task: Path) -> set[Path]:
-    """Return the files of the library that a stage runs: modules, files beside the modules that the
-    modules name, and cards of models.
+    """Return the files of the library that a stage runs: modules, files that these modules name and
+    that lie next to them, and cards of models.
     """
     files = {source_of(module) for module in modules_of(task)}
     cards = set(paths.MODELS.glob("*/model.json")) if _READS_BASE in _imports(task) else set()
@@ -146,7 +148,9 @@ _content = cache(sha256)
 
 @cache
 def _imports(file: Path) -> frozenset[str]:
-    """Return the modules of the library that a file imports anywhere, except for type checkers."""
+    """Return the modules of the library that a file imports anywhere except in code for type
+    checkers.
+    """
     names: list[str] = []
     for statement in _statements(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(statement, ast.Import):
@@ -158,8 +162,8 @@ def _imports(file: Path) -> frozenset[str]:
 
 
 def _statements(block: ast.AST) -> Iterator[ast.AST]:
-    """Yield statements at any depth. Expressions are skipped: they import nothing and are most of a
-    tree.
+    """Yield the statements of a block at any depth. Expressions are skipped, because they import
+    nothing and make up most of a syntax tree.
     """
     for name in ("body", "orelse", "finalbody", "handlers", "cases"):
         if name == "body" and getattr(getattr(block, "test", None), "id", None) == "TYPE_CHECKING":

@@ -15,8 +15,8 @@ from lexveil.base.types import Flags, Ids
 
 
 class ArrowRows(Sequence[list[str | None]]):
-    """Texts of each row, a ``Texts`` sequence backed by Arrow; a row becomes a list only when it is
-    read.
+    """The texts of each row, as a ``Texts`` sequence that is backed by Arrow. A row becomes a list
+    only when it is read.
 
     Attributes:
         columns: the text columns, as large strings of valid UTF-8.
@@ -31,7 +31,7 @@ class ArrowRows(Sequence[list[str | None]]):
         return ArrowRows([pc.if_else(pa.array(keep), column, nothing) for column in self.columns])
 
     def flat(self) -> tuple[pa.LargeStringArray, Ids]:
-        """Return the texts that are not null, row after row, and the cell number of each."""
+        """Return the texts that are not null, row after row, and the cell number of each text."""
         n = len(self)
         k = len(self.columns)
         if k == 1:

@@ -2,8 +2,8 @@
 
 Any program may have put texts into metadata of fields, names of extension types and entries of
 dictionaries, and a slice of an array still holds the bytes of the whole array. The parts that
-define the type of a column stay: extension types with fixed names, the categories of an ordered
-dictionary, and the categories that Polars declares for an Enum.
+define the type of a column stay. These are extension types with fixed names, the categories of an
+ordered dictionary, and the categories that Polars declares for an Enum.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ from lexveil.base.errors import RequestError
 from lexveil.base.types import Flags, Ids
 from lexveil.io.formats.messages import name
 
-# Extension types that have no parameter in which a text could stand.
+# Extension types without a parameter that could contain a text.
 FIXED_EXTENSIONS = (pa.UuidType, pa.JsonType, pa.Bool8Type)
 # Metadata that Polars writes for columns of type Categorical or Enum; an Enum declares categories.
 POLARS_KEYS = re.compile(rb"_PL_(ENUM_VALUES|CATEGORICAL)2?")
-EXTENSION_KEY = b"ARROW:extension:name"  # metadata key of an extension type unknown to this process
+# metadata key of an extension type that this process does not know
+EXTENSION_KEY = b"ARROW:extension:name"
 
 
 def bare_field(field: pa.Field) -> pa.Field:
-    """Return a field without metadata, also of its inner fields, and without extension types that
-    have parameters.
+    """Return a field without metadata and without extension types that have parameters. Inner
+    fields are treated likewise.
     """
     metadata = {
         key: value for key, value in (field.metadata or {}).items() if POLARS_KEYS.fullmatch(key)
@@ -72,18 +73,21 @@ def require_plain_types(schema: pa.Schema, rewritten: Collection[str], where: st
     """Check that every column that is not rewritten can be written with its type.
 
     Raises:
-        RequestError: naming the first column that cannot be written.
+        RequestError: if a column cannot be written; the message names the first such column.
     """
     for field in schema:
         if field.name not in rewritten and _has_free_names(field):
             raise RequestError(
-                f"{where}: {name(field.name)} is of an extension type, whose name and parameters "
-                "could hold text; cast it to a plain type, or leave it out"
+                f"{where}: {name(field.name)} has an extension type, and the type's name "
+                "and parameters could contain text; cast the column to a plain type, or "
+                "omit it"
             )
 
 
 def _has_free_names(field: pa.Field) -> bool:
-    """Return whether a field contains an extension type with names or parameters of its own."""
+    """Return whether a field contains an extension type with a name or parameters that could
+    contain text.
+    """
     kind = field.type
     if isinstance(kind, FIXED_EXTENSIONS):
         return False
@@ -102,10 +106,11 @@ def bare_array(array: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def bare_column(column: pa.ChunkedArray | pa.Array, kind: pa.DataType) -> pa.ChunkedArray:
-    """Copy a column of a table in memory as its bare type.
+    """Copy a column of a table in memory, with its bare type.
 
     Raises:
-        pa.ArrowNotImplementedError: if Arrow cannot copy only the rows of this type.
+        pa.ArrowNotImplementedError: if Arrow cannot copy the rows of this type without the rest of
+            the array.
     """
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     if not sum(map(len, chunks)):
@@ -129,7 +134,7 @@ def _has_dictionary(kind: pa.DataType) -> bool:
 def _own_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
     chunks = [_own(chunk) for chunk in column.chunks if len(chunk)]
     if pa.types.is_dictionary(column.type) and not column.type.ordered:
-        # One dictionary, in the order in which the rows have its entries.
+        # There is one dictionary, with entries in the order in which the rows use them.
         whole = pa.chunked_array([chunk.dictionary_decode() for chunk in chunks])
         return pa.chunked_array([_encoded(whole.combine_chunks(), column.type)])
     return pa.chunked_array(chunks, column.type)
@@ -144,8 +149,8 @@ VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary(
 
 
 def _own(array: pa.Array) -> pa.Array:
-    """Copy an array without hidden data: a slice still has the values of the whole array, and there
-    may be values below a null.
+    """Copy an array without hidden data. A slice still holds the values of the whole array, and a
+    null may hide a value.
     """
     kind = array.type
     types = pa.types
@@ -163,7 +168,7 @@ def _own(array: pa.Array) -> pa.Array:
     if types.is_union(kind):
         raise pa.ArrowNotImplementedError("union")
     if types.is_struct(kind):
-        # Fields are null where the struct is null.
+        # Set fields to null where the struct is null.
         fields = [_own(values) for values in array.flatten()]
         return pa.StructArray.from_arrays(fields, fields=list(kind), mask=array.is_null())
     if types.is_nested(kind):
@@ -172,7 +177,9 @@ def _own(array: pa.Array) -> pa.Array:
 
 
 def _take(array: pa.Array, places: Ids, is_null: Flags | None = None) -> pa.Array:
-    """Copy the values of an array at ``places``; null where ``is_null``."""
+    """Copy the values of an array at the positions ``places``. The result is null where
+    ``is_null``.
+    """
     kind = array.type
     plain = VIEWS.get(kind, kind)
     indices = pa.array(places, pa.int64(), mask=is_null)
@@ -189,7 +196,7 @@ def _own_list(array: pa.Array) -> pa.Array:
         valid = np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False))
         places = np.full((len(array), size), -1)
         places[valid] = np.arange(len(valid) * size).reshape(-1, size)
-        # No value stays below a null.
+        # No value stays hidden by a null.
         values = _take(_own(array.flatten()), places.ravel(), places.ravel() < 0)
         return pa.FixedSizeListArray.from_arrays(values, type=kind, mask=mask)
     if types.is_map(kind):

@@ -1,9 +1,9 @@
-"""The interface of file formats: a format reads a table row by row, and writes it back with other
+"""The interface of file formats. A format reads a table row by row, and writes it back with other
 texts.
 
-A format is a class in a file of this folder, and an entry in ``registry``. It reads rows
-(``table``), cuts them into chunks with all that is needed to write them back (``chunks``), and
-makes a writer (``writer``).
+A format is a class in a module of this package, and an entry in ``registry``. It reads rows
+(``table``), cuts them into chunks with all data that is needed to write them back (``chunks``), and
+creates a writer (``writer``).
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from lexveil.io.formats.chunks import TEXT_LIMIT, Chunk, Matches, ParsedRow, Tex
 from lexveil.io.formats.messages import NoColumnError, is_name, name, shown
 from lexveil.io.formats.values import plain_value, text_value
 
-# a format is declared without numpy and Arrow, so that help that lists formats comes at once
+# formats are declared without importing numpy and Arrow, so that help that lists formats is fast
 if TYPE_CHECKING:
     from lexveil.base.types import Flags
     from lexveil.core.detectors.given import GivenSpans
 
-# what becomes of a rewritten cell that a spreadsheet would compute
+# treatment of a rewritten cell that a spreadsheet would compute as a formula
 Formulas = Literal["keep", "quote", "refuse"]
 
 
@@ -34,10 +34,10 @@ class Source:
     """One file, and how the file is read.
 
     Attributes:
-        compression: its ending, "" for none.
+        compression: the ending of the compression, "" for an uncompressed file.
         stem: the file's name without the endings of format and compression.
         delimiter: the delimiter that the user gave; None detects the delimiter in the file.
-        encoding: as what the user says text is encoded; None: as the file shows.
+        encoding: the text encoding that the user gave; None detects the encoding in the file.
     """
 
     path: Path
@@ -53,7 +53,7 @@ class Source:
         return shown(self.path)
 
     def location(self, line: int) -> str:
-        """Where a row is, for messages."""
+        """Return the file and the row or line, for messages."""
         return f"{shown(self.path)}, {self.format.row_name} {line}"
 
 
@@ -62,9 +62,9 @@ class InputRow(NamedTuple):
 
     Attributes:
         number: the number of the row, from 1.
-        line: the line where the row begins (Parquet: the row).
+        line: the line where the row begins; in Parquet, the row.
         values: the values of the row, by column.
-        raw: the line as it is, if the format needs it to write the row back.
+        raw: the unchanged line, if the format needs it to write the row back.
     """
 
     number: int
@@ -81,15 +81,15 @@ class InputTable:
     """An opened file.
 
     Attributes:
-        columns: the columns of the header, the schema or the first object.
-        rows: to iterate over once.
-        layout: the data that the format needs to write the table back: the line end of CSV, the
-            file of Parquet.
-        n_rows: how many there are, if the file says so.
-        encoding: as what the text of the file is encoded, as Python calls it.
-        mark: a byte order mark, if one stands before the text.
-        remark: how the file is read, where that is not what its name says; empty where it is.
-        paths: text columns that are no columns, but are found within them, and where.
+        columns: the columns of the header, of the schema or of the first object.
+        rows: the rows, which can be iterated once.
+        layout: the data that the format needs to write the table back, such as the line end of a
+            CSV file or the file object of Parquet.
+        n_rows: the number of rows, if the file states it.
+        encoding: Python's name of the text encoding of the file.
+        mark: the byte order mark before the text, or "".
+        remark: a sentence about how the file is read, if its name does not tell; otherwise "".
+        paths: the paths of text columns that are nested in columns, each with its parsed steps.
     """
 
     source: Source
@@ -105,14 +105,15 @@ class InputTable:
 
 @dataclass(frozen=True, slots=True)
 class TableRequest:
-    """The columns that are to be read of a table, and how its lines are read.
+    """The columns of a table that are read, and how its lines are read.
 
     Attributes:
         texts: the columns of texts.
         subject: the column that names the subject of a row.
-        spans: the column that says what a detector found in the texts of a row. It counts
-            characters of them, so that the writer leaves it empty.
-        others: further columns to read, where a choice saves work (Parquet); None for all.
+        spans: the column with the spans that a detector found in the texts of a row. The writer
+            leaves it empty, because spans count characters of the source texts.
+        others: further columns to read, if reading fewer columns saves work (Parquet); None reads
+            all columns.
         keeps_blanks: whether lines without text are rows too, because they must be written back.
     """
 
@@ -137,7 +138,7 @@ class TableRequest:
         """Check that the table has the requested columns.
 
         Raises:
-            NoColumnError: naming the first column that the table has not.
+            NoColumnError: if a column is missing; the message names the first such column.
         """
         requested = [(column, "text_column") for column in self.texts]
         for column, role in (
@@ -161,12 +162,12 @@ class TableRequest:
     def parse(
         self, values: Mapping[str, Any], line: int, source: Source, rest: Any = None
     ) -> ParsedRow:
-        """Return the texts of a row, its subject, the spans of the row, and the data that the
-        writer needs besides.
+        """Return the texts of a row, its subject, its spans, and the other data that the writer
+        needs.
 
         Raises:
-            RequestError: if a text is missing, not usable or too long, or the subject or the spans
-                are.
+            RequestError: if a text, the subject or the spans are missing or not valid, or if a text
+                is too long.
         """
         where = source.location(line)
         texts = list[str | None]()
@@ -174,8 +175,8 @@ class TableRequest:
         for column in self.texts:
             if column not in values:
                 raise RequestError(
-                    f"{where}: the object has no {name(column)}; every one must have its "
-                    "text, or null"
+                    f"{where}: the object has no {name(column)}; every object must have a "
+                    "text for this key, or null"
                 )
             value = values[column]
             matches = value if isinstance(value, Matches) else [value]
@@ -187,7 +188,7 @@ class TableRequest:
             subject = plain_value(values.get(self.subject), self.subject, where)
             if subject is None:
                 raise RequestError(
-                    f"{where}: {name(self.subject)} is empty; every row must say whom it is about"
+                    f"{where}: {name(self.subject)} is empty; every row must name its subject"
                 )
         spans = self._spans(values, texts, where)
         return ParsedRow(line, texts, subject, rest, spans, tuple(counts) if has_paths else None)
@@ -201,7 +202,7 @@ class TableRequest:
 
         if self.spans not in values:
             raise RequestError(
-                f"{where}: the object has no {name(self.spans)}; every one must have its "
+                f"{where}: the object has no {name(self.spans)}; every object must have its "
                 "spans, or []"
             )
         return given_spans(values[self.spans], texts, self.texts, f"{where}, {name(self.spans)}")
@@ -211,7 +212,7 @@ def _text(value: object, column: str, where: str) -> str | None:
     text = text_value(value, column, where)
     if text is not None and len(text) > TEXT_LIMIT:
         raise RequestError(
-            f"{where}: {name(column)} is longer than {TEXT_LIMIT:,} characters; divide it"
+            f"{where}: {name(column)} is longer than {TEXT_LIMIT:,} characters; divide the text"
         )
     return text
 
@@ -220,10 +221,10 @@ class Writer(ABC):
     """Writer of the chunks of a table to a file. The file is complete once the writer is closed.
 
     Attributes:
-        n_formulas: cells among the rewritten texts that a spreadsheet would take for formulas.
-        first_formula: the row of the first of them in the output: those of the source would count
-            what is withheld.
-        n_rows: rows that are written or wait to be.
+        n_formulas: number of cells of rewritten texts that a spreadsheet would compute as formulas.
+        first_formula: the row of the first such cell in the output. The row in the source would
+            disclose how many rows are withheld.
+        n_rows: number of rows that are written or buffered.
     """
 
     def __init__(self, table: InputTable, columns: Sequence[str], formulas: Formulas) -> None:
@@ -240,19 +241,20 @@ class Writer(ABC):
 
     @abstractmethod
     def write(self, chunk: Chunk, texts: Texts, keep: Flags) -> None:
-        """Write the rows of a chunk for which ``keep`` is true, with other texts."""
+        """Write the rows of a chunk for which ``keep`` is true, with their texts replaced."""
 
 
 class Format(ABC):
-    """Reader and writer of one kind of file, without any state of its own.
+    """Reader and writer of one kind of file. A format has no state.
 
     Attributes:
-        name: how `--format` calls it; one of the endings.
-        title: how messages call it.
+        name: name of the format for `--format`; it is one of the endings.
+        title: name of the format in messages.
         endings: the endings of file names.
-        row_name: the word by which messages call a row of a file.
-        has_columns: whether rows have named fields; if not, all is one text.
-        is_streamable: whether it can go to standard output, and files may be compressed as a whole.
+        row_name: the word for a row of a file in messages.
+        has_columns: whether rows have named fields. If not, a row is one text.
+        is_streamable: whether the format can be written to standard output, and its files may be
+            compressed as a whole.
     """
 
     name: ClassVar[str]
@@ -267,27 +269,27 @@ class Format(ABC):
         """Open a table.
 
         Args:
-            stream: the file's bytes, expanded.
+            stream: the file's bytes, decompressed.
 
         Raises:
-            RequestError: naming file and row: empty, truncated, damaged, not UTF-8, not of this
-                format. Faults further down are raised while the rows are read.
+            RequestError: if the file is empty, truncated, damaged, not UTF-8 or not of this format;
+                the message names file and row. Faults in later rows are raised while rows are read.
         """
 
     def text_columns(self, table: InputTable) -> list[str]:
-        """Return the columns of a newly opened table whose type can hold texts; all columns if
-        columns have no types.
+        """Return the columns of a newly opened table that can contain texts by their type. If
+        columns have no types, return all columns.
         """
         return table.columns
 
     def chunks(
         self, table: InputTable, request: TableRequest, for_writing: bool
     ) -> Iterator[Chunk]:
-        """Yield all rows of a newly opened table; with ``for_writing``, yield also the data of the
-        rows that only the writer needs.
+        """Yield all rows of a newly opened table. With ``for_writing``, the chunks also have the
+        data that only the writer needs.
 
         Raises:
-            RequestError: naming file and row of the first fault.
+            RequestError: if a row has a fault; the message names the file and the first such row.
         """
 
         def parsed(row: InputRow) -> ParsedRow:
@@ -297,17 +299,19 @@ class Format(ABC):
         return gather(map(parsed, table.rows), request.subject is not None)
 
     def nested_texts(self, table: InputTable) -> list[str]:  # noqa: ARG002
-        """Return the paths of texts within columns of an opened table, by types alone."""
+        """Return the paths of texts that are nested in columns of an opened table, by types
+        alone.
+        """
         return []
 
     def rest(self, row: InputRow, table: InputTable, request: TableRequest) -> Any:  # noqa: ARG002
-        """Return the data of a row that the writer needs besides the texts."""
+        """Return the data of a row, besides its texts, that the writer needs."""
         return None
 
     @abstractmethod
     def writer(
         self, table: InputTable, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas
     ) -> Writer:
-        """Return a writer of the chunks of ``table``, with replaced texts in ``columns``, to a file
-        or an open stream.
+        """Return a writer of the chunks of ``table`` to a file or an open stream. The texts in
+        ``columns`` are replaced.
         """

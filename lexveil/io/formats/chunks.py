@@ -12,16 +12,17 @@ if TYPE_CHECKING:
     from lexveil.base.types import Flags
     from lexveil.core.detectors.given import GivenSpans
 
-ROWS_OF_A_CHUNK = 2_000  # of a chunk, at most
-# of the texts of a chunk, after which it ends: a few seconds of the slowest mechanism
+ROWS_OF_A_CHUNK = 2_000  # largest number of rows of a chunk
+# number of characters after which a chunk ends, which is a few seconds of the slowest mechanism
 CHARACTERS_OF_A_CHUNK = 2**19
-# cells of a chunk, after which it ends, where rows have any number of texts
+# number of cells after which a chunk ends, if rows can have any number of texts
 CELLS = 2**18
-# characters; a text is rewritten in one piece, and this bounds what that takes
+# largest number of characters of a text, which bounds memory because a text is rewritten in one
+# piece
 TEXT_LIMIT = 8 * 2**20
 
-# Of each row, one text for each text column; of a column that finds several, so many as any row of
-# the chunk has.
+# The texts of each row. A text column has one text per row. A column with a path to several texts
+# has as many texts per row as the row with the most texts in the chunk.
 Texts = Sequence[list[str | None]]
 
 
@@ -30,16 +31,16 @@ class Chunk:
     """Consecutive rows of a table.
 
     Attributes:
-        first: the number of its first row in the table, from 1.
-        places: the places where each row begins, for messages: a line, in Parquet a row.
+        first: the number of the chunk's first row in the table, from 1.
+        places: the position where each row begins, for messages: a line, or in Parquet a row.
         texts: the texts of each row, one for each text column; None for null.
         subjects: the subject of each row; None if no column names it.
-        rest: the rest of the rows, for the writer.
+        rest: the other data of the rows, for the writer.
         spans: the spans that a detector found in the texts of each row; None without a column of
             spans.
-        file: the name of its file in a folder; empty if there is one only.
-        selection: the rows that are rewritten; None if all are.
-        widths: how many of the texts of a row are of each text column; None: one of each.
+        file: the name of the chunk's file in a folder; empty if there is only one file.
+        selection: flags of the rows that are rewritten; None if all rows are.
+        widths: the number of texts per row of each text column; None if every column has one.
     """
 
     first: int
@@ -57,21 +58,22 @@ class Chunk:
 
     @property
     def is_selected(self) -> Flags:
-        """(n_rows,) which rows are rewritten."""
-        import numpy as np  # help that lists formats comes without it
+        """Flags of the rows that are rewritten, (n_rows,)."""
+        import numpy as np  # help that lists formats does not need numpy
 
         return np.ones(len(self), dtype=np.bool_) if self.selection is None else self.selection
 
 
 class Matches(list[object]):
-    """All values that the path of a text column finds in a row."""
+    """All values of a row that the path of a text column matches."""
 
 
 class ParsedRow(NamedTuple):
-    """A row on its way into a chunk; see ``Chunk``.
+    """A row that will be part of a chunk; see ``Chunk``.
 
     Attributes:
-        counts: how many of its texts are of each text column; None: one of each.
+        counts: the number of the row's texts that belong to each text column; None if every column
+            has one.
     """
 
     line: int
@@ -123,8 +125,8 @@ def gather(rows: Iterable[ParsedRow], has_subjects: bool) -> Iterator[Chunk]:
 def _filled(
     texts: Sequence[str | None], counts: Sequence[int], widths: Sequence[int]
 ) -> list[str | None]:
-    """Return the texts of a row, with nulls added after the texts of each column until the column
-    has the number of texts in ``widths``.
+    """Return the texts of a row, padded with nulls after the texts of each column, so that each
+    column has the number of texts in ``widths``.
     """
     filled = list[str | None]()
     start = 0
@@ -135,7 +137,7 @@ def _filled(
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether a column of an Arrow type holds texts."""
+    """Return whether a column of an Arrow type contains texts."""
     import pyarrow as pa
 
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
@@ -145,8 +147,8 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def rewritten_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type of rewritten texts: that of the texts. A dictionary gets room, because equal
-    texts become different.
+    """Return the Arrow type of rewritten texts, which is the type of the source texts. The index
+    type of a dictionary is enlarged, because equal texts become different.
     """
     import pyarrow as pa
 

@@ -1,5 +1,5 @@
-"""Compressed files: gzip, Zstandard, bzip2 and xz around any format, read with a limit on expansion
-and written reproducibly.
+"""Compressed files: gzip, Zstandard, bzip2 and xz around any format. Reading limits the expansion,
+and writing is reproducible.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import IO, Any
 from lexveil.base.errors import RequestError
 from lexveil.io.formats.messages import shown
 
-# what compressed files begin with, by the ending of their name
+# first bytes of compressed files, by the ending of their name
 MAGIC = {
     "gz": b"\x1f\x8b",
     "zst": b"\x28\xb5\x2f\xfd",
@@ -24,28 +24,29 @@ MAGIC = {
 }
 ARROW_CODECS = {"gz": "gzip", "zst": "zstd"}
 
-# bytes that an xz file may ask for: four times those of its highest usual setting
+# bytes of memory that an xz file may require: four times the memory of its highest usual setting
 XZ_MEMORY = 2**28
 
-# Text compresses to a third or a tenth. What expands more than this, once it is large, was made to
-# fill a memory or a disk.
+# Text compresses to a third or a tenth. A large file that expands more than this was made to fill a
+# memory or a disk.
 RATIO_LIMIT = 200
-RATIO_FROM = 64 * 2**20  # bytes expanded; before that, any ratio
-PIECE = 2**14  # bytes expanded at a time: so many at most are lost before a fault
+RATIO_FROM = 64 * 2**20  # number of expanded bytes up to which any ratio is allowed
+# number of bytes to expand at a time; at most this many bytes before a fault are lost
+PIECE = 2**14
 
 
 def open_bytes(path: Path, compression: str, stream: IO[bytes] | None = None) -> IO[bytes]:
-    """Return the bytes that a file holds, expanded; closing the result closes ``stream`` too.
+    """Return the decompressed bytes of a file. Closing the result closes ``stream`` too.
 
     Args:
         path: the file.
-        compression: its ending, "" for none.
+        compression: the ending of the compression, "" for an uncompressed file.
         stream: the file's bytes if they are not at ``path``.
 
     Raises:
-        RequestError: if it cannot be read; while it is read, if it is implausibly large
-            (``RATIO_LIMIT``).
-        OSError: while it is read, if it is truncated or damaged.
+        RequestError: if the file cannot be read, or, while it is read, if its content is
+            implausibly large (``RATIO_LIMIT``).
+        OSError: while the file is read, if it is truncated or damaged.
     """
     try:
         stream = stream or path.open("rb")
@@ -57,10 +58,10 @@ def open_bytes(path: Path, compression: str, stream: IO[bytes] | None = None) ->
 
 
 def compressed(stream: IO[bytes], compression: str, files: ExitStack) -> Any:
-    """Return a stream that compresses to ``stream``, or ``stream`` itself; ``files`` closes the
-    former, and not the latter.
+    """Return a stream that compresses its data into ``stream``, or ``stream`` itself without
+    compression. ``files`` closes a new stream, but not ``stream``.
 
-    The same content gives the same bytes: a header of gzip has neither time nor file name.
+    Equal content gives equal bytes, because a gzip header gets neither time nor file name.
     """
     if compression == "gz":
         return files.enter_context(gzip.GzipFile("", "wb", 6, fileobj=stream, mtime=0))
@@ -85,11 +86,11 @@ def require_plausible(where: str, size: int, expanded_size: int) -> None:
     """
     if expanded_size > RATIO_FROM and expanded_size > RATIO_LIMIT * size:
         sizes = (
-            f"{expanded_size // 2**20} MiB come out of {size // 2**10} KiB, more than "
+            f"{size // 2**10} KiB expand to {expanded_size // 2**20} MiB, more than "
             f"{RATIO_LIMIT} times as much"
         )
         raise RequestError(
-            f"{where}: {sizes}: not what compressed text looks like. If it is text, "
+            f"{where}: {sizes}, which is not plausible for compressed text; if it is text, "
             "decompress it first"
         )
 
@@ -129,8 +130,8 @@ class _Expanded(io.RawIOBase):
 
 
 class _Blocks(io.RawIOBase):
-    """The content of a bzip2 or xz file, of one stream or of several on end, as their tools read
-    it.
+    """The content of a bzip2 or xz file. The file may consist of several concatenated streams, as
+    their tools allow.
     """
 
     def __init__(self, stream: IO[bytes], compression: str) -> None:
@@ -154,7 +155,7 @@ class _Blocks(io.RawIOBase):
             if self.decompressor.eof:
                 piece = self.decompressor.unused_data or self.stream.read(PIECE)
                 if self.compression == "xz":
-                    piece = piece.lstrip(b"\0")  # by which it may be filled up
+                    piece = piece.lstrip(b"\0")  # padding byte between streams
                 if not piece:
                     return 0
                 self.decompressor = self._begin()

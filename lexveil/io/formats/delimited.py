@@ -1,4 +1,4 @@
-"""Formats with a header and delimited fields; a field that is not rewritten keeps its bytes,
+"""Formats with a header and delimited fields. A field that is not rewritten keeps its bytes,
 including its quotes.
 """
 
@@ -18,12 +18,13 @@ from lexveil.io.formats.chunks import Chunk, Texts
 from lexveil.io.formats.lines import LineFormat, LineWriter, described, open_lines
 from lexveil.io.formats.messages import no_documents, require_distinct
 
-FORMULA = re.compile(r"[=+\-@\t\r]")  # beginning of a formula in spreadsheets
+FORMULA = re.compile(r"[=+\-@\t\r]")  # first characters of formulas in spreadsheets
 # Delimiters between fields, and their names in messages.
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 # First line of a file that tells Excel the delimiter.
 EXCEL = re.compile(r"sep=([,;\t|])\r?\n?")
-# Characters of the lines that are read if the header could be split by two delimiters.
+# number of characters to read for the choice of the delimiter, if two delimiters could split the
+# header
 LOOKED_AT = 2**16
 
 
@@ -44,11 +45,11 @@ class Layout(NamedTuple):
 
 
 class Delimited(LineFormat):
-    """Base of the delimited formats. A field is quoted if it has to be.
+    """Base of the delimited formats. A field is quoted only if the syntax requires it.
 
     Attributes:
         delimiter: the character between fields, unless the header shows another one.
-        has_quotes: whether fields between these delimiters may be quoted.
+        has_quotes: whether fields may be quoted.
     """
 
     delimiter: ClassVar[str]
@@ -81,8 +82,8 @@ class Delimited(LineFormat):
         return described(InputTable(source, header, rows, layout), text, *remarks)
 
     def _delimiter(self, sample: Sequence[str], where: str, request: TableRequest) -> str:
-        """Detect the delimiter by the header. Rows are private, so that they are read only if
-        several delimiters would split the header.
+        """Detect the delimiter from the header. Rows are read only if several delimiters could
+        split the header, because rows are private.
 
         Raises:
             RequestError: if several delimiters are possible.
@@ -100,13 +101,13 @@ class Delimited(LineFormat):
         if len(possible) > 1:
             agreeing = [delimiter for delimiter in possible if len(set(counts(delimiter))) == 1]
             if not agreeing and self.delimiter in possible:
-                return self.delimiter  # the first row that does not agree will be named
+                return self.delimiter  # a later message names the first row that does not agree
             possible = agreeing or possible
         if len(possible) > 1:
             known = " or a ".join(_name(delimiter) for delimiter in possible)
             raise RequestError(
-                f"{where}: a {known} could stand between its fields; {option('delimiter')} says "
-                "which"
+                f"{where}: a {known} could be the delimiter; name the delimiter by "
+                f"{option('delimiter')}"
             )
         return possible[0]
 
@@ -143,15 +144,15 @@ class Delimited(LineFormat):
                 fields[position] = cell
             if fields == [""]:
                 raise RequestError(
-                    f"{where}: nothing is left of a text, which a {self.title} of one column "
-                    "cannot hold; write CSV"
+                    f"{where}: a rewritten text is empty, and a {self.title} file of one "
+                    "column cannot hold an empty text; write CSV"
                 )
             lines_out += (layout.delimiter.join(fields), raw[len(content) :] or layout.end)
         return "".join(lines_out)
 
 
 class CommaSeparated(Delimited):
-    """CSV: a header, commas, quotes where needed."""
+    """CSV files: a header, commas between fields, and quotes where the syntax requires them."""
 
     name = "csv"
     title = "CSV"
@@ -160,7 +161,9 @@ class CommaSeparated(Delimited):
 
 
 class TabSeparated(Delimited):
-    """TSV: a header, tabs, no quotes, as in GLUE and at IANA; so TSV cannot store every text."""
+    """TSV files: a header, tabs between fields, and no quotes, as in GLUE and at IANA. TSV
+    therefore cannot store every text.
+    """
 
     name = "tsv"
     title = "TSV"
@@ -170,7 +173,7 @@ class TabSeparated(Delimited):
 
 
 def _raw_fields(content: str, delimiter: str, has_quotes: bool) -> list[str]:
-    """Split a valid record without its line end into fields, which keep their quotes."""
+    """Split a valid record, without its line end, into fields. The fields keep their quotes."""
     if not has_quotes or '"' not in content:
         return content.split(delimiter)
     return _field(delimiter).findall(content)
@@ -189,8 +192,8 @@ def _special(delimiter: str) -> re.Pattern[str]:
 
 def _quoted(text: str, raw: str, delimiter: str) -> str:
     """Format a rewritten text as a field. The quotes depend only on the text, with one exception:
-    an empty text is quoted if the source field had characters, because some readers take an empty
-    field for null.
+    an empty text is quoted if the source field had characters, because some programs read an empty
+    field as null.
     """
     if not text:
         return '""' if raw else ""
@@ -208,7 +211,8 @@ def _require_one_line(text: str, layout: Layout, where: str) -> None:
     """
     if _special(layout.delimiter).search(text.replace('"', "")):
         raise RequestError(
-            f"{where}: a rewritten text holds a tab or line break, which TSV cannot; write CSV"
+            f"{where}: a rewritten text contains a tab or a line break, which TSV cannot "
+            "store; write CSV"
         )
 
 
@@ -236,8 +240,8 @@ def _looked_at(content: Iterator[str]) -> tuple[list[str], Iterator[str]]:
 
 
 def _counts(sample: Sequence[str], delimiter: str, has_quotes: bool) -> list[int]:
-    """Return the number of fields of the header and of each record: -1 after a record that cannot
-    be parsed, and no numbers if quotes of the header would stand inside fields.
+    """Return the number of fields of the header and of each record. A record that cannot be parsed
+    has the number -1 and ends the list. The list is empty if the header has quotes inside fields.
     """
     raw = _raw_fields(sample[0], delimiter, has_quotes) if sample else []
     if has_quotes and any('"' in field and not field.startswith('"') for field in raw):
@@ -250,20 +254,22 @@ def _counts(sample: Sequence[str], delimiter: str, has_quotes: bool) -> list[int
             if fields:
                 counts.append(len(fields))
     except csv.Error:
-        # The sample may end within a record.
+        # The sample may end inside a record.
         is_cut = parser.line_num == len(sample) and sum(map(len, sample)) >= LOOKED_AT
         counts += [] if is_cut and counts else [-1]
     return counts
 
 
 def _cell(text: str, row: int, where: str, writer: LineWriter) -> str:
-    """Return a rewritten text as a cell, with formulas handled as ``writer.formulas`` says."""
+    """Return a rewritten text as a cell. ``writer.formulas`` determines how formulas are
+    treated.
+    """
     if not FORMULA.match(text):
         return text
     if writer.formulas == "refuse":
         raise RequestError(
             f"{where}: a rewritten text begins like a formula; {option('formulas')} quote "
-            "escapes such"
+            "escapes such texts"
         )
     writer.n_formulas += 1
     writer.first_formula = writer.first_formula or row
@@ -296,8 +302,8 @@ def _records(
     """Yield the first line number, the fields and the raw text of each record."""
     csv.field_size_limit(lines.LINE_LIMIT)
     parser = csv.reader(content, strict=True, **options)
-    # parser.line_num is the last line of a record, which may span several: the next one begins a
-    # line later.
+    # parser.line_num is the last line of a record, which may span several lines. The next record
+    # begins one line later.
     while True:
         line = parser.line_num + n_before + 1
         try:
@@ -318,9 +324,9 @@ def _rows(
 ) -> Iterator[InputRow]:
     for number, (line, fields, raw) in enumerate(records, 1):
         if len(fields) != len(header):
-            way_out = "quote texts" if has_quotes else "TSV has no quotes: write CSV"
+            way_out = "put texts into quotes" if has_quotes else "TSV has no quotes, so use CSV"
             raise RequestError(
-                f"{where}, line {line}: {len(fields)} fields, the header has {len(header)}; "
-                f"{way_out}"
+                f"{where}, line {line}: the number of fields is {len(fields)}, but the header "
+                f"has {len(header)}; {way_out}"
             )
         yield InputRow(number, line, dict(zip(header, fields, strict=True)), raw)

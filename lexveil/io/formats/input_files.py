@@ -1,4 +1,4 @@
-"""Discovery of data files under paths, and the names of the document sets they become."""
+"""Discovery of data files under paths, and the names of the document sets that the files become."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from lexveil.io.formats.base import Source
 from lexveil.io.formats.messages import shown
 from lexveil.io.formats.registry import as_source, known_endings
 
-# Names of files that accompany data. Any other file of unknown kind in a folder is an error and is
-# not skipped: a corpus that is silently read in part is worse than one that is refused.
+# Names of files that accompany data. Any other file of an unknown kind in a folder is an error. It
+# is not skipped, because a corpus that is silently read in part is worse than a rejected corpus.
 COMPANION = re.compile(
     r"(readme|licen[cs]e|notice|copying|checksums?|changelog|dataset_infos?)(\.(md|txt|rst|json))?"
     r"|.*\.(md|dvc|crc|md5|sha1|sha256)"
@@ -24,8 +24,8 @@ SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers")
 
 
 def find_sources(paths: Iterable[Path]) -> list[Source]:
-    """Return every readable file of ``paths``: files in the given order, folders with all their
-    files in the order of the names.
+    """Return every readable file of ``paths``. Files are in the given order, and a folder is
+    replaced by all its files in the order of their names.
 
     Links are followed. A file or folder that is reached twice is read once, so that a circle of
     links ends. Hidden files, and files that accompany data (README, LICENSE, checksums), are
@@ -33,7 +33,7 @@ def find_sources(paths: Iterable[Path]) -> list[Source]:
 
     Raises:
         RequestError: if a path is missing or not readable, the ending of a file is not known, or a
-            folder holds no data.
+            folder has no data.
     """
     seen: set[Path] = set()
     sources: list[Source] = []
@@ -43,7 +43,8 @@ def find_sources(paths: Iterable[Path]) -> list[Source]:
             new = [*(_walk if is_folder else _file)(path, seen)]
             if is_folder and not new:
                 raise RequestError(
-                    f"{shown(path)}: no file in this folder is data; known are {known_endings()}"
+                    f"{shown(path)}: no file in this folder is data; known endings are "
+                    f"{known_endings()}"
                 )
             sources += new
         except OSError as error:
@@ -68,15 +69,22 @@ def _walk(folder: Path, seen: set[Path]) -> Iterator[Source]:
 
 def _file(path: Path, seen: set[Path]) -> Iterator[Source]:
     if not path.exists():
-        why = "the link leads nowhere" if path.is_symlink() else "there is no such file or folder"
+        why = (
+            "the target of the link does not exist"
+            if path.is_symlink()
+            else "there is no such file or folder"
+        )
         raise RequestError(f"{shown(path)}: {why}; check the path")
     if not path.is_file():
-        raise RequestError(f"{shown(path)}: not a regular file; write its content to a file first")
+        raise RequestError(
+            f"{shown(path)}: the path is not a regular file; write its content to a file first"
+        )
     source = as_source(path)
     if source is None:
         hint = "; save the sheet as CSV" if path.suffix.lower() in SPREADSHEETS else ""
         raise RequestError(
-            f"{shown(path)}: not an ending of data; known are {known_endings()}{hint}"
+            f"{shown(path)}: the ending is not an ending of data; known endings are "
+            f"{known_endings()}{hint}"
         )
     real = path.resolve()
     if real not in seen:
@@ -85,11 +93,11 @@ def _file(path: Path, seen: set[Path]) -> Iterator[Source]:
 
 
 def dataset_names(sources: Iterable[Source]) -> dict[str, Source]:
-    """Name every document set by the stem of its file: letters, digits, _ and - only.
+    """Name every document set by the stem of its file, with letters, digits, _ and - only.
 
     Raises:
-        RequestError: if a stem has no letter or digit, or two files would get the same name, also
-            if only capitals differ (some disks ignore them).
+        RequestError: if a stem has no letter or digit, or if two names would be equal or differ
+            only in capitals, because some disks ignore capitals.
     """
     names: dict[str, Source] = {}
     folded: dict[str, Source] = {}

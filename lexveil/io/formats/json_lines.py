@@ -1,5 +1,5 @@
-"""JSON lines: one object per line; blank lines are skipped. What is between the texts is written
-back as it was.
+"""JSON lines: one object per line; blank lines are skipped. The bytes between the texts are written
+back unchanged.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from lexveil.io.formats.lines import LineFormat, LineWriter, described, open_lin
 from lexveil.io.formats.messages import name, no_documents
 from lexveil.io.formats.values import type_name
 
-# Of an object that is known to be valid: a key and its colon; a string or another value that holds
-# no other; what follows a value.
+# Patterns for an object that is known to be valid: a key and its colon; a string or another value
+# without nested values; the characters after a value.
 _KEY = re.compile(r'[ \t\n\r]*"([^"\\]*(?:\\.[^"\\]*)*)"[ \t\n\r]*:[ \t\n\r]*', re.DOTALL)
 _PLAIN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[^\[{",}\] \t\n\r]+', re.DOTALL)
 _END = re.compile(r"[ \t\n\r]*([,}\]])")
 _SPACE = re.compile(r"[ \t\n\r]*")
-# A path to texts within a column: keys with dots between them, each with [] for each level of lists
-# below it.
+# A path to texts inside a column. It consists of keys that are separated by dots, with [] after a
+# key for each level of lists below the key.
 _PATH = re.compile(r"[^.\[\]]+(?:\[\])*(?:\.[^.\[\]]+(?:\[\])*)*")
-_EACH = None  # the step of a path to every member of a list
+_EACH = None  # step of a path to every element of a list
 _Path = tuple[str | None, ...]
 _DECODER = json.JSONDecoder()
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
-LOOKED_AT = 200  # rows, whose values have the types of columns
+LOOKED_AT = 200  # number of rows that determine the types of columns
 
 
 class JsonLines(LineFormat):
-    """Objects, one per line."""
+    """JSON Lines files, with one object per line."""
 
     name = "jsonl"
     title = "JSON lines"
@@ -59,16 +59,17 @@ class JsonLines(LineFormat):
         }
         if paths and request.spans is not None:
             raise RequestError(
-                f"{source.shown}: {option('spans_column')} counts characters of texts in columns, "
-                f"not of {name(next(iter(paths)))}; leave one of them out"
+                f"{source.shown}: {option('spans_column')} counts characters of texts in "
+                f"columns, not of texts at a path such as {name(next(iter(paths)))}; use "
+                "only one of the two"
             )
         if paths:
             rows = _with_matches(rows, source, paths)
         return described(replace(InputTable(source, columns, rows), paths=paths), text)
 
     def text_columns(self, table: InputTable) -> list[str]:
-        """Return the keys of the first rows that have a string, or nothing but null; types of
-        values are published as they are.
+        """Return the keys that have a string in one of the first rows, or null in all of them.
+        Which types occur is not secret, because the types are published.
         """
         kinds = dict[str, set[type]]()
         for row in itertools.islice(table.rows, LOOKED_AT):
@@ -77,7 +78,7 @@ class JsonLines(LineFormat):
         return [key for key, types in kinds.items() if str in types or types == {type(None)}]
 
     def nested_texts(self, table: InputTable) -> list[str]:
-        """Return the paths of strings within columns of the first rows."""
+        """Return the paths of strings that are nested in columns of the first rows."""
         rows = itertools.islice(table.rows, LOOKED_AT)
         values = (item for row in rows for item in row.values.items())
         paths = dict.fromkeys(path for key, value in values for path in _nested(value, key))
@@ -115,17 +116,17 @@ def _rows(lines: Iterable[str], where: str, columns: Sequence[str]) -> Iterator[
             number += 1
             place = f"{where}, line {line_number}"
             values = _object(line, place, number == 1)
-            # Without an escape a key that stands twice is written twice.
+            # Without an escape sequence, a duplicate key is also written twice.
             if "\\u" in line or "\\/" in line or any(line.count(key) > 1 for key in keys):
                 _require_distinct_keys(line, columns, place)
             yield InputRow(number, line_number, values, line)
 
 
 def _object(line: str, where: str, is_first: bool) -> dict[str, object]:
-    """Return the object that a line holds.
+    """Return the object that a line contains.
 
     Raises:
-        RequestError: naming ``where``, if it holds anything else.
+        RequestError: if the line contains anything else; the message names ``where``.
     """
     try:
         values = json.loads(line)
@@ -140,24 +141,27 @@ def _object(line: str, where: str, is_first: bool) -> dict[str, object]:
             f"{where}: not valid JSON at character {error.pos + 1}; {hint}"
         ) from None
     except (ValueError, RecursionError):
-        raise RequestError(f"{where}: a number too long or nested too deep; simplify it") from None
+        raise RequestError(
+            f"{where}: a number is too long, or the object is nested too deep; simplify the object"
+        ) from None
     if not isinstance(values, dict):
         raise RequestError(
-            f"{where}: {type_name(values)}, not a JSON object; write one object per line"
+            f"{where}: the line has {type_name(values)}, not a JSON object; write one "
+            "object per line"
         )
     return values
 
 
 def _path_of(column: str) -> _Path | None:
-    """Return the steps of a path; None if this is the name of a column alone."""
+    """Return the steps of a path, or None if the name is only the name of a column."""
     if not _PATH.fullmatch(column) or not ("." in column or "[]" in column):
         return None
     return tuple(step or _EACH for step in column.replace("[]", ".").split("."))
 
 
 def _nested(value: object, path: str) -> Iterator[str]:
-    """Yield the paths of the strings within a value, except paths through a key that no path can
-    name.
+    """Yield the paths of the strings inside a value. Paths through a key that the syntax cannot
+    express are omitted.
     """
     if isinstance(value, str):
         yield path
@@ -174,7 +178,7 @@ def _nested(value: object, path: str) -> Iterator[str]:
 def _with_matches(
     rows: Iterable[InputRow], source: Source, paths: Mapping[str, _Path]
 ) -> Iterator[InputRow]:
-    """Return rows with the values that paths find in them, as further columns."""
+    """Yield rows, with the values that paths match in a row as further columns of the row."""
     for row in rows:
         values = dict[str, object]()
         for column, path in paths.items():
@@ -185,12 +189,12 @@ def _with_matches(
 
 
 def _matches(line: str, start: int, path: _Path, where: str) -> Iterator[tuple[int, int]]:
-    """Yield the places where the values begin and end that a path finds in the value that begins at
-    ``start``.
+    """Yield the start and the end of each value that a path matches inside the value at ``start``.
 
     Raises:
-        RequestError: if an object on the way has no such key or has it twice, or a value is no list
-            or no object: what a path misses would be published as it is.
+        RequestError: if an object on the way lacks the next key or repeats it, or if a value is not
+            the expected list or object. Without the error, a text that the path misses would be
+            published unchanged.
     """
     if not path:
         yield start, _end_of(line, start)
@@ -201,16 +205,19 @@ def _matches(line: str, start: int, path: _Path, where: str) -> Iterator[tuple[i
         return
     kind, opening = ("a list", "[") if step is _EACH else ("an object", "{")
     if line[start] != opening:
-        raise RequestError(f"{where} finds a value that is not {kind} in a place of one; mend it")
+        raise RequestError(
+            f"{where} matches a value that is not {kind}; correct the path or the row"
+        )
     if step is _EACH:
         for first in _elements(line, start):
             yield from _matches(line, first, further, where)
         return
     places = [first for key, first, _ in _members(line, start) if key == step]
     if len(places) != 1:
-        how = "twice" if places else "not at all"
+        fault = "repeats" if places else "lacks"
         raise RequestError(
-            f"{where}: an object has {name(step)} {how}; every one must have its text, or null"
+            f"{where}: an object {fault} {name(step)}; every object must have this key "
+            "once, with its text or null"
         )
     yield from _matches(line, places[0], further, where)
 
@@ -221,7 +228,7 @@ def _end_of(line: str, start: int) -> int:
 
 
 def _elements(line: str, start: int) -> Iterator[int]:
-    """Yield the place where each element of a valid list begins; the list begins at ``start``."""
+    """Yield the start of each element of the valid list that begins at ``start``."""
     position = _SPACE.match(line, start + 1).end()  # type: ignore[union-attr]
     while line[position] != "]":
         yield position
@@ -232,10 +239,10 @@ def _elements(line: str, start: int) -> Iterator[int]:
 
 
 def _members(line: str, start: int | None = None) -> Iterator[tuple[str, int, int]]:
-    """Yield each key of a valid object, and the places where its value begins and ends in the line.
+    """Yield each key of a valid object, and the start and the end of the key's value in the line.
 
     Args:
-        start: the place where the object begins; None is that of the line.
+        start: the position where the object begins; None means that the line is the object.
     """
     position = (line.index("{") if start is None else start) + 1
     while (member := _KEY.match(line, position)) is not None:
@@ -251,11 +258,11 @@ def _members(line: str, start: int | None = None) -> Iterator[tuple[str, int, in
 
 
 def _require_distinct_keys(line: str, columns: Sequence[str], where: str) -> None:
-    """Check that no column occurs twice in the line of a valid object. With two, this reader would
-    read one value, and another reader the other.
+    """Check that no column occurs twice in the line of a valid object. Of two values, this module
+    could read one and another program the other.
 
     Raises:
-        RequestError: naming the column.
+        RequestError: if a column occurs twice; the message names it.
     """
     keys = set[str]()
     for key, _, _ in _members(line):
@@ -269,7 +276,8 @@ def _cut(line: str, columns: Sequence[str]) -> tuple[list[str], list[int]]:
     columns.
 
     Returns:
-        What is between the values, and the number of each value's column, in the order of the line.
+        The pieces between the values, and the column number of each value, in the order of the
+            line.
     """
     pieces = list[str]()
     numbers = list[int]()
@@ -285,11 +293,11 @@ def _cut(line: str, columns: Sequence[str]) -> tuple[list[str], list[int]]:
 def _cut_within(
     line: str, columns: Sequence[str], paths: Mapping[str, _Path], where: str
 ) -> tuple[list[str], list[tuple[int, int]]]:
-    """Cut a line at the values of columns and at the values that paths find.
+    """Cut a line at the values of columns and at the values that paths match.
 
     Returns:
-        What is between the values; and of each value the number of its column, and its place among
-        those of that column.
+        The pieces between the values, and for each value the number of its column and its position
+            among the values of that column.
     """
     matches = [
         (first, end, number, place)

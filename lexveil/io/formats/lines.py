@@ -1,5 +1,5 @@
-"""Formats of which a row is text: lines that are read with all faults named, and written compressed
-as they were.
+"""Formats with one line of text per row. Lines are read with a message for every fault, and written
+with the compression of the source.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from lexveil.io.formats.messages import no_documents
 if TYPE_CHECKING:
     from lexveil.base.types import Flags
 
-# bytes; what is longer is not one document, and would have to fit into memory
+# bytes; a longer line is not one document, and would have to fit into memory
 LINE_LIMIT = 16 * 2**20
-MARK = "\ufeff"  # a byte order mark, by which Excel knows UTF-8
-# Bytes before text, and the encoding that they mean; the longer first.
+MARK = "\ufeff"  # a byte order mark, from which Excel recognizes UTF-8
+# Byte order marks and the encodings that they mean. Longer marks come first.
 MARKS = {
     codecs.BOM_UTF32_LE: "utf-32-le",
     codecs.BOM_UTF32_BE: "utf-32-be",
     codecs.BOM_UTF16_LE: "utf-16-le",
     codecs.BOM_UTF16_BE: "utf-16-be",
 }
-# What files begin with that are no text, and what to do with them.
+# First bytes of files that are not text, with the kind of file and the remedy.
 OTHER_KINDS = {
     b"PK\x03\x04": "a spreadsheet (xlsx, ods) or an archive; save the sheet as CSV",
     b"\xd0\xcf\x11\xe0": "a spreadsheet (xls); save the sheet as CSV",
@@ -53,12 +53,12 @@ class LineFormat(Format):
     """A format of text files."""
 
     def header(self, table: InputTable) -> str:
-        """Return the text that stands before the first row."""
+        """Return the text before the first row."""
         return "" if table.encoding == "utf-8" else table.mark
 
     @abstractmethod
     def encode(self, chunk: Chunk, texts: Texts, rows: Sequence[int], writer: LineWriter) -> str:
-        """Return the chosen rows of a chunk, with other texts."""
+        """Return the text of the chosen rows of a chunk, with their texts replaced."""
 
     def writer(  # noqa: D102
         self, table: InputTable, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas
@@ -67,7 +67,7 @@ class LineFormat(Format):
 
 
 class LineWriter(Writer):
-    """Writes a text file, compressed as the source was."""
+    """Writer of a text file, with the compression of the source."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class LineWriter(Writer):
         """Write the chosen rows."""
         content = self.format.encode(chunk, texts, keep.nonzero()[0].tolist(), self)
         self.n_rows += int(keep.sum())
-        # A word that an old encoding does not have becomes a question mark.
+        # A character that an old encoding lacks becomes a question mark.
         self.stream.write((self.header + content).encode(self.table.encoding, "replace"))
         self.header = ""
 
@@ -113,8 +113,9 @@ def open_lines(stream: IO[bytes], source: Source) -> TextLines:
     the user names.
 
     Raises:
-        RequestError: naming file and line: no text, not of this encoding, too long, or not
-            readable; also while lines are read.
+        RequestError: if the file is not text, has another encoding, has a line that is too long or
+            is not readable; the message names file and line. The error may also occur while lines
+            are read.
     """
     where = source.shown
     first = _raw_line(stream, source, 1)
@@ -122,7 +123,7 @@ def open_lines(stream: IO[bytes], source: Source) -> TextLines:
     encoding = source.encoding or "utf-8"
     by_mark = next((name for mark, name in MARKS.items() if first.startswith(mark)), None)
     if source.encoding is None or source.encoding in ("utf-16", "utf-32"):
-        # Without a mark as Windows writes it.
+        # Windows calls the encoding without a byte order mark by this name.
         encoding = by_mark or (encoding if encoding == "utf-8" else f"{encoding}-le")
     lines = (
         _utf8_lines(first, stream, source)
@@ -133,17 +134,19 @@ def open_lines(stream: IO[bytes], source: Source) -> TextLines:
     mark = MARK if head.startswith(MARK) else ""
     if "\x00" in head:
         raise RequestError(
-            f"{where}, line 1: NUL characters, as UTF-16 without a byte order mark has; if it is, "
-            f"{option('encoding')} utf-16-le reads it"
+            f"{where}, line 1: the line has NUL characters, as UTF-16 without a byte order "
+            f"mark has; if it is UTF-16, add {option('encoding')} utf-16-le"
         )
     return TextLines(itertools.chain([head.removeprefix(mark)], lines), encoding, mark)
 
 
 def _require_text(first: bytes, where: str, encoding: str | None) -> None:
-    """Check that the first bytes of a file are not those of another kind of file."""
+    """Check that the first bytes of a file are not the first bytes of another kind of file."""
     for ending, magic in MAGIC.items():
         if first.startswith(magic):
-            raise RequestError(f"{where}: compressed; give it a name that ends in .{ending}")
+            raise RequestError(
+                f"{where}: the file is compressed; give it a name that ends in .{ending}"
+            )
     for magic, kind in OTHER_KINDS.items():
         if encoding is None and first.startswith(magic):
             raise RequestError(f"{where}: {kind}")
@@ -162,7 +165,9 @@ def _raw_line(stream: IO[bytes], source: Source, number: int) -> bytes:
 
 
 def _too_long(where: str, number: int) -> RequestError:
-    return RequestError(f"{where}, line {number}: longer than {LINE_LIMIT // 2**20} MiB; divide it")
+    return RequestError(
+        f"{where}, line {number}: the line is longer than {LINE_LIMIT // 2**20} MiB; divide it"
+    )
 
 
 def _utf8_lines(first: bytes, stream: IO[bytes], source: Source) -> Iterator[str]:
@@ -202,7 +207,7 @@ def _decoded_lines(first: bytes, stream: IO[bytes], source: Source, encoding: st
 
 
 class _Joined(io.RawIOBase):
-    """Stream of bytes that were read already, followed by the rest of another stream."""
+    """Stream of bytes that have been read already, followed by the rest of another stream."""
 
     def __init__(self, first: bytes, stream: IO[bytes]) -> None:
         self.first = first
@@ -220,24 +225,24 @@ class _Joined(io.RawIOBase):
 
 
 def _damage(error: OSError, compression: str, number: int) -> str:
-    """Return the description of the damage of a file whose line ``number`` could not be read."""
+    """Return a description of the damage of a file whose line ``number`` could not be read."""
     if not compression or error.errno is not None:
-        return f"cannot be read after line {number - 1} ({error.strerror})"
+        return f"the file cannot be read after line {number - 1} ({error.strerror})"
     if "Truncated" in str(error):
         return f"the .{compression} file is truncated after line {number - 1}; copy it again"
     after = (
-        f"damaged after line {number - 1}"
+        f"the file is damaged after line {number - 1}"
         if number > 1
-        else f"not a .{compression} file, or a damaged one"
+        else f"the file is not a .{compression} file, or it is damaged"
     )
-    return f"{after}; copy it again, or drop .{compression} from the name of a plain file"
+    return f"{after}; copy it again, or remove .{compression} from the name of an uncompressed file"
 
 
 def described(table: InputTable, text: TextLines, *remarks: str) -> InputTable:
-    """Return a table with remarks on how its text is read, such as the encoding.
+    """Return a table with a remark on how its text is read, such as the encoding.
 
     Args:
-        remarks: how else it is read, where that is not what the file's name says.
+        remarks: further facts about how the file is read, if its name does not tell them.
     """
     said = [*remarks]
     if text.encoding != "utf-8" and table.source.encoding is None:
@@ -249,7 +254,7 @@ def described(table: InputTable, text: TextLines, *remarks: str) -> InputTable:
 
 
 class PlainText(LineFormat):
-    """Texts, one per line. A text with line breaks of its own needs another format."""
+    """Plain text, with one text per line. A text with line breaks needs another format."""
 
     name = "txt"
     title = "Plain text"
@@ -261,7 +266,8 @@ class PlainText(LineFormat):
     ) -> InputTable:
         if len(request.texts) > 1 or request.subject is not None:
             raise RequestError(
-                f"{source.shown}: a text file has no columns; name no column of texts or subjects"
+                f"{source.shown}: a text file has no columns; do not name a column of texts "
+                "or subjects"
             )
         column = request.texts[0] if request.texts else "text"
         text = open_lines(stream, source)
@@ -272,7 +278,7 @@ class PlainText(LineFormat):
         self, table: InputTable, request: TableRequest, for_writing: bool
     ) -> Iterator[Chunk]:
         chunks = super().chunks(table, request, for_writing)
-        blank: list[Chunk] = []  # until there is a text
+        blank: list[Chunk] = []  # until a line has a text
         for chunk in chunks:
             blank.append(chunk)
             if any(texts[0] is not None for texts in chunk.texts):
@@ -302,7 +308,7 @@ class PlainText(LineFormat):
 
 
 def _rows(lines: Iterable[str], column: str, keeps_blanks: bool) -> Iterator[InputRow]:
-    """Yield the lines of the file; a blank line becomes null, or is left out."""
+    """Yield the lines of the file. A blank line becomes null, or is skipped."""
     number = 0
     for line_number, line in enumerate(lines, 1):
         text = line.rstrip("\r\n")

@@ -1,4 +1,4 @@
-"""The names by which messages call files and columns: no message quotes a text."""
+"""Names of files and columns in messages. No message quotes a text."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ def shown(path: Path | str) -> str:
 
 
 def is_utf8(path: str) -> bool:
-    """Whether a path can be written as UTF-8. A path with other bytes has surrogates in their
-    place.
+    """Return whether a path can be written as UTF-8. A path with other bytes has surrogates in
+    their place.
     """
     with suppress(UnicodeEncodeError):
         return bool(path.encode())
     return False
 
 
-HIDES = "LEXVEIL_HIDE_COLUMNS"  # environment variable: 1 keeps the names of columns out of messages
+# environment variable: the value 1 hides the names of columns in messages
+HIDES = "LEXVEIL_HIDE_COLUMNS"
 HIDDEN = "(hidden)"
 
 
 def name(column: str) -> str:
-    """Return a column's name. What does not look like one may be a text (a file without its
-    header): hidden.
+    """Return a column's name for a message. A name that does not look like a name is hidden,
+    because it may be a text of a file without a header.
     """
     if os.environ.get(HIDES):
         return HIDDEN
@@ -49,14 +50,14 @@ def name(column: str) -> str:
 
 
 def is_name(column: str) -> bool:
-    """Whether the name of a column is surely a name: one word, of a letter followed by letters and
-    digits. A cell of a row without a header hardly ever has this form.
+    """Return whether the name of a column is surely a name: one word that consists of a letter and
+    further letters and digits. A cell of a row without a header hardly ever has this form.
     """
     return bool(re.fullmatch(r"[^\W\d_]\w{0,39}", column))
 
 
 def is_path(path: str) -> bool:
-    """Whether each key of a path to texts within a column is surely a name."""
+    """Return whether each key of a path to nested texts is surely a name."""
     return all(map(is_name, path.replace("[]", "").split(".")))
 
 
@@ -68,8 +69,8 @@ PERSON = re.compile(
 
 
 def is_of_persons(column: str) -> bool:
-    """Whether the name of a column suggests that the column identifies the person of a row, as do
-    customer_name, userId and e-mail.
+    """Return whether the name of a column suggests that the column identifies the person of a row.
+    Examples are customer_name, userId and e-mail.
     """
     return any(
         PERSON.fullmatch(word)
@@ -78,14 +79,14 @@ def is_of_persons(column: str) -> bool:
 
 
 def is_a_value(column: str) -> bool:
-    """Whether the supposed name of a column has no letter: it is then a number, a date or empty,
-    like the cell of a row.
+    """Return whether the supposed name of a column has no letter. It is then a number, a date or
+    empty, like the cell of a row.
     """
     return not re.search(r"[^\W\d_]", column)
 
 
 def names(columns: Iterable[str]) -> str:
-    """Return a list of names for a message, with at most twenty names."""
+    """Return a list of at most twenty names for a message."""
     listed = [name(column) for column in columns]
     if HIDDEN in listed:
         return HIDDEN
@@ -95,13 +96,14 @@ def names(columns: Iterable[str]) -> str:
 
 
 class NoColumnError(RequestError):
-    """Error about a column that a table does not have. The message lists the columns that the table
-    has, unless one of them does not look like a name.
+    """Error about a column that a table does not have. The message lists the columns of the table,
+    unless one of them does not look like a name.
 
-    Without its header the first row of a file would stand there, and could be a text.
+    In a file without a header, the columns would be the cells of the first row, which could be
+    texts.
 
     Attributes:
-        columns: the columns that the table has.
+        columns: the columns of the table.
     """
 
     def __init__(self, where: str, column: str, columns: Iterable[str], hint: str) -> None:
@@ -117,7 +119,7 @@ def require_distinct(columns: Sequence[str], where: str) -> None:
     """Check that no two columns have the same name.
 
     Raises:
-        RequestError: with the numbers of the first two columns that have the same name.
+        RequestError: if two columns have the same name; the message has their numbers.
     """
     for number, column in enumerate(columns, 1):
         if (first := columns.index(column) + 1) < number:
@@ -127,5 +129,7 @@ def require_distinct(columns: Sequence[str], where: str) -> None:
 
 
 def no_documents(file: str) -> RequestError:
-    """Return the error of a file without any row."""
-    return RequestError(f"{file}: empty, there is no document in it; remove the file or fill it")
+    """Return the error for a file without any row."""
+    return RequestError(
+        f"{file}: the input is empty and has no document; remove it, or add documents to it"
+    )

@@ -1,4 +1,4 @@
-"""Parquet: one document per row; every column keeps its type. Arrow is imported once a file is
+"""Parquet: one document per row. Every column keeps its type. Arrow is imported when a file is
 opened.
 """
 
@@ -13,7 +13,7 @@ from lexveil.io.formats.chunks import Chunk, is_text
 
 
 class Parquet(Format):
-    """Parquet; it brings its own compression."""
+    """Parquet files, which have their own compression."""
 
     name = "parquet"
     title = "Parquet"

@@ -29,15 +29,16 @@ from lexveil.io.formats.values import exact_values
 GROUP_ROWS = chunks.ROWS_OF_A_CHUNK
 GROUP_CHARACTERS = chunks.CHARACTERS_OF_A_CHUNK
 INT96 = "INT96"  # physical type of old timestamps, in nanoseconds
-BATCH_ROWS = 1024  # rows read at a time if no Parquet is written
+BATCH_ROWS = 1024  # number of rows to read at a time if no Parquet file is written
 
 
 class ParquetLayout(NamedTuple):
-    """Open Parquet file.
+    """An open Parquet file.
 
     Attributes:
         file: the file, from which rows are read.
-        exact: the same file, with old timestamps (INT96) in nanoseconds; None if it has none.
+        exact: the same file, opened with old timestamps (INT96) in nanoseconds; None if the file
+            has no such timestamps.
     """
 
     file: pq.ParquetFile
@@ -45,10 +46,10 @@ class ParquetLayout(NamedTuple):
 
 
 def open_parquet(stream: IO[bytes], source: Source, request: TableRequest) -> InputTable:
-    """Open a Parquet file; its layout is a ``ParquetLayout``.
+    """Open a Parquet file. The layout of the table is a ``ParquetLayout``.
 
     Raises:
-        RequestError: if it is empty, damaged, or has a duplicate column.
+        RequestError: if the file is empty or damaged, or has a duplicate column.
     """
     file = _open(stream, source)
     columns: list[str] = file.schema_arrow.names
@@ -67,11 +68,11 @@ def open_parquet(stream: IO[bytes], source: Source, request: TableRequest) -> In
 
 
 def parquet_chunks(table: InputTable, request: TableRequest) -> Iterator[Chunk]:
-    """Yield all rows in chunks; the ``rest`` of a chunk is a slice of a record batch.
+    """Yield all rows in chunks. The ``rest`` of a chunk is a slice of a record batch.
 
     Raises:
-        RequestError: if a text column holds no texts, or a row has a fault; the message names the
-            first such row.
+        RequestError: if a text column contains no texts, or a row has a fault; the message names
+            the first such row.
     """
     layout: ParquetLayout = table.layout
     where = table.source.shown
@@ -80,7 +81,8 @@ def parquet_chunks(table: InputTable, request: TableRequest) -> Iterator[Chunk]:
         kind = file.schema_arrow.field(column).type
         if not is_text(kind):
             raise RequestError(
-                f"{where}: {name(column)} is of type {_type_name(kind)}, not text; choose another"
+                f"{where}: {name(column)} has the type {_type_name(kind)}, not text; choose "
+                "another column"
             )
     _require_writable(file, request.rewritten, where)
     exact = iter(()) if layout.exact is None else layout.exact.iter_batches(chunks.ROWS_OF_A_CHUNK)
@@ -97,11 +99,11 @@ def parquet_chunks(table: InputTable, request: TableRequest) -> Iterator[Chunk]:
 
 
 class ParquetWriter(Writer):
-    """Writer of Parquet with the source's columns and types, and nothing else of the source.
+    """Writer of Parquet files with the source's columns and types, and nothing else of the source.
 
-    Metadata of the file and of fields, the names of extension types, and entries of dictionaries
-    that no written row has are left out: any program may have put texts there. The ends of row
-    groups depend only on what is written.
+    Metadata of the file and of fields, the names of extension types, and dictionary entries that no
+    written row uses are omitted, because any program may have put texts there. The ends of row
+    groups depend only on the written data.
     """
 
     def __init__(
@@ -153,8 +155,8 @@ class ParquetWriter(Writer):
     def _end_group(self) -> None:
         waiting, self.waiting, self.n_rows, self.n_characters = self.waiting, [], 0, 0
         if any(batch.num_rows for batch in waiting):
-            # Combined, because Parquet's pages follow the chunks of a column, and these show where
-            # the source was cut.
+            # Combine the chunks of a column, because Parquet's pages follow these chunks, which
+            # show where the source was cut.
             table = pa.Table.from_batches(waiting).combine_chunks()
             self.writer.write_table(
                 pa.table([only_used(column) for column in table.columns], schema=self.schema)
@@ -162,15 +164,15 @@ class ParquetWriter(Writer):
 
 
 def _written(text: str | None, field: pa.Field) -> str | None:
-    """Return the value written for a text: an omitted span is empty if its column cannot have
-    nulls.
+    """Return the value to write for a text. An omitted span is written as "" if its column cannot
+    have nulls.
     """
     return "" if text is None and not field.nullable else text
 
 
 def _rewritten(field: pa.Field) -> pa.Field:
-    """Return the field of a rewritten column; the field of spans that are not strings, which are
-    omitted, becomes nullable.
+    """Return the field of a rewritten column. Spans are omitted from the output, so a column of
+    spans that are not strings becomes nullable.
     """
     return (
         field.with_type(rewritten_type(field.type))
@@ -191,7 +193,7 @@ def _leaves(schema: pq.ParquetSchema) -> Iterator[Any]:
 
 
 def _old_types(file: pq.ParquetFile) -> dict[str, bool]:
-    """Return the writer options for times and timestamps, which keep the source's types."""
+    """Return the writer options by which times and timestamps keep the source's types."""
     kinds = [_type_of(leaf) for leaf in _leaves(file.schema)]
     return {
         "use_deprecated_int96_timestamps": INT96 in kinds,
@@ -216,14 +218,14 @@ def _require_writable(file: pq.ParquetFile, rewritten: Collection[str], where: s
     """Check that every column that is not rewritten can be written with its type.
 
     Raises:
-        RequestError: naming the first column that cannot be written.
+        RequestError: if a column cannot be written; the message names the first such column.
     """
     require_plain_types(file.schema_arrow, rewritten, where)
     for column in _geometries(file):
         if column not in rewritten:
             raise RequestError(
-                f"{where}: {name(column)} is a geometry of GeoParquet, whose description is not "
-                "passed on; write it as bytes or text, or leave it out"
+                f"{where}: {name(column)} is a geometry of GeoParquet, and the description "
+                "of geometries is not written; convert it to bytes or text, or omit it"
             )
     schema = _written_schema(file, rewritten)
     out = io.BytesIO()
@@ -237,9 +239,9 @@ def _require_writable(file: pq.ParquetFile, rewritten: Collection[str], where: s
             is_same = kind == _type_of(next(written))
             if field.name not in rewritten and not is_same:
                 raise RequestError(
-                    f"{where}: {name(field.name)} is of a type of Parquet that cannot be written "
-                    f"back beside the others ({kind.partition(' ')[0]}); cast it to another, or "
-                    "leave it out"
+                    f"{where}: {name(field.name)} has a Parquet type that cannot be written "
+                    f"together with the other columns ({kind.partition(' ')[0]}); cast it "
+                    "to another type, or omit it"
                 )
 
 
@@ -250,15 +252,15 @@ def _nanoseconds(file: pq.ParquetFile, stream: IO[bytes]) -> pq.ParquetFile | No
 
 
 def _require_microseconds(batch: pa.RecordBatch, exact: pa.RecordBatch | None, where: str) -> None:
-    """Check that old timestamps are whole microseconds, because smaller parts would be lost.
+    """Check that old timestamps are whole microseconds, because fractions would be lost.
 
     Args:
         batch: rows with old timestamps in microseconds.
-        exact: the same rows with timestamps in nanoseconds, which wrap around for far dates.
+        exact: the same rows with timestamps in nanoseconds, which overflow for far dates.
         where: the file, for messages.
 
     Raises:
-        RequestError: naming the column.
+        RequestError: if a timestamp has a fraction of a microsecond; the message names the column.
     """
     if exact is None:
         return
@@ -270,8 +272,9 @@ def _require_microseconds(batch: pa.RecordBatch, exact: pa.RecordBatch | None, w
             nanos = pc.fill_null(fine.cast(pa.int64()), 0).to_numpy()
             if ((nanos // 1000 == micros) & (nanos % 1000 != 0)).any():
                 raise RequestError(
-                    f"{where}: {name(field.name)} holds old timestamps (INT96) with parts of a "
-                    "microsecond, which are not kept; write it in another type"
+                    f"{where}: {name(field.name)} has old timestamps (INT96) with fractions "
+                    "of a microsecond, which would be lost; write the column in another "
+                    "type"
                 )
 
 
@@ -308,7 +311,7 @@ def _n_leaves(kind: pa.DataType) -> int:
 
 
 def _type_name(kind: pa.DataType) -> str:
-    """Return the name of a type without its fields and time zone, whose names the user chose."""
+    """Return the name of a type without its field names and time zone, which the user chose."""
     return re.split(r"[<\[]", str(kind))[0]
 
 
@@ -321,20 +324,21 @@ def _open(stream: IO[bytes], source: Source) -> pq.ParquetFile:
     """
     where = source.shown
     try:
-        # By default, Arrow keeps all data that it has read, and reads INT96 as nanoseconds,
-        # which wrap around before 1677 and after 2262.
+        # By default, Arrow keeps all data that it has read, and reads INT96 as nanoseconds, which
+        # overflow before 1677 and after 2262.
         file = pq.ParquetFile(stream, pre_buffer=False, coerce_int96_timestamp_unit="us")
         columns = file.schema_arrow.names
     except pa.ArrowNotImplementedError:
         raise RequestError(
-            f"{where}: has a column of a type that Arrow does not know; leave it out, or cast it"
+            f"{where}: a column has a type that Arrow does not know; omit the column, or cast it"
         ) from None
     # UnicodeDecodeError comes from column names that are not UTF-8
     except (pa.ArrowException, OSError, UnicodeDecodeError):
         if stream.seek(0, io.SEEK_END) == 0:
             raise no_documents(where) from None
         raise RequestError(
-            f"{where}: not a Parquet file, truncated or damaged; copy or write it again"
+            f"{where}: the file is not a Parquet file, or it is truncated or damaged; copy "
+            "or write it again"
         ) from None
     expanded_size = sum(
         file.metadata.row_group(group).total_byte_size for group in range(file.num_row_groups)
@@ -348,7 +352,7 @@ def _open(stream: IO[bytes], source: Source) -> pq.ParquetFile:
 def _batches(
     file: pq.ParquetFile, size: int, columns: list[str] | None, where: str
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield the batches of a file, each with the number of rows before it."""
+    """Yield the batches of a file, each with the number of rows before the batch."""
     number = 0
     try:
         for batch in file.iter_batches(batch_size=size, columns=columns):
@@ -357,16 +361,18 @@ def _batches(
     except (pa.ArrowException, OSError):
         if (column := _unreadable_list(file, columns)) is not None:
             raise RequestError(
-                f"{where}: {name(column)} has lists that are not stored as Parquet has them, as "
-                "DuckDB stores null among lists of a fixed length; cast it to lists of any length, "
-                "or leave it out"
+                f"{where}: {name(column)} has lists that are not stored in Parquet's form, "
+                "as when DuckDB stores null among lists of a fixed length; cast it to lists "
+                "of any length, or omit it"
             ) from None
-        raise RequestError(f"{where}: damaged after row {number}; copy or write it again") from None
+        raise RequestError(
+            f"{where}: the file is damaged after row {number}; copy or write it again"
+        ) from None
 
 
 def _unreadable_list(file: pq.ParquetFile, columns: list[str] | None) -> str | None:
-    """Return the first column with a list that claims more values than the column stores; None if
-    there is none.
+    """Return the first column with a list that claims more values than the column stores, or None
+    if there is no such column.
     """
     for field in file.schema_arrow:
         if pa.types.is_nested(field.type) and (columns is None or field.name in columns):
@@ -388,11 +394,11 @@ def _rows(file: pq.ParquetFile, columns: list[str] | None, where: str) -> Iterat
 
 
 def _python_rows(batch: pa.RecordBatch, before: int, where: str) -> list[dict[str, object]]:
-    """Convert the rows of a batch to Python values; ``before`` is the number of rows before the
+    """Convert the rows of a batch to Python values. ``before`` is the number of rows before the
     batch.
 
     Raises:
-        RequestError: naming the file and the row, if a value has no Python counterpart.
+        RequestError: if a value has no Python counterpart; the message names the file and the row.
     """
     try:
         rows: list[dict[str, object]] = batch.to_pylist()

@@ -1,8 +1,9 @@
-"""Reading users' tables and writing them back, in bounded memory; a fault is named by file and row.
+"""Reading and writing of users' tables, in bounded memory. A message about a fault names file and
+row.
 
-The text columns are replaced, everything else and its order is unchanged: of JSON the bytes between
-texts stay as they are, number for number; of CSV and TSV every other field keeps its characters; of
-Parquet every column keeps its type.
+The text columns are replaced; everything else and its order is unchanged. In JSON the bytes between
+texts stay as they are, including the notation of numbers. In CSV and TSV every other field keeps
+its characters. In Parquet every column keeps its type.
 """
 
 from __future__ import annotations
@@ -28,9 +29,10 @@ from lexveil.io.formats.text_columns import USUAL, could_hold_texts
 
 LOG = logger(__name__)
 
-LOOKED_AT = 200  # rows, to find an index of pandas
-USUAL_WITHIN = (USUAL, "content", "body")  # keys of nested data that mostly hold texts
-SEVERAL_WORDS = 3  # a name of so many is rather a text, of a file without a header
+LOOKED_AT = 200  # number of rows to read in search of an index of pandas
+USUAL_WITHIN = (USUAL, "content", "body")  # keys of nested data that usually contain texts
+# number of characters from which a name is rather a text of a file without a header
+SEVERAL_WORDS = 3
 
 
 @contextmanager
@@ -45,13 +47,14 @@ def open_table(
 
     Args:
         source: the file.
-        text_column: the column of the texts; None asks for none.
-        others: further columns to read, where a choice saves work (Parquet); all of them if None.
+        text_column: the column of the texts; None requires no column.
+        others: further columns to read, if reading fewer columns saves work (Parquet); None reads
+            all columns.
         stream: the file's bytes if they are not at the source's path; closed at the end.
-        tell: as of ``Reader``.
+        tell: function that is called with a remark on how the file is read, as in ``Reader``.
 
     Raises:
-        RequestError: as ``Format.table``; without the column.
+        RequestError: if ``Format.table`` rejects the file, or if the column is missing.
     """
     request = TableRequest([] if text_column is None else [text_column], others=others)
     with open_bytes(source.path, source.compression, stream) as content:
@@ -66,20 +69,19 @@ def open_table(
 
 
 def tell_dialect(remark: str) -> None:
-    """Tell the caller once how a file is read, if that differs from what the file's name says."""
+    """Log once how a file is read, if its name does not tell."""
     LOG.info(remark)
 
 
 @dataclass(frozen=True, slots=True)
 class SpooledRows:
-    """Rows that do not lie at a source's path: standard input, or the rows of a query.
+    """Rows that are not a file at a source's path: standard input, or the rows of a query.
 
     Attributes:
-        reopen: opens the bytes anew.
-        descriptor: the descriptor of the file of the rows.
+        reopen: function that opens the bytes again.
+        descriptor: the descriptor of the file with the rows.
         engine: the database engine of the rows; None for rows of another source.
-        kinds: the engine's names for the types of the columns, if the types of Arrow are less
-            exact.
+        kinds: the engine's type names of the columns whose Arrow types are less exact.
     """
 
     reopen: Callable[[], IO[bytes]]
@@ -96,14 +98,16 @@ class Reader:
         source: the file.
         text_columns: the columns to rewrite.
         subject_column: the column that names the subject of a row.
-        spans_column: the column that says what a detector found in a row; it is not written back.
-        spool: the place of the bytes, if the bytes do not lie at the source's path.
-        tell: function that is called once, when reading begins, with a remark if the file is not
-            read as its name says.
+        spans_column: the column with the spans that a detector found in a row; it is not written
+            back.
+        spool: the rows, if they are not at the source's path.
+        tell: function that is called once, when reading begins, with a remark on how the file is
+            read, if its name does not tell.
         table: the table; known once reading has begun.
 
     Raises:
-        RequestError: from ``chunks``, naming file and row of the first fault.
+        RequestError: from ``chunks``, if a row has a fault; the message names the file and the
+            first such row.
     """
 
     source: Source
@@ -118,11 +122,12 @@ class Reader:
         self.text_columns = list(self.text_columns)
 
     def text_columns_by_name(self) -> list[str]:
-        """Return the columns that could hold texts by their types and names; the column ``text``
-        alone, where there is one.
+        """Return the columns that could contain texts by their types and names. If there is a
+        column ``text``, return this column alone.
 
         Raises:
-            NoColumnError: if there is none, or what could does not look like a column's name.
+            NoColumnError: if no column could contain texts, or if the name of such a column does
+                not look like a name.
         """
         self.text_columns = []
         with self._opened():
@@ -130,7 +135,7 @@ class Reader:
             if USUAL in columns or not self.source.format.has_columns:
                 return [USUAL]
             possible = self.source.format.text_columns(self.table)
-            # What is damaged there is said before a header is that may be none.
+            # A damaged file is reported before the header is judged, which may be no header.
             first = itertools.islice(self.table.rows, LOOKED_AT)
             numbered = [str(row.values.get("")).isdigit() for row in first]
             # pandas writes the number of a row in a first column without a name.
@@ -144,23 +149,23 @@ class Reader:
         if isinstance(self.source.format, Delimited):  # keys of JSON may be numbers
             is_row = is_row or any(map(is_a_value, columns[is_indexed:]))
         if not text_columns or is_row:
-            # A row in place of a header would be published as it is.
+            # A row in place of a header would be published unchanged.
             problem = (
-                "its first line looks like a row and no header"
+                "its first line looks like a row, not like a header"
                 if is_row
-                else "none holds texts by its type and name"
+                else "no column contains texts by its type and name"
             )
             raise NoColumnError(
                 self.source.shown,
                 USUAL,
                 columns,
-                f"{problem}; choose with {option('text_column')}{self._within()}",
+                f"{problem}; choose a column with {option('text_column')}{self._within()}",
             )
         return text_columns
 
     def _within(self) -> str:
-        """Return the words by which a message suggests a path to texts within columns; empty if
-        there is no such path.
+        """Return the phrase of a message that suggests a path to nested texts, or "" if there is no
+        such path.
         """
         with self._opened():
             paths = self.source.format.nested_texts(self.table)
@@ -171,7 +176,7 @@ class Reader:
 
     @property
     def size(self) -> int:
-        """The number of bytes to read, in compressed form for a compressed file."""
+        """The number of bytes to read. For a compressed file, this is the compressed size."""
         return (
             self.source.path.stat().st_size
             if self.spool is None
@@ -179,11 +184,11 @@ class Reader:
         )
 
     def check(self) -> None:
-        """Check that the requested columns are in the file, by reading its beginning.
+        """Check that the file has the requested columns, by reading its beginning.
 
         Raises:
             RequestError: if the file cannot be read.
-            NoColumnError: naming the first column that is not there.
+            NoColumnError: if a column is missing; the message names the first such column.
         """
         with self._opened():
             pass
@@ -209,8 +214,8 @@ class Reader:
             yield request
 
     def chunks(self, for_writing: bool = True) -> Iterator[Chunk]:
-        """Yield all rows, from the first. With ``for_writing``, yield also the data of the rows
-        that only the writer needs.
+        """Yield all rows from the first. With ``for_writing``, the chunks also have the data that
+        only the writer needs.
         """
         with self._opened() as request:
             chunks = self.source.format.chunks(self.table, request, for_writing)
@@ -222,10 +227,10 @@ class Reader:
 
 
 def open_writer(reader: Reader, out: Path | IO[bytes], formulas: Formulas = "keep") -> Writer:
-    """Return a writer of the chunks of ``reader``, to a file or an open stream; the reader must
+    """Return a writer of the chunks of ``reader``, to a file or an open stream. The reader must
     have begun to read.
 
-    It takes a text for each column of ``TableRequest.rewritten``.
+    The writer takes one text for each column of ``TableRequest.rewritten``.
     """
     return reader.source.format.writer(reader.table, reader.request.rewritten, out, formulas)
 
@@ -236,40 +241,45 @@ def check_output(out: Path, source: Path | None, form: Source, source_file: Sour
     Args:
         out: the file to write.
         source: the input, if it is a file.
-        form: how the input is read.
-        source_file: how the name of ``out`` says that it is to be read.
+        form: the input, with its format and compression.
+        source_file: ``out``, with the format and compression that its name implies.
 
     Raises:
-        RequestError: if it is the input, a link, exists and is not empty, has no folder, or has
-            another ending.
+        RequestError: if ``out`` is the input or a link, exists and is not empty, has no folder, or
+            has another ending than the input.
     """
     if source is not None and out.exists() and out.samefile(source):
         raise RequestError(
             f"{shown(out)}: the output would replace the input; give it another name"
         )
     if out.is_symlink():
-        raise RequestError(f"{shown(out)}: is a link; remove it or name the file to write")
+        raise RequestError(
+            f"{shown(out)}: the output is a link; remove it or name the file to write"
+        )
     if out.is_dir():
-        raise RequestError(f"{shown(out)}: is a folder; name the file to write")
+        raise RequestError(f"{shown(out)}: the output is a folder; name the file to write")
     if out.exists() and out.stat().st_size:
-        raise RequestError(f"{shown(out)}: exists already; remove it or choose another name")
+        raise RequestError(
+            f"{shown(out)}: the output exists already; remove it or choose another name"
+        )
     require_folder(out.parent)
     if source_file is None or (source_file.format, source_file.compression) != (
         form.format,
         form.compression,
     ):
         raise RequestError(
-            f"{shown(out)}: the output has the input's form, so its name must end like the input's"
+            f"{shown(out)}: the output has the format of the input, so its name must end "
+            "like the input's name"
         )
 
 
 def require_folder(folder: Path) -> None:
-    """Check that there is a folder to write into; in object storage the folder is made, which tests
-    the right to write.
+    """Check that a folder to write into exists. In object storage the folder is created, which
+    tests the right to write.
 
     Raises:
-        RequestError: if there is none.
-        OSError: if the folder cannot be made.
+        RequestError: if the folder does not exist.
+        OSError: if the folder cannot be created.
     """
     if isinstance(folder, ObjectPath):
         folder.mkdir()

@@ -1,4 +1,6 @@
-"""The formats there are. A new format is a class in a file of this folder, and its entry here."""
+"""Registry of the file formats. A new format is a class in a module of this package, and an entry
+in this module.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def format_named(name: str) -> Format:
 
 
 def as_source(path: Path) -> Source | None:
-    """Return how a file is to be read, by its name; None if the name does not say so."""
+    """Return a file with the format and compression that its name implies, or None if the name
+    implies none.
+    """
     name = path.name
     compression = next((ending for ending in MAGIC if name.lower().endswith(f".{ending}")), "")
     if compression:

@@ -1,8 +1,8 @@
-"""Text columns: which columns of a table could hold texts, by type and name alone.
+"""Text columns: choice of the columns of a table that could contain texts, by type and name alone.
 
-What stands in a column never says so. Were the one with the longest texts taken, then how long
-private texts are would decide which column is rewritten and which goes out as it is, and everybody
-could read it from the output and its record.
+The content of a column is never used for that choice. If the column with the longest texts were
+taken, the lengths of private texts would determine which column is rewritten and which column is
+published unchanged, and anybody could read the choice from the output and its record.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from lexveil.base.errors import RequestError, option
 from lexveil.io.formats.messages import HIDES, PERSON
 
-USUAL = "text"  # the column that is taken without a question, where there is one
-# What the last word of a name says a column holds, where that is no text.
+USUAL = "text"  # name of the column that is chosen without a question if it exists
+# Last words of column names that imply other content than texts.
 NO_TEXT = frozenset(
     """
     id ids uid uuid guid key keys pk ref reference no nr num number numbers count counts n index
@@ -35,13 +35,13 @@ NO_TEXT = frozenset(
     md5 sha1 sha256 drug
     """.split()
 )
-YES_OR_NO = frozenset(("is", "has", "was", "can"))  # which a name of a truth value begins with
+YES_OR_NO = frozenset(("is", "has", "was", "can"))  # first words of column names of truth values
 _WORD = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+|\d+")
 
 
 def could_hold_texts(column: str) -> bool:
-    """Whether a column may hold texts, by its name: ``review_body`` and ``x7`` may, ``review_id``,
-    ``createdAt`` and ``customer`` may not.
+    """Return whether a column may contain texts, by its name. ``review_body`` and ``x7`` may;
+    ``review_id``, ``createdAt`` and ``customer`` may not.
     """
     words = [
         word.lower()
@@ -56,17 +56,18 @@ def could_hold_texts(column: str) -> bool:
 
 
 class SeveralTextColumnsError(RequestError):
-    """Error about a request that names no text column of a table where several columns could hold
-    texts.
+    """Error about a request that names no text column of a table where several columns could
+    contain texts.
 
     Attributes:
-        shown: their names; none where the names may be cells of a row, which are not shown.
+        shown: the names of these columns; empty if the names may be cells of a row, which are not
+            shown.
     """
 
     def __init__(self, where: str, columns: Sequence[str], listed: str, *, are_names: bool) -> None:
         self.shown = tuple(columns) if are_names and not os.environ.get(HIDES) else ()
         super().__init__(
-            f"{where}: {len(columns)} columns could hold texts: {listed}. What is not named goes "
-            "out as it is, and no text may decide that: say which to rewrite by "
-            f"{option('text_column')}, once for each"
+            f"{where}: {len(columns)} columns could contain texts: {listed}. Name each "
+            f"column to rewrite by {option('text_column')}; all other columns are published "
+            "unchanged, so the texts themselves must not decide"
         )

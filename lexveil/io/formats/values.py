@@ -30,22 +30,21 @@ CONTROL = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 
 def text_value(value: object, column: str, where: str) -> str | None:
-    """Check the text of a document and return it; None for null.
+    """Check the text of a document and return it, or return None for null.
 
     Raises:
-        RequestError: if the value is not a string, or is a string that a later step cannot store
-            (a NUL character, an unpaired surrogate).
+        RequestError: if the value is not a string, or is a string that a later step cannot store (a
+            NUL character, an unpaired surrogate).
     """
     if value is None:
         return None
     if isinstance(value, float) and math.isnan(value):
         raise RequestError(
-            f"{where}: {name(column)} is missing (NaN); drop it, or give '' in its place"
+            f"{where}: {name(column)} is missing (NaN); remove the row, or write '' in its place"
         )
     if not isinstance(value, str):
         raise RequestError(
-            f"{where}: {name(column)} holds {type_name(value)}, not text; every text must be "
-            "a string"
+            f"{where}: {name(column)} has {type_name(value)}, not text; every text must be a string"
         )
     if "\x00" in value:
         raise RequestError(f"{where}: {name(column)} holds a NUL character; remove it")
@@ -59,10 +58,10 @@ def text_value(value: object, column: str, where: str) -> str | None:
 
 
 def plain_value(value: object, column: str, where: str, one_line: bool = True) -> str | None:
-    """Return a label or id as a string: 1.0 as 1, 1e-7 as 0.0000001, true and false as in JSON.
-    Null, NaN and '' become None.
+    """Return a label or id as a string. 1.0 becomes 1, 1e-7 becomes 0.0000001, and true and false
+    are written as in JSON. Null, NaN and '' become None.
 
-    A whole float loses its .0, which comes from tools that have no nullable integers.
+    A whole float loses its .0, because tools without nullable integers write integers as floats.
 
     Raises:
         RequestError: if the value is a list, an object or bytes, or, if ``one_line``, a string with
@@ -94,15 +93,15 @@ def plain_value(value: object, column: str, where: str, one_line: bool = True) -
     if isinstance(value, datetime.datetime | datetime.date | datetime.time):
         return value.isoformat()
     raise RequestError(
-        f"{where}: {name(column)} holds {type_name(value)}; it must be a string or a number"
+        f"{where}: {name(column)} has {type_name(value)}; it must be a string or a number"
     )
 
 
 def _plain_scalar(value: object) -> object:
-    """Convert a NumPy scalar or a UUID to the Python value that it stands for; return any other
+    """Convert a NumPy scalar or a UUID to the Python value that it represents. Return any other
     value unchanged.
 
-    A float32 becomes the shortest decimal number that rounds to it: .1 becomes .1.
+    A float32 becomes the shortest decimal number that rounds to it, such as .1.
     """
     if isinstance(value, uuid.UUID):
         return str(value)
@@ -121,10 +120,10 @@ def _plain_scalar(value: object) -> object:
 
 
 def exact_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """Return a column of Arrow as a list, in which a float of 16 or 32 bits is still told from one
-    of 64: of .1 all are .1, and not the nearest number of 64 bits.
+    """Return an Arrow column as a list. A float of 16 or 32 bits keeps its type, so that .1 stays
+    .1 and does not become the nearest 64-bit number.
     """
-    import numpy as np  # formats are declared without them
+    import numpy as np  # formats are declared without importing Arrow
     import pyarrow as pa
 
     values: list[Any] = column.to_pylist()

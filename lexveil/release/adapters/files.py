@@ -1,8 +1,9 @@
-"""Rewrite files, folders or standard input in bounded memory; what `lexveil privatize` calls.
+"""Rewriting of files, folders, standard input or databases in bounded memory, for `lexveil
+privatize`.
 
-The input is read in two passes: one counts what the budget is divided by and what each subject
-spends, one rewrites. Between them a release is charged to the ledger. All outputs then appear
-together, or none does.
+The input is read in two passes. The first pass counts the tokens and computes the spending of each
+subject, and the second pass rewrites. A release is charged to the ledger between the passes. At the
+end, either all outputs appear together, or no output appears.
 """
 
 from __future__ import annotations
@@ -70,15 +71,16 @@ OPERATOR_FILES = {"tokens_sha256": "tokens.parquet", "withheld_sha256": "withhel
 
 @dataclass(kw_only=True)
 class ReleaseHooks(Judge):
-    """Additions of `lexveil release` to a request: a judge of the run, and a writer of further
-    files.
+    """Additions of `lexveil release` to a request: a judge of the run, and files besides the
+    output.
 
     Attributes:
-        more: further files that it may write, by ``Outputs.begin``; they appear with the output.
-        operator_folder: the folder of the operator's files; None: beside the output.
+        more: further files that the hooks may write, by ``Outputs.begin``; they appear with the
+            output.
+        operator_folder: the folder of the operator's files; None for the folder of the output.
         about: further facts for the ledger's chain; no text and no key.
-        subjects: whom each row is about, where no column that is published says so.
-        tells_columns: whether standard error says which columns go out as they are.
+        subjects: the subject of each row, if no published column names it.
+        tells_columns: whether standard error names the columns that are published unchanged.
     """
 
     more: Sequence[Path] = ()
@@ -94,9 +96,10 @@ class PrivatizedFiles:
 
     Attributes:
         record: the privacy record, which is published with the outputs.
-        operator: the report that only the operator may see; None of a copy.
-        target: the output's name, which says so if it has no guarantee; None of standard output. Of
-            a table the name that those of its record and the operator's files begin with.
+        operator: the report that only the operator may see; None for a copy.
+        target: the output's name, which is marked if there is no guarantee; None for standard
+            output. For a table, it is the common beginning of the names of the record and of the
+            operator's files.
         table: the name of the table, if the output is a table of a database.
     """
 
@@ -134,7 +137,7 @@ class Work:
         return bool(self.jobs[0].name)
 
     def chunks(self, *, for_writing: bool) -> Iterator[Chunk]:
-        """Yield all chunks of all files, each with every row that is to be released."""
+        """Yield all chunks of all files, with every row that will be released."""
         subjects = self.hooks.subjects
         for job in self.jobs:
             for chunk in job.reader.chunks(for_writing):
@@ -156,20 +159,21 @@ def privatize_file(
     model: str | None = None,
     hooks: ReleaseHooks | None = None,
 ) -> PrivatizedFiles:
-    """Rewrite columns of a file or of all files in a folder; write a record and the operator's
-    files beside the output.
+    """Rewrite columns of a file or of all files in a folder. Write a record and the operator's
+    files next to the output.
 
     Args:
-        source: JSON lines, CSV, TSV, text (each also packed by gz, zst, bz2 or xz) or Parquet; a
-            folder of such; either also in object storage, by its address; "-" is standard input;
-            the address of a database, of which ``sql`` is read.
-        target: the output, of the same form, Parquet for a database; also in object storage; "-" is
-            standard output, which gets no record and nothing else beside it; or the address of a
-            database whose ``table`` is written, with the record in the current folder. An output
-            without a guarantee becomes NAME.no-guarantee.EXT.
-        project: the folder whose parameters and ledger are used, or a model of it; None as of
-            ``Model.load``.
-        model: the name of a packaged model, or own; None as of ``Model.load``.
+        source: a file in JSON lines, CSV, TSV, text (each also compressed by gz, zst, bz2 or xz) or
+            Parquet; a folder of such files; "-" for standard input; or the address of a database,
+            whose rows ``sql`` selects. Files and folders may be in object storage, by their
+            address.
+        target: the output, in the format of the source, or Parquet for a database; it may be in
+            object storage. "-" is standard output, without a record or any other file. The address
+            of a database writes ``table``, with the record in the current folder. An output without
+            a guarantee becomes NAME.no-guarantee.EXT.
+        project: the folder whose parameters and ledger are used, or a model of this project; None
+            for the default of ``Model.load``.
+        model: the name of a packaged model, or own; None for the default of ``Model.load``.
         hooks: the checks that `lexveil release` adds.
 
     Raises:
@@ -178,7 +182,7 @@ def privatize_file(
             written then.
     """
     copied: Settings | None = None
-    if request.mechanism == "none":  # takes the place's parameters, and no model
+    if request.mechanism == "none":  # use the parameters of the project, without a model
         using = Model.of_run(
             project.project if isinstance(project, Model) else Project.find(project)
         )
@@ -205,12 +209,13 @@ def privatize_file(
             stack.enter_context(prepared_workers("lexveil.release.engine.preload"))
         processes = stack.enter_context(Processes(workers))
         for job in jobs:
-            # a wrong column is no request that the ledger keeps, or figures are worked out for
+            # check the columns first, so that a wrong column neither reaches the ledger nor starts
+            # a computation
             job.reader.check()
             if table is not None:
                 table.check(job.reader.table.columns)
         outputs.try_names([job.out for job in jobs if job.out is not None])
-        # What is missing or refused is reported before the input is read.
+        # Report missing or refused files before the input is read.
         checked = check(request, using)
         others = tuple(other_columns([job.reader for job in jobs]))
         source_rows = RowSource(work.chunks, work.columns, others)
@@ -219,7 +224,7 @@ def privatize_file(
 
 
 def _copy(work: Work, settings: Settings) -> PrivatizedFiles:
-    """Write the rows as they are: the baseline of a comparison."""
+    """Write the rows unchanged, as the baseline of a comparison."""
     n_texts = 0
     outputs = work.outputs
     with ExitStack() as stack:
@@ -268,7 +273,7 @@ def _rewrite(work: Work, run: Run, checked: Checked) -> PrivatizedFiles:
 def _write_companions(
     work: Work, record: PrivacyRecord, operator: OperatorReport
 ) -> tuple[PrivacyRecord, OperatorReport]:
-    """Show the hidden outputs to the judge, and write the record and the operator's report."""
+    """Pass the hidden outputs to the judge, and write the record and the operator's report."""
     outputs = work.outputs
     files = {name: outputs.companion(ending) for name, ending in OPERATOR_FILES.items()}
     hashes = {name: outputs.sha256(file) for name, file in files.items() if file in outputs.begun}
@@ -281,11 +286,11 @@ def _write_companions(
 
 
 def _deliver(work: Work, record: PrivacyRecord, publish: Callable[[], None]) -> None:
-    """Publish the outputs, the rows of a table first: the rows are one transaction with a copy of
-    their record.
+    """Publish the outputs. The rows of a table are inserted first, in one transaction with a copy
+    of their record.
 
-    So there is never a table without its record, whatever ends this process; and a table that
-    cannot be written leaves nothing behind but what was spent.
+    A table therefore never exists without its record, even if this process is killed. If a table
+    cannot be written, nothing is left except the spent epsilon.
     """
     if work.table is None:
         publish()
@@ -301,24 +306,25 @@ def _deliver(work: Work, record: PrivacyRecord, publish: Callable[[], None]) -> 
         publish()
     except LexveilError as error:
         raise LexveilError(
-            f"{error.message}; the table {work.table.name} is written, with its record in the "
-            "database"
+            f"{error.message}; the table {work.table.name} was written, with its record in "
+            "the database"
         ) from None
 
 
 def _destination(
     target: Path | str, request: FileRequest, is_stamped: bool
 ) -> tuple[Path | str | None, Path | None, DatabaseTable | None]:
-    """Return the output, the common beginning of the names of record and operator's files, and the
-    table if the output is one.
+    """Return the output, the common beginning of the names of the record and of the operator's
+    files, and the table if the output is a table.
 
     Args:
-        is_stamped: whether the name says that there is no guarantee.
+        is_stamped: whether the name is marked because there is no guarantee.
     """
     if not is_address(target):
         if request.table is not None or request.if_exists != "fail":
             raise RequestError(
-                f"{option('table')}, {option('if_exists')}: only for a database; OUT is its address"
+                f"{option('table')} and {option('if_exists')} are only for a database; give "
+                "its address as OUT"
             )
         out = (
             target
@@ -332,7 +338,8 @@ def _destination(
 
     if request.table is None:
         raise RequestError(
-            f"the output is a database; give {option('table')} NAME, which is made in it"
+            f"the output is a database; add {option('table')} NAME, which is the table to "
+            "create in it"
         )
     table = DatabaseTable.named(read_address(str(target)), request.table, request.if_exists)
     table = table.stamped(STAMP) if is_stamped else table
@@ -343,7 +350,7 @@ def _destination(
 
 
 def _write_record(record: PrivacyRecord, outputs: Outputs) -> None:
-    """Write the privacy record, and beside it a statement in words for the recipients of the
+    """Write the privacy record, and next to it a statement in words for the recipients of the
     output.
     """
     assert outputs.target is not None
@@ -353,17 +360,17 @@ def _write_record(record: PrivacyRecord, outputs: Outputs) -> None:
 
 
 def _write(result: Result, outputs: Outputs, ending: str) -> None:
-    # Under the hidden name itself, which the ledger knows and removes if this process dies.
+    # Use the hidden name itself, which the ledger knows and removes if this process dies.
     text = json.dumps(result.to_dict(), indent=2, sort_keys=True, ensure_ascii=False)
     outputs.begin(outputs.companion(ending)).write_text(f"{text}\n", encoding="utf-8")
 
 
 def _hashes(work: Work) -> OutputHashes | None:
-    """Return the sha256 of the published files, never of the source: with the source's hash anybody
-    could test a guess of the text.
+    """Return the SHA-256 of the published files, and never of the source, because anybody could
+    test a guess of the text by the hash of the source.
     """
     if work.table is not None:
-        return None  # a table has no bytes of its own
+        return None  # a table has no file to hash
     files = {job.name: work.outputs.sha256(job.out) for job in work.jobs if job.out is not None}
     return OutputHashes(files=files) if work.has_names else OutputHashes(sha256=files[""])
 
@@ -371,12 +378,12 @@ def _hashes(work: Work) -> OutputHashes | None:
 class _Writers:
     """The sink of files, which are written row by row.
 
-    The output files, one open at a time, for they are written one after the other; what happened to
-    every token, with the text column and the file where there are several; and the rows that are
-    withheld, if there are any.
+    It writes the output files one after the other, so only one is open at a time. It also writes
+    the token log, with the text column and the file of each token if there are several, and the
+    list of withheld rows if there are any.
 
     Args:
-        settings: None writes no token log.
+        settings: the settings of the rewriting; None writes no token log.
     """
 
     def __init__(self, work: Work, stack: ExitStack, settings: Settings | None) -> None:
@@ -395,8 +402,8 @@ class _Writers:
             self.schema = self.schema.insert(
                 0, pa.field("file", pa.dictionary(pa.int32(), pa.string()))
             )
-        # Rows and positions mostly grow by one, which takes less time and room than a dictionary of
-        # them.
+        # Rows and positions usually grow by one, so delta encoding takes less time and room than a
+        # dictionary.
         growing = dict.fromkeys(("row", "position"), "DELTA_BINARY_PACKED")
         encodings = {
             "use_dictionary": [name for name in self.schema.names if name not in growing],
@@ -408,7 +415,9 @@ class _Writers:
         )
 
     def write(self, chunk: Chunk, rewritten: RewrittenChunk) -> None:
-        """Write the rows that are kept, the log of their tokens, and which rows are withheld."""
+        """Write the rows that are not withheld, the log of their tokens, and the list of withheld
+        rows.
+        """
         self.write_rows(chunk, rewritten.texts)
         tokens = rewritten.tokens
         if self.token_log is not None and tokens.num_rows:
@@ -454,8 +463,8 @@ class _Writers:
             )
 
     def formulas(self) -> tuple[int, int | None]:
-        """Return how many fields a spreadsheet would compute, and the row of the first of these
-        fields.
+        """Return the number of fields that a spreadsheet would compute, and the row of the first of
+        these fields.
         """
         first = (
             writer.first_formula

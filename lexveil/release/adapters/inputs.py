@@ -1,5 +1,5 @@
-"""The inputs that are read (files, folders, standard input, the rows of a query), and the places
-where the output of each of them is written.
+"""The inputs to read (files, folders, standard input, the rows of a query), and the paths of their
+outputs.
 """
 
 from __future__ import annotations
@@ -33,12 +33,13 @@ from lexveil.release.outputs import check_companions, write_errors
 LOG = logger(__name__)
 
 STDIN = "-"
-# bytes of input below which worker processes cost more than they save; more never hurt
+# bytes of input below which worker processes cost more than they save; a larger number of bytes
+# justifies any number of workers
 SMALL_FILE = 2**21
 
 
 def workers_for(request: FileRequest, n_bytes: int, model: Model) -> int:
-    """Return the number of processes that work on an input of ``n_bytes``."""
+    """Return the number of processes for an input of ``n_bytes``."""
     return request.workers or (1 if n_bytes < SMALL_FILE else model.configuration.machine.workers)
 
 
@@ -47,10 +48,10 @@ class Job:
     """One table to rewrite.
 
     Attributes:
-        out: None for a stream.
-        name: tells the files of a folder apart.
-        stream: the target of an output that is no file: standard output, or the writer of a table
-            of a database.
+        out: the file to write; None for a stream.
+        name: the name of the table among the files of a folder.
+        stream: the target of an output that is not a file: standard output, or the object that
+            writes a table of a database.
     """
 
     reader: Reader
@@ -69,24 +70,24 @@ def find_jobs(
         source: a file, a folder, the address of a database, or "-" for standard input.
         target: the file or folder to write, "-" for standard output, or None for a table of a
             database.
-        spool: the folder where standard input and rows of a database are kept meanwhile.
+        spool: the folder that stores standard input and rows of a database meanwhile.
 
     Raises:
-        RequestError: if it cannot; nothing is touched then.
+        RequestError: if a file cannot be opened; nothing is changed then.
     """
     is_stream = source == STDIN or is_address(source)
     is_folder = is_a_folder(source)
     if target == STDIN and is_folder:
         raise RequestError(
-            f"{shown(source)}: a folder cannot go to standard output; give -o FOLDER"
+            f"{shown(source)}: a folder cannot be written to standard output; give -o FOLDER"
         )
     with find_readers(source, request, spool) as readers:
         reader = readers[0]
         if target is None:
             if is_folder or reader.source.format.name != "parquet":
                 raise RequestError(
-                    "only the rows of a query or of a Parquet file, which have types, go "
-                    "into a table"
+                    "only the rows of a query or of a Parquet file, which have types, can "
+                    "be written to a table"
                 )
             with write_errors(spool), _temporary(spool) as waiting:
                 yield [Job(reader, None, stream=waiting)]
@@ -104,10 +105,10 @@ def find_jobs(
 
 
 def is_a_folder(source: Path | str) -> bool:
-    """Whether the source is a folder whose files are read under their own names. The code that
-    opens the folder reports any fault of the folder.
+    """Return whether the source is a folder whose files are read under their own names. The code
+    that opens the folder reports any fault of the folder.
     """
-    with suppress(OSError):  # of a name too long, or a storage that refuses
+    with suppress(OSError):  # the name may be too long, or the storage may refuse the request
         return source != STDIN and not is_address(source) and as_path(source).is_dir()
     return False
 
@@ -116,42 +117,44 @@ def name_in(folder: Path | str, file: Path) -> str:
     """Return the name of a file of a folder.
 
     Raises:
-        RequestError: if it is not UTF-8, as records are, which name the files of a folder.
+        RequestError: if the name is not UTF-8. Records are UTF-8, and name the files of a folder.
     """
-    # Links are followed, so a file may lie elsewhere; where it was found is what names it.
+    # Links are followed, so the file may lie in another folder. Its name is the path at which it
+    # was found.
     name = os.path.relpath(file, folder)
     if not is_utf8(name):
         raise RequestError(
-            f"{shown(file)}: its name is not UTF-8, and the record names the files of a folder; "
-            "rename it"
+            f"{shown(file)}: the name is not UTF-8, but the record names the files of a "
+            "folder; rename the file"
         )
     return name
 
 
 @contextmanager
 def find_readers(source: Path | str, request: FileRequest, spool: Path) -> Iterator[list[Reader]]:
-    """Find the files to read; arguments as of ``find_jobs``.
+    """Find the files to read. The arguments are those of ``find_jobs``.
 
     Raises:
-        RequestError: if it cannot be read.
+        RequestError: if the source cannot be read.
     """
     columns = request.text_column, request.subject_column, request.spans_column
     form = request.form
     sql = request.sql
     if sql is not None and not is_address(source):
         raise RequestError(
-            f"{option('sql')}: only for a database; IN is its address, such as "
+            f"{option('sql')} is only for a database; give its address as IN, such as "
             "postgresql://host/database"
         )
     if source != STDIN and form is not None:
         raise RequestError(
-            f"{option('form')} {form}: only for standard input; the name of a file says how "
-            "it is read"
+            f"{option('form')} {form} is only for standard input; the name of a file "
+            "determines its format"
         )
     with ExitStack() as stack:
         if source != STDIN and not is_address(source):
             readers = [Reader(file, *columns) for file in find_sources([as_path(source)])]
-        else:  # in a file without a name, which ends with this process: the rows are read twice
+        # in a file without a name, which ends with this process, because the rows are read twice
+        else:
             stack.enter_context(write_errors(spool))
             file = stack.enter_context(_temporary(spool))
             rows = SpooledRows(lambda: _again(file), file.fileno())
@@ -174,34 +177,36 @@ def _insisted(source: Source, request: FileRequest) -> Source:
     """Return a file with the user's settings for its text, such as its encoding.
 
     Raises:
-        RequestError: if it is not of a format that has such.
+        RequestError: if the format of the file has no such setting.
     """
     if request.delimiter is not None and not isinstance(source.format, Delimited):
         raise RequestError(
-            f"{source.shown}: {option('delimiter')} is for CSV and TSV; leave it out"
+            f"{source.shown}: {option('delimiter')} is only for CSV and TSV; remove it"
         )
     if request.encoding is not None and not isinstance(source.format, LineFormat):
-        raise RequestError(f"{source.shown}: {option('encoding')} is for text; leave it out")
+        raise RequestError(
+            f"{source.shown}: {option('encoding')} is only for text formats; remove it"
+        )
     return replace(source, delimiter=request.delimiter, encoding=request.encoding)
 
 
 def _tell_dialect(remark: str) -> None:
     LOG.info(
         f"{remark}; the output is written in the same way; --delimiter and --encoding "
-        "(delimiter=, encoding=) name another"
+        "(delimiter=, encoding=) set other values"
     )
 
 
 def _find_text_column(readers: Sequence[Reader]) -> None:
-    """Choose the column that could hold texts by its type and name, if all files have exactly one
-    such column.
+    """Choose the column that could contain texts by its type and name, if all files have exactly
+    one such column.
 
     Raises:
-        SeveralTextColumnsError: if there are several.
+        SeveralTextColumnsError: if there are several such columns.
     """
     found = dict.fromkeys(column for reader in readers for column in reader.text_columns_by_name())
     where = readers[0].source.shown
-    if USUAL in found:  # files without it are refused by what checks them
+    if USUAL in found:  # a later check refuses files without the column
         found = {USUAL: None}
     if len(found) > 1:
         raise SeveralTextColumnsError(
@@ -214,14 +219,14 @@ def _find_text_column(readers: Sequence[Reader]) -> None:
         reader.text_columns = list(found)
     if list(found) != [USUAL]:
         LOG.info(
-            f"the texts are those of column {_named(found, readers)}, by its name; "
-            "--text-column (text_column=) names another"
+            f"the texts are in column {_named(found, readers)}, according to its name; "
+            "--text-column (text_column=) names another column"
         )
 
 
 def tell_columns(readers: Sequence[Reader], request: FileRequest) -> None:
-    """Tell the operator, before anything is spent, which columns are published unchanged, and which
-    columns may identify the person of a row.
+    """Tell the operator, before any epsilon is spent, which columns are published unchanged, and
+    which columns may identify the person of a row.
 
     Args:
         readers: the readers of files that were checked, so that their columns are known.
@@ -229,23 +234,21 @@ def tell_columns(readers: Sequence[Reader], request: FileRequest) -> None:
     others = other_columns(readers)
     paths = dict.fromkeys(path for reader in readers for path in reader.table.paths)
     if others:
-        but = f" (but for {names(paths)})" if paths else ""
+        but = f" (except for {names(paths)})" if paths else ""
         LOG.warning(
-            f"unchanged, with any names in them: {_named(others, readers)}{but}; take out what "
-            "must not be published, or "
-            "rewrite it too"
+            f"unchanged, with any names in them: {_named(others, readers)}{but}; remove "
+            "columns that must not be published, or rewrite them too"
         )
     persons = [name for name in others if is_of_persons(name)]
     if persons and request.subject_column is None and request.is_release:
         LOG.warning(
-            "each text has a budget of its own; --subject-column (subject_column=) gives all "
-            "texts of a person one: "
-            f"here perhaps {_named(persons, readers)}"
+            "each text has its own budget; --subject-column (subject_column=) gives all "
+            f"texts of a person one budget, perhaps by {_named(persons, readers)}"
         )
 
 
 def other_columns(readers: Sequence[Reader]) -> list[str]:
-    """Return the columns of files that were checked which go out as they are."""
+    """Return the columns of checked files that are published unchanged."""
     others = dict[str, None]()
     for reader in readers:
         if reader.source.format.has_columns:
@@ -257,7 +260,7 @@ def other_columns(readers: Sequence[Reader]) -> list[str]:
 
 def _named(columns: Iterable[str], readers: Sequence[Reader]) -> str:
     """Return the names of columns for a message. A name of several words is replaced by the number
-    of its column, because without a header the name may be a text.
+    of its column, because the name may be a text if there is no header.
     """
     every = _columns_of(readers)
     if all(map(is_name, every)):
@@ -276,18 +279,23 @@ def _columns_of(readers: Sequence[Reader]) -> list[str]:
 def _spool_stdin(form: str, file: BinaryIO) -> Source:
     named = as_source(Path(f"stdin.{form}"))
     if named is None:
-        raise RequestError(f"{option('form')} {form}: not known; give {known_names()}")
+        raise RequestError(
+            f"{option('form')} {form} is not a known format; choose from {known_names()}"
+        )
     if sys.stdin is None:
-        raise RequestError("standard input is closed; give it a file or the output of a program")
+        raise RequestError(
+            "standard input is closed; connect it to a file or to the output of a program"
+        )
     if sys.stdin.isatty():
         LOG.info("reading standard input; Ctrl-D ends it")
     size = 2**20
     n_read = 2**20
-    while n_read == size:  # less is the end: a terminal would have to say it once more
+    # a shorter read is the end; reading again would require a second Ctrl-D on a terminal
+    while n_read == size:
         try:
             content = sys.stdin.buffer.read(size)
         except OSError as error:
-            raise RequestError(f"standard input: cannot be read ({error.strerror})") from None
+            raise RequestError(f"standard input cannot be read ({error.strerror})") from None
         n_read = file.write(content)
     return Source(Path("standard input"), named.format, named.compression, "stdin")
 
@@ -303,8 +311,8 @@ def _spool_rows(
     database = read_address(address)
     if sql is None:
         raise RequestError(
-            f"{database.shown}: a database takes {option('sql')} 'SELECT ...', which says "
-            "what is read of it"
+            f"{database.shown}: a database needs {option('sql')} 'SELECT ...', which "
+            "selects the rows to read"
         )
     kinds = spool_query(database, sql, file)
     return Source(Path(QUERY), format_named("parquet"), "", "query"), database.engine, kinds
@@ -313,10 +321,13 @@ def _spool_rows(
 def _target(target: Path | str, source: Path | None, form: Source) -> Path | None:
     if target == STDIN:
         if sys.stdout is None:
-            raise RequestError("standard output is closed; give it a file or a program that reads")
+            raise RequestError(
+                "standard output is closed; connect it to a file or to a program that reads it"
+            )
         if not form.format.is_streamable:
             raise RequestError(
-                f"{form.format.title} cannot go to standard output; give -o FILE.{form.format.name}"
+                f"{form.format.title} cannot be written to standard output; give -o "
+                f"FILE.{form.format.name}"
             )
         return None
     out = as_path(target)
@@ -328,43 +339,49 @@ def _target(target: Path | str, source: Path | None, form: Source) -> Path | Non
 
 @contextmanager
 def _names(out: Path) -> Iterator[None]:
-    """Report a path that the system refuses, or does not let this process look up, as a wrong
-    request.
+    """Turn the system's error about a path into a RequestError, if the system rejects the path or
+    this process may not look it up.
     """
     if isinstance(out, ObjectPath) and out.is_bucket:
-        raise RequestError(f"{shown(out)}: is a bucket; name something in it")
+        raise RequestError(
+            f"{shown(out)}: the address is a bucket; give the name of an object in it"
+        )
     if not is_utf8(str(out)):
         raise RequestError(
-            f"{shown(out)}: no output can have this name (not UTF-8); choose another"
+            f"{shown(out)}: an output cannot have this name, which is not UTF-8; choose another"
         )
     try:
         yield
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise RequestError(
-            f"{shown(out)}: no output can have this name ({why}); choose another"
+            f"{shown(out)}: an output cannot have this name ({why}); choose another"
         ) from None
 
 
 def _check_folder(out: Path, source: Path) -> None:
     if out.is_symlink() and not out.exists():
         raise RequestError(
-            f"{shown(out)}: the link leads nowhere; remove it or choose another name"
+            f"{shown(out)}: the target of the link does not exist; remove the link or "
+            "choose another name"
         )
     real = out.resolve()
     inside = source.resolve()
     if real == inside or inside in real.parents or real in inside.parents:
         raise RequestError(
-            f"{shown(out)}: input and output folder must lie outside each other; choose another"
+            f"{shown(out)}: the output folder must not be inside the input folder, nor the "
+            "input folder inside it; choose another folder"
         )
     if out.exists() and (not out.is_dir() or _has_files(out)):
-        raise RequestError(f"{shown(out)}: exists already; remove it or choose another name")
+        raise RequestError(
+            f"{shown(out)}: the output exists already; remove it or choose another name"
+        )
     require_folder(out if isinstance(out, ObjectPath) else out.parent)
     check_companions(out)
 
 
 def _has_files(folder: Path) -> bool:
-    """Whether a folder holds files. Object storage keeps empty folders after failures, so that
+    """Return whether a folder has files. Object storage keeps empty folders after failures, so
     empty folders do not count.
     """
     return any(
@@ -373,7 +390,7 @@ def _has_files(folder: Path) -> bool:
 
 
 def make_spool(folder: Path) -> None:
-    """Create the folder in which files lie until they are uploaded or published."""
+    """Create the folder that stores files until they are uploaded or published."""
     if is_of_user(folder):
         make_user_data()
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,11 +1,9 @@
-"""Rewrite texts that are in memory: a list, a column of pandas, Arrow or Polars, or a column of a
+"""Rewriting of texts in memory: a list, a column of pandas, Arrow or Polars, or a column of a
 table.
 
 done = lexveil.privatize(
     frame["body"], mechanism="tem", strategy="S3", document_budget=200.0, subjects=frame["customer"]
-)
-frame["body"] = done.values
-print(done.record.guarantee.formula)
+) frame["body"] = done.values print(done.record.guarantee.formula)
 """
 
 from __future__ import annotations
@@ -44,28 +42,29 @@ KINDS = (
     "a list of strings, a column or table of pandas, Polars or Arrow, a DuckDB relation, "
     "or a datasets.Dataset"
 )
-Label = str | int | tuple[Any, ...]  # of a column; all but str of pandas alone
-TEXTS = "texts"  # what messages call those that are given
-SPANS = "spans"  # and what was found in them
-SMALL_FLOATS = ("float16", "float32")  # types of which Python's own number is another one
+Label = str | int | tuple[Any, ...]  # name of a column; all types except str are for pandas alone
+TEXTS = "texts"  # name of the given texts in messages
+SPANS = "spans"  # name of the spans in the given texts
+SMALL_FLOATS = ("float16", "float32")  # types that Python's float does not represent exactly
 SMALL_TABLE = 2**20  # characters below which worker processes cost more than they save
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Privatized:
-    """The result of privatizing a column.
+    """The result of rewriting a column.
 
     Attributes:
-        values: the rewritten values, of the kind and in the order of the given values; None for a
-            missing text, or for a text whose subject has no budget left in the ledger.
+        values: the rewritten values, with the type and in the order of the given values; None for a
+            missing text, and for a text whose subject has too little budget left in the ledger.
         token_log: the log of all tokens: row (from 1), position, class, epsilon, action; no source
-            word. The token log is for the operator, as ``operator`` is: the classes of tokens are
-            not protected.
+            word. The token log and ``operator`` are for the operator only, because the classes of
+            tokens are not protected.
         record: the privacy record, which can be published with the values.
         operator: the report that compares source and output; as secret as the source.
-        measurement: the mechanism of the run, with the bound that is proven for it:
-            ``measurement.bound(distances)`` bounds how well two neighbours can be told apart whose
-            tokens have these distances. The record's guarantee is generated from the measurement.
+        measurement: the mechanism of the run, with its proven bound.
+            ``measurement.bound(distances)`` bounds how well two neighbouring texts can be told
+            apart if their tokens have these distances. The record's guarantee is generated from the
+            measurement.
     """
 
     values: Any
@@ -99,18 +98,19 @@ def privatize(
         values: list or tuple of strings, pyarrow Array or ChunkedArray, pandas or polars Series; or
             a table: a DataFrame of pandas or polars, a pyarrow Table, a DuckDB relation, a
             datasets.Dataset.
-        request: how; ``spans_column`` is ``spans`` here.
-        model: gives the words, and its project the parameters and the ledger.
+        request: the options of the rewriting; the argument ``spans`` replaces ``spans_column``.
+        model: the model, with the project whose parameters and ledger are used.
         column: the text column, if the values are a table.
-        subjects: whom each text is about, of the same length: whose budget the ledger keeps; None:
-            each text has its own. Of a table also the name of a column.
-        spans: the spans that a detector found in each text: a list, for each text, of objects with
-            start, end and type, as JSON or not. For a table also the name of a column of spans.
-            This column is empty in the output, because spans count characters of the source texts.
-        watch: see ``Run``.
+        subjects: the subject of each text, whose budget the ledger charges; for a table, also the
+            name of a column. None makes each text its own subject.
+        spans: the spans that a detector found in each text: for each text a list of objects with
+            start, end and type, as JSON or not. For a table, also the name of a column of spans,
+            which is empty in the output because spans count characters of the source texts.
+        watch: observer of the progress, as in ``Run``.
 
     Raises:
-        RequestError: if the request cannot be served, or a value is no text; nothing is spent then.
+        RequestError: if the request cannot be served, or a value is not a text; nothing is spent
+            then.
     """
     checked = check(
         request.model_copy(update={"spans_column": None if spans is None else SPANS}), model
@@ -123,16 +123,16 @@ def privatize(
         for role, value in named.items():
             if isinstance(value, str):
                 raise RequestError(
-                    f"{role} names a column, and {TEXTS} is a "
-                    f"{type(values).__name__}, which has none; give a table of pandas, Polars or "
-                    f"Arrow, or {_instead(role)}"
+                    f"{role} names a column, but {TEXTS} is a {type(values).__name__}, "
+                    "which has no columns; give a table of pandas, Polars or Arrow, or "
+                    f"{_instead(role)}"
                 )
     else:
         for role, value in named.items():
             if role == "column" or frame.is_label(value):
                 named[role] = frame.read(frame.named(value, role))
         texts = named["column"]
-        # What of the table cannot be written is refused before anything is charged.
+        # Refuse columns that cannot be written before anything is charged.
         replaced = frame.replacing(column)
     who, found = (
         None if value is None else column_list(aligned(value, values, role), role)
@@ -156,8 +156,12 @@ def privatize(
 
 
 def _instead(role: str) -> str:
-    """Return the advice for an argument that must be the name of a column."""
-    return "leave column out" if role == "column" else f"one of {role} for each text"
+    """Return the advice to give another value for an argument that names a column."""
+    return (
+        "remove the argument column"
+        if role == "column"
+        else f"a list with one of the {role} for each text"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +173,8 @@ class Texts:
     texts: Sequence[Any]
     subjects: Sequence[Any] | None = None
     spans: Sequence[Any] | None = None
-    name: str = TEXTS  # what messages call the texts
-    others: Sequence[str] | None = None  # the other columns of their table
+    name: str = TEXTS  # name of the texts in messages
+    others: Sequence[str] | None = None  # the other columns of the table of the texts
 
 
 def privatize_texts(
@@ -182,8 +186,8 @@ def privatize_texts(
     charge_options: ChargeOptions | None = None,
     watch: Watch | None = None,
 ) -> Privatized:
-    """Rewrite a list of texts; see ``privatize``, and ``open_charge`` for the options of the
-    charge.
+    """Rewrite a list of texts. The arguments are explained at ``privatize``, and the options of the
+    charge at ``open_charge``.
     """
     settings = checked.engine.settings
     model = checked.engine.model
@@ -207,14 +211,14 @@ def privatize_texts(
             record = run.record(checked, charge)
             operator = run.operator_report(checked, charge)
             charge.publish(outputs)
-    # In one piece, so that its bytes do not depend on the chunks.
+    # Use one piece, so that the bytes do not depend on the chunks.
     token_log = pa.concat_tables(sink.token_logs).combine_chunks()
     return Privatized(sink.texts, token_log, record, operator, run.measurement(charge))
 
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """The sink of a column in memory; a row that is withheld has no text."""
+    """The sink of a column in memory. A withheld row has no text."""
 
     texts: list[str | None]
     token_logs: list[pa.Table]
@@ -230,8 +234,8 @@ def whole_chunks(source: Texts) -> Iterator[Chunk]:
     """Yield a list of texts as the chunks that the engine takes.
 
     Raises:
-        RequestError: if a value is no text or too long, or there is not one subject or list of
-            spans for each.
+        RequestError: if a value is not a text or is too long, or if the number of subjects or of
+            lists of spans differs from the number of texts.
     """
     texts = source.texts
     subjects = source.subjects
@@ -239,7 +243,8 @@ def whole_chunks(source: Texts) -> Iterator[Chunk]:
     for role, values in {"subjects": subjects, SPANS: spans}.items():
         if values is not None and len(values) != len(texts):
             raise RequestError(
-                f"{role}: {len(values):,} for {len(texts):,} texts; give one for each"
+                f"{role}: there are {len(values):,} values for {len(texts):,} texts; give "
+                "one for each text"
             )
 
     def rows() -> Iterator[ParsedRow]:
@@ -247,18 +252,20 @@ def whole_chunks(source: Texts) -> Iterator[Chunk]:
             where = f"text {number}"
             text = text_value(value, source.name, where)
             if text is not None:
-                text = str.__str__(text)  # a class of the user's is not known in other processes
+                # other processes do not know a class that the user defined
+                text = str.__str__(text)
                 if len(text) > TEXT_LIMIT:
                     raise RequestError(
-                        f"{where}: more than {TEXT_LIMIT // 2**20} Mi characters; divide it"
+                        f"{where}: the text has more than {TEXT_LIMIT // 2**20} Mi "
+                        "characters; divide it"
                     )
             subject = (
                 None if subjects is None else plain_value(subjects[number - 1], "subjects", where)
             )
             if subjects is not None and subject is None:
                 raise RequestError(
-                    f"{where}: its subject is empty; say whom it is about, or give no "
-                    "subjects at all"
+                    f"{where}: the subject is empty; name the subject of every text, or "
+                    "give no subjects"
                 )
             found = (
                 None
@@ -275,10 +282,10 @@ class Frame:
     """Protocol of a table whose columns can be read, and in which one column can be replaced.
 
     Attributes:
-        columns: their names; of pandas their labels, which may be numbers and tuples.
-        read: a column by its name, as a list, null as None.
-        replacing: function that makes a table of the same kind with other texts in one column;
-            every other column keeps its type and values. Raises a ``RequestError`` if a column
+        columns: the names of the columns; for pandas the labels, which may be numbers and tuples.
+        read: function that returns a column by its name, as a list with None for null.
+        replacing: function that returns a table of the same kind with other texts in one column.
+            Every other column keeps its type and values. It raises a ``RequestError`` if a column
             cannot be written.
     """
 
@@ -290,27 +297,27 @@ class Frame:
         require_distinct(self.columns, "the table")
 
     def is_label(self, value: Any) -> bool:
-        """Whether a value is the name of a column, and not a column itself."""
+        """Return whether a value is the name of a column, and not a column itself."""
         return isinstance(value, str | Integral) or (
             isinstance(value, tuple) and value in self.columns
         )
 
     def named(self, column: Any, role: str) -> Any:
-        """Return a column that is there.
+        """Return the name of an existing column.
 
         Raises:
-            RequestError: if none is named, or there is no such column.
+            RequestError: if no name is given, or if there is no such column.
         """
         listed = names(map(str, self.columns))
         if column is None:
-            raise RequestError(f"{role}: a table was given; name the column, one of {listed}")
+            raise RequestError(f"{role}: texts is a table; name one of its columns: {listed}")
         if column not in self.columns:
-            raise RequestError(f"{role}: {name(str(column))} is none of the columns {listed}")
+            raise RequestError(f"{role}: {name(str(column))} is not one of the columns {listed}")
         return column
 
 
 def frame_of(values: Any) -> Frame | None:
-    """Return given values as a table; None if the values are not a table.
+    """Return given values as a table, or None if the values are not a table.
 
     Raises:
         RequestError: if the values must first be converted to a table; the message says how.
@@ -323,14 +330,14 @@ def frame_of(values: Any) -> Frame | None:
     if kind == "datasets.Dataset":
         return _of_dataset(values)
     if kind == "datasets.DatasetDict":
-        raise RequestError(f"a DatasetDict; give one of its splits: {names(list(values))}")
+        raise RequestError(f"texts is a DatasetDict; give one of its splits: {names(list(values))}")
     if kind in ("datasets.IterableDataset", "datasets.IterableDatasetDict"):
         raise RequestError(
-            "a streaming data set is never whole; give its batches: `for batch in "
-            "dataset.iter(1000)`"
+            "texts is a streaming data set, which is never complete; give its batches: `for "
+            "batch in dataset.iter(1000)`"
         )
     if kind == "polars.LazyFrame":
-        raise RequestError("a LazyFrame has no rows yet; give frame.collect()")
+        raise RequestError("texts is a LazyFrame, which has no rows yet; give frame.collect()")
     if kind == "polars.DataFrame":
         return _of_polars(values)
     if hasattr(values, "iloc") and hasattr(values, "columns"):
@@ -339,10 +346,10 @@ def frame_of(values: Any) -> Frame | None:
 
 
 def column_list(values: Any, name: str) -> list[Any]:
-    """Return a column as a list, null as None.
+    """Return a column as a list, with None for null.
 
     Raises:
-        RequestError: if it is no column.
+        RequestError: if the value is not a column.
     """
     if isinstance(values, list | tuple):
         return list(values)
@@ -365,34 +372,35 @@ def column_list(values: Any, name: str) -> list[Any]:
     if hasattr(values, "to_list"):  # polars
         return list(values.to_list())
     kind = type(values).__name__
-    raise RequestError(f"{name}: {'an' if kind[0] in 'aeiou' else 'a'} {kind}; give {KINDS}")
+    raise RequestError(f"{name} is {('an' if kind[0] in 'aeiou' else 'a')} {kind}; give {KINDS}")
 
 
 def aligned(column: Any, values: Any, role: str) -> Any:
-    """Return a column in the order of the texts that it describes: by labels if both have labels
-    (pandas), otherwise unchanged.
+    """Return a column in the order of the texts that it describes. If both have labels (pandas),
+    the order follows the labels; otherwise it stays.
 
     Raises:
-        RequestError: if the labels do not say which is whose.
+        RequestError: if the labels do not determine the text of each value.
     """
     if not (_has_labels(column) and _has_labels(values)) or column.index.equals(values.index):
         return column
     if not (column.index.is_unique and values.index.is_unique):
         raise RequestError(
-            f"{role}: labels of the index occur twice, and stand in another order than those of "
-            "the texts; give both one index, or a list in the order of the texts"
+            f"{role}: labels of the index are repeated, and have another order than the "
+            "labels of the texts; give both the same index, or give a list in the order of "
+            "the texts"
         )
     places = column.index.get_indexer(values.index)
     if len(column) != len(values) or (places < 0).any():
         raise RequestError(
-            f"{role}: the labels of the index are not those of the texts; give both one index, "
-            "or a list in the order of the texts"
+            f"{role}: the labels of the index differ from the labels of the texts; give "
+            "both the same index, or give a list in the order of the texts"
         )
     return column.iloc[places]
 
 
 def _has_labels(values: Any) -> bool:
-    """Whether a value is a Series or a DataFrame of pandas."""
+    """Return whether a value is a Series or a DataFrame of pandas."""
     return hasattr(values, "iloc") and hasattr(values, "index")
 
 
@@ -402,7 +410,7 @@ def column_like(values: Any, rewritten: list[str | None]) -> Any:
         array = _array(rewritten, values.type)
         return pa.chunked_array([array]) if isinstance(values, pa.ChunkedArray) else array
     if hasattr(values, "isna"):
-        # The categories are other ones now.
+        # The column has other categories now.
         dtype = "category" if values.dtype == "category" else values.dtype
         return type(values)(rewritten, index=values.index, name=values.name, dtype=dtype)
     if hasattr(values, "to_list"):  # polars
@@ -413,8 +421,8 @@ def column_like(values: Any, rewritten: list[str | None]) -> Any:
 
 
 def _polars_type(values: Any, rewritten: list[str | None]) -> Any:
-    """Return the Polars type of rewritten texts: the type of the source column if that type can
-    hold other texts, or if every text is left out; otherwise String.
+    """Return the Polars type of rewritten texts. It is the type of the source column if that type
+    can hold other texts, or if every text is withheld; otherwise it is String.
     """
     import polars as pl
 
@@ -430,16 +438,18 @@ def _array(rewritten: list[str | None], kind: pa.DataType) -> pa.Array:
 
 
 def _of_arrow(table: Any, *, takes_extensions: bool = False) -> Frame:
-    """Return a table of Arrow.
+    """Return a table of Arrow as a ``Frame``.
 
     Args:
-        takes_extensions: write extension types as what they are stored as; else they are refused.
+        takes_extensions: whether extension types are written as their storage types; otherwise they
+            are refused.
     """
 
     def replacing(column: str) -> Callable[[list[str | None]], Any]:
         if not takes_extensions:
             require_plain_types(table.schema, [column], "the table")
-        # Copied first: a type that cannot be copied is refused before anything is charged.
+        # Copy the columns first, so that a type that cannot be copied is refused before anything is
+        # charged.
         copies = {
             field.name: _copied(table.column(number), field)
             for number, field in enumerate(table.schema)
@@ -470,12 +480,13 @@ def _copied(column: pa.ChunkedArray | pa.Array, field: pa.Field) -> pa.ChunkedAr
     except pa.ArrowNotImplementedError:
         kind = re.split(r"[<\[]", str(field.type))[0]
         raise RequestError(
-            f"the table: {name(field.name)} is of a type that Arrow cannot copy ({kind}); cast it "
-            "to a plain type, or leave it out"
+            f"the table: {name(field.name)} has a type that Arrow cannot copy ({kind}); "
+            "cast it to a plain type, or omit it"
         ) from None
 
 
-# As which a column is read whose values have no other equal in Python: one name for each value.
+# Types as which a column is read if equal values could have several forms in Python. Each value
+# then has one form.
 READ_AS_TEXT = (
     "BIGNUM",
     "BIT",
@@ -489,7 +500,8 @@ READ_AS_TEXT = (
 
 
 def _of_relation(relation: Any) -> Frame:
-    # Once, and with numbers: a query need not give the same rows again, nor in the same order.
+    # Read the rows once, with numbers, because a query need not return the same rows again, nor in
+    # the same order.
     row = f"row_{secrets.token_hex(8)}"
     numbered = f"select row_number() over () as {row}, * from rows"
     held = relation.query("rows", numbered).materialize()
@@ -504,7 +516,7 @@ def _of_relation(relation: Any) -> Frame:
 
     def replacing(column: str) -> Callable[[list[str | None]], Any]:
         def replaced(texts: list[str | None]) -> Any:
-            # DuckDB finds this table by its name here.
+            # DuckDB finds this table by the name of this variable.
             rewritten = pa.table(
                 {row: range(1, len(texts) + 1), "value": pa.array(texts, pa.large_string())}
             )
@@ -529,7 +541,7 @@ def _require_replacements(relation: Any) -> None:
     """Check that a query of the relation's connection finds tables of Python.
 
     Raises:
-        RequestError: if it does not.
+        RequestError: if the query does not find them.
     """
     import duckdb
 
@@ -538,8 +550,9 @@ def _require_replacements(relation: Any) -> None:
         relation.query("rows", "select value from rewritten").fetchall()
     except duckdb.Error:
         raise RequestError(
-            "the connection of the relation finds no tables of Python (python_enable_replacements "
-            "is off); give relation.fetch_arrow_table(), or turn it on"
+            "the connection of the relation does not find tables of Python "
+            "(python_enable_replacements is off); give relation.fetch_arrow_table(), or "
+            "turn this setting on"
         ) from None
     finally:
         del rewritten
@@ -561,12 +574,12 @@ def _of_pandas(frame: Any) -> Frame:
 
 
 def _with_texts(frame: Any, column: Any, texts: list[str | None]) -> Any:
-    """Return a DataFrame of pandas with other texts, without attributes and categories that no row
-    has; of ordered ones all stay, for they are the column's type.
+    """Return a DataFrame of pandas with other texts, without attributes and without unused
+    categories. Ordered categories all stay, because they are the column's type.
     """
     made = frame.copy(deep=False)
     made[column] = column_like(frame[column], texts)
-    made.attrs = {}  # to_parquet writes them, and they may quote the source
+    made.attrs = {}  # to_parquet writes the attributes, which may quote the source
     for label, kind in frame.dtypes.items():
         if kind == "category" and label != column and not kind.ordered:
             made[label] = made[label].cat.remove_unused_categories()
@@ -585,8 +598,9 @@ def _of_polars(frame: Any) -> Frame:
 
 
 def _of_dataset(data: Any) -> Frame:
-    table = data.with_format("arrow")[:]  # follows a selection or an order
-    arrow = _of_arrow(table, takes_extensions=True)  # its features say what they are
+    table = data.with_format("arrow")[:]  # the index follows a selection or an order of rows
+    # the features of the data set describe its types
+    arrow = _of_arrow(table, takes_extensions=True)
 
     def replacing(column: str) -> Callable[[list[str | None]], Any]:
         from datasets import DatasetInfo  # type: ignore[import-untyped]
@@ -594,8 +608,8 @@ def _of_dataset(data: Any) -> Frame:
         of_table = arrow.replacing(column)
 
         def replaced(texts: list[str | None]) -> Any:
-            # Without what it carries on from the source: sizes, checksums, description, a
-            # fingerprint of the texts.
+            # Remove facts about the source: sizes, checksums, description, a fingerprint of the
+            # texts.
             made = type(data)(
                 of_table(texts),
                 info=DatasetInfo(features=data.features.copy()),

@@ -1,1 +1,1 @@
-"""The expectations on a release, and the data docs that show whether they hold."""
+"""Expectations on a release, and the Data Docs with their results."""

@@ -41,8 +41,8 @@ class DataDocs:
             (folder / "index.html").write_text(page, encoding="utf-8")
             content = json.dumps(validation, indent=2, sort_keys=True) + "\n"
             (folder / RESULTS).write_text(content, encoding="utf-8")
-        # Stages run in parallel, and the last writer must have read all results: read them again
-        # after writing.
+        # Stages run in parallel, and the index must be written by a process that has read all
+        # results. Read them again after writing.
         indexed: list[Mapping[str, Any]] | None = None
         while (validations := self._validations()) != indexed:
             self._write_index(
@@ -65,12 +65,14 @@ class DataDocs:
             try:
                 validations.append(json.loads(file.read_text(encoding="utf-8")))
             except (FileNotFoundError, ValueError):
-                # its writer is replacing it and will update the index, or a power cut truncated it
+                # another stage is replacing the file and will update the index, or a power cut
+                # truncated the file
                 continue
         return validations
 
     def _write_index(self, page: str) -> None:
-        # Each writer needs its own name, because two stages may write the index at once.
+        # Each process needs its own name for the file, because two stages may write the index at
+        # once.
         partial = self.root / f".index.{os.getpid()}.partial"
         try:
             partial.write_text(page, encoding="utf-8")

@@ -1,9 +1,9 @@
-"""Expectations for a release: for the source before any noise, and for the output as an observer
-would see it.
+"""Expectations for a release. One suite validates the source before any noise, and another
+validates the output as an observer would see it.
 
-A refusal after the noise selects among draws, so no private value may decide about it. The suite
-for outputs therefore reads sql/release/documents.sql, one row per document, which has the output
-and the disclosed structure of each token only.
+To withdraw an output after the noise is to select among draws, so no private value may influence
+that decision. The suite for outputs therefore reads sql/release/documents.sql, one row per
+document, which has only the output and the disclosed structure of each token.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import great_expectations.expectations as gxe
 
 from lexveil.release.checks.suites import TOLERANCE, suite_of
 
-# Patterns of personal data (RE2), by the parameter of the query that counts them.
+# Patterns of personal data (RE2), by the query parameter for each pattern.
 PERSONAL = {
     "emails": r"[\w.+-]+ ?@ ?[\w-]+( ?\. ?[\w-]+)+",
     "phones": r"\+ ?\d[\d ./()-]{5,}\d|(\(\d{2,5}\)|\b\d{2,5})[ ./-]{1,2}\d{3,4}[ "
@@ -41,37 +41,38 @@ RULES = (
     ),
     gxe.ExpectColumnValuesToBeUnique(
         column="row",
-        description="No two rows have the same row",
-        meta={"fault": "{subject} are there more than once (row)"},
+        description="No two documents have the same row number",
+        meta={"fault": "{subject} have a duplicate row number"},
     ),
     gxe.ExpectColumnValuesToBeBetween(
         column="n_stray",
         min_value=0,
         max_value=0,
-        description="There is no document that was not asked for",
-        meta={"fault": "{subject} came with documents that nobody asked for"},
+        description="Every document was requested",
+        meta={"fault": "{subject} have documents that were not requested"},
     ),
     gxe.ExpectColumnValuesToBeBetween(
         column="n_stray_tokens",
         min_value=0,
         max_value=0,
         description="Every token of the token log belongs to a document",
-        meta={"fault": "{subject} came with tokens in the token log that belong to no document"},
+        meta={"fault": "{subject} have tokens in the token log that belong to no document"},
     ),
     gxe.ExpectColumnValuesToBeBetween(
         column="epsilon_overrun",
         max_value=TOLERANCE,
-        description="No document spends more than the budget (relative to it, where it is above 1)",
-        meta={"fault": "{subject} spend more than the budget"},
+        description="No document spends more than its budget (as a share of the budget if "
+        "it is above 1)",
+        meta={"fault": "{subject} spend more than their budget"},
     ),
     *(
         gxe.ExpectColumnValuesToBeBetween(
             column=column,
             max_value=TOLERANCE,
-            description=f"The {what} that the record says was spent is that of the token log",
+            description=f"The {what} of epsilon in the record equals the {what} in the token log",
             meta={
-                "fault": f"{{subject}} have a record that says another {what} of epsilon spent "
-                f"than the token log"
+                "fault": f"{{subject}} have a record with another {what} of epsilon than "
+                "the token log"
             },
         )
         for column, what in (("most_gap", "most"), ("mean_gap", "mean"))
@@ -82,13 +83,12 @@ PERSONAL_RULES = tuple(
         column=f"n_{kind}",
         min_value=0,
         max_value=0,
-        description=f"No output holds what looks like {description}",
+        description=f"No output contains a text that looks like {description}",
         meta={
-            "fault": f"{{subject}} hold what looks like {description}",
-            "way_out": f"{WITHDRAWN}. Such tokens leave where policy keeps unknown words, or are "
-            f"words of "
-            "the vocabulary: see to "
-            "policy.oov and the corpus, or set inbox.gate.pii = false",
+            "fault": f"{{subject}} contain a text that looks like {description}",
+            "way_out": f"{WITHDRAWN}. Such tokens are published if the policy keeps unknown "
+            "words, or if the vocabulary has them: change policy.oov or the "
+            "corpus, or set inbox.gate.pii = false",
         },
     )
     for kind, description in DESCRIPTIONS.items()
@@ -96,10 +96,11 @@ PERSONAL_RULES = tuple(
 
 
 def source_suite(min_coverage: float | None, max_unprotected: float | None) -> gx.ExpectationSuite:
-    """Suite for the counts of the source, before any noise is drawn: one row.
+    """Return the suite for the counts of the source, which has one row. It runs before any noise is
+    drawn.
 
     Args:
-        min_coverage: smallest share of words that the vocabulary must know, in [0, 1]; None for no
+        min_coverage: smallest share of words that the vocabulary must have, in [0, 1]; None for no
             limit.
         max_unprotected: largest share of unprotected tokens, in [0, 1]; None for no limit.
     """
@@ -115,14 +116,12 @@ def source_suite(min_coverage: float | None, max_unprotected: float | None) -> g
             gxe.ExpectColumnValuesToBeBetween(
                 column="coverage",
                 min_value=min_coverage,
-                description="The vocabulary knows enough of the words",
+                description="The vocabulary has enough of the words",
                 meta={
-                    "fault": f"{{subject}} is too strange: the vocabulary knows {{coverage:.1%}} "
-                    f"of the words, "
-                    f"{GATE}.min_coverage",
-                    "way_out": f"{REFUSED}. Enlarge the corpus by texts like these and run "
-                    f"`lexveil run`, or "
-                    "lower the limit",
+                    "fault": "{subject} has too few known words: the vocabulary has "
+                    f"{{coverage:.1%}} of the words, {GATE}.min_coverage",
+                    "way_out": f"{REFUSED}. Add similar texts to the corpus and run "
+                    "`lexveil run`, or lower the limit",
                 },
             )
         )
@@ -133,11 +132,11 @@ def source_suite(min_coverage: float | None, max_unprotected: float | None) -> g
                 max_value=max_unprotected,
                 description="Not too many tokens are unprotected",
                 meta={
-                    "fault": f"{{subject}} is too open: {{unprotected_share:.1%}} of the tokens "
-                    f"are unprotected, "
+                    "fault": "{subject} has too many unprotected tokens: "
+                    "{unprotected_share:.1%} of all tokens, "
                     f"{GATE}.max_unprotected",
-                    "way_out": f"{REFUSED}. Let policy perturb more, choose another strategy, or "
-                    f"raise the limit",
+                    "way_out": f"{REFUSED}. Change the policy so that more tokens are "
+                    "perturbed, choose another strategy, or raise the limit",
                 },
             )
         )
@@ -145,13 +144,13 @@ def source_suite(min_coverage: float | None, max_unprotected: float | None) -> g
 
 
 def release_suite(max_length_ratio: float | None, personal: bool) -> gx.ExpectationSuite:
-    """Suite for the output of a release: no document spends more than its budget, the record is
-    correct, and the output may be published.
+    """Return the suite for the output of a release. It checks that no document spends more than its
+    budget, that the record is correct, and that the output may be published.
 
     Args:
         max_length_ratio: largest number of words in the output of a document per token of its
             source; None for no limit.
-        personal: whether to search outputs for what looks like personal data.
+        personal: whether to search outputs for texts that look like personal data.
     """
     rules = list(RULES)
     if max_length_ratio is not None:

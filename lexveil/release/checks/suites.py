@@ -1,10 +1,10 @@
-"""Suites of Great Expectations, whose results say what is wrong, where, and what to do.
+"""Suites of Great Expectations, with messages that state what is wrong, where, and what to do.
 
-An expectation has a sentence about what holds (``description``) for Data Docs. Its ``meta`` has a
-``fault``, the message if it does not hold, and may have a ``way_out``. Both are templates for
-``str.format``: they may use ``subject``, ``unexpected``, ``checked``, ``worst`` and ``limit``, and
-any column of the frame, whose value is then that of the row furthest from the limit. Frames hold
-numbers and ids only, so no message can quote a text.
+An expectation has a sentence that should hold (``description``) for Data Docs. Its ``meta`` has a
+``fault``, the message if the sentence does not hold, and may have a ``way_out``, the advice. Both
+are templates for ``str.format``. They may use ``subject``, ``unexpected``, ``checked``, ``worst``
+and ``limit``, and any column of the frame. The value of a column is its value in the row furthest
+from the limit. Frames hold numbers and ids only, so no message can quote a text.
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ def suite_of(
     way_out: str,
     subject: str | None = None,
 ) -> gx.ExpectationSuite:
-    """Return a suite of ``expectations``, and one more: every column that they judge has a value in
-    every row.
+    """Return a suite of ``expectations``, with one more expectation: every column that they judge
+    has a value in every row.
 
-    Without it a missing number would pass, because expectations about values skip null.
+    Without this expectation a missing number would pass, because expectations about values skip
+    null.
 
     Args:
         name: name of the suite.
         rows: noun in the plural for the rows of the frame, for messages.
-        expectations: in the order in which people should read their faults.
-        way_out: advice for expectations that have none of their own.
+        expectations: the expectations, in the order in which their faults should be reported.
+        way_out: advice for expectations without advice of their own.
         subject: subject of the faults; None takes the number of violating rows.
     """
     counted = f"{{unexpected:,}} of {{checked:,}} {rows}"
@@ -68,7 +69,9 @@ def all_judged(expectations: Sequence[Expectation]) -> list[str]:
 
 
 def judged(expectation: Expectation) -> list[str]:
-    """Return the columns that an expectation judges; none for one about the whole table."""
+    """Return the columns that an expectation judges. The list is empty for an expectation about the
+    whole table.
+    """
     if isinstance(expectation, gxe.ExpectCompoundColumnsToBeUnique):
         return [str(column) for column in expectation.column_list]
     column = getattr(expectation, "column", None)

@@ -27,9 +27,9 @@ from lexveil.base.errors import CheckFailedError
 from lexveil.release.checks.data_docs import DataDocs
 from lexveil.release.checks.suites import all_judged, judged, with_missing
 
-# The end of a message about values: the one furthest beyond a limit.
+# The end of a message about values, with the value furthest beyond a limit.
 LIMIT = " ({column} {direction} {worst:.6g}, limit {limit:g})"
-# Report counts only, and no values: not even ids leave the frame.
+# Report counts only, and no values, so that not even ids leave the frame.
 COUNTS_ONLY = {
     "result_format": "SUMMARY",
     "partial_unexpected_count": 0,
@@ -58,7 +58,7 @@ class ExpectationResult:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Result of one suite on one frame; it exists only if all expectations hold.
+    """Result of one suite on one frame. A verdict exists only if all expectations hold.
 
     Attributes:
         name: name of the validation, for example "plans/S1/1.0".
@@ -131,7 +131,7 @@ def validate(name: str, suite: gx.ExpectationSuite, frame: pd.DataFrame, docs: D
         rule = broken[0]
         fault = _fault(suite, rule, outcomes[rule.description], frame)
         more = (
-            f" {len(broken) - 1} more of this suite's expectations do not hold."
+            f" {len(broken) - 1} more expectations of this suite do not hold."
             if len(broken) > 1
             else ""
         )
@@ -140,8 +140,8 @@ def validate(name: str, suite: gx.ExpectationSuite, frame: pd.DataFrame, docs: D
 
 
 def merge(name: str, verdicts: Sequence[Verdict]) -> Verdict:
-    """Merge verdicts over frames of the same kind: the numbers of checked values are added, rule by
-    rule.
+    """Merge verdicts over frames of the same kind. The numbers of checked values are added for each
+    expectation.
     """
     total: dict[tuple[str, str | None], ExpectationResult] = {}
     for result in (result for verdict in verdicts for result in verdict.expectations):
@@ -155,8 +155,8 @@ def merge(name: str, verdicts: Sequence[Verdict]) -> Verdict:
 @cache
 def _context() -> EphemeralDataContext:
     """Return the Great Expectations context that all validations of a process share."""
-    # The library reports its own progress and deprecations; a stage's stderr is kept for its one
-    # line.
+    # Suppress the library's own progress and deprecation messages, because the last line of a
+    # stage's stderr must be its error.
     logging.getLogger("great_expectations").setLevel(logging.ERROR)
     context = gx.get_context(
         mode="ephemeral",
@@ -213,8 +213,8 @@ def _fault(
     outcome: ExpectationValidationResult,
     frame: pd.DataFrame,
 ) -> str:
-    """Return the message about a violated expectation with the way out."""
-    # The report is about the expectation, or there is one for each number that it needed.
+    """Return the message about a violated expectation, with advice."""
+    # The fault message is about the expectation itself, or about each number that it needed.
     info = outcome.exception_info or {}
     if any(
         report.get("raised_exception")
@@ -235,8 +235,8 @@ def _fault(
 
 
 def _furthest(result: ExpectationResult, frame: pd.DataFrame) -> dict[str, object]:
-    """Return the columns of the row that is furthest beyond a limit, with its value and the limit;
-    empty for rules without limits.
+    """Return the columns of the row that is furthest beyond a limit, with its value and the limit.
+    The result is empty for expectations without limits.
     """
     if not result.limits or result.column is None or frame.empty:
         return {}

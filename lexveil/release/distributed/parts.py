@@ -1,10 +1,10 @@
 """Parts: the files in which a table that was rewritten on a cluster is published.
 
-An engine cuts its input by the bytes of the source, and reads larger files first. Parts of an
-output that were cut and ordered likewise would show how long source texts are. So every written row
-gets a random number: the numbers alone say in which part a row stands and at which place of it, and
-how many parts there are follows from the rows and the bytes of text that are written
-(docs/proofs/distributed.md).
+An engine divides its input by the bytes of the source, and reads larger files first. Parts of an
+output that were divided and ordered likewise would disclose how long source texts are. Therefore
+every written row gets a random number, and the numbers alone determine the part of a row and its
+position in the part. The number of parts follows from the rows and the bytes of text that are
+written (docs/proofs/distributed.md).
 """
 
 from __future__ import annotations
@@ -25,19 +25,20 @@ from lexveil.base.types import Int64
 from lexveil.io.formats.bare_tables import bare_column, bare_field
 from lexveil.release.distributed.rewriter import RunTotals
 
-PART_ROWS = 500_000  # of a part, on average
-PART_BYTES = 2**27  # of rewritten text in a part, on average
-GROUP_ROWS = 8_192  # of a file that waits to be divided: what is read for a part at least
-LIMIT = 2**63  # above all numbers of rows
+PART_ROWS = 500_000  # average number of rows in a part
+PART_BYTES = 2**27  # average number of bytes of rewritten text in a part
+# rows per row group of an undivided file, which is the smallest unit to read for a part
+GROUP_ROWS = 8_192
+LIMIT = 2**63  # larger than every random number of a row
 NOT_COPIED = (
-    "the rewritten table could not be divided into its parts: rows were lost or doubled on the "
-    "way, so nothing is published"
+    "the rewritten table could not be divided into its parts, because rows were lost or "
+    "duplicated on the way; nothing is published"
 )
 
 
 def part_count(totals: RunTotals) -> int:
-    """Return the number of parts of an output table, which depends on the rewritten rows alone; at
-    least one.
+    """Return the number of parts of an output table, at least one. It depends on the rewritten rows
+    alone.
     """
     by_rows = -(-(totals.rows - totals.withheld) // PART_ROWS)
     by_bytes = -(-totals.bytes_written // PART_BYTES)
@@ -45,13 +46,13 @@ def part_count(totals: RunTotals) -> int:
 
 
 def order_column() -> str:
-    """Return the name of the column of random numbers, which no table has."""
+    """Return a name for the column of random numbers that no column of a table has."""
     return f"order_{secrets.token_hex(8)}"
 
 
 def random_numbers(batch: pa.RecordBatch) -> Int64:
-    """(n_rows,) whole numbers from 0 to ``LIMIT``, drawn from the operating system. The numbers do
-    not depend on the rows.
+    """Return whole numbers from 0 to ``LIMIT``, drawn from the operating system, (n_rows,). The
+    numbers do not depend on the rows.
     """
     drawn = np.frombuffer(secrets.token_bytes(8 * batch.num_rows), np.uint64)
     return (drawn >> np.uint64(1)).astype(np.int64)
@@ -64,30 +65,32 @@ def with_order(batch: pa.RecordBatch, order: str) -> pa.RecordBatch:
 
 
 def require_all(n_rows: int, totals: RunTotals) -> None:
-    """Check that all rows that were written are in the parts, each row once.
+    """Check that the parts have every written row, each row once.
 
     Raises:
-        LexveilError: if there are more or fewer.
+        LexveilError: if there are more or fewer rows.
     """
     if n_rows != totals.rows - totals.withheld:
         raise LexveilError(NOT_COPIED)
 
 
 def ranges(n_parts: int) -> list[tuple[int, int]]:
-    """Return the numbers of the rows of each part: the first, and that after the last."""
+    """Return the range of random numbers of each part: the first number, and the number after the
+    last.
+    """
     bounds = [part * LIMIT // n_parts for part in range(n_parts + 1)]
     return list(itertools.pairwise(bounds))
 
 
 def write_undivided(batch: pa.RecordBatch, order: str, file: Path) -> None:
-    """Write rows with their random numbers into a file that waits to be divided."""
+    """Write rows with their random numbers into a file that will be divided later."""
     numbered = pa.Table.from_batches([with_order(batch, order)])
     pq.write_table(_bare(numbered.sort_by(order)), file, row_group_size=GROUP_ROWS, **PARQUET)
 
 
 def write_part(files: Sequence[Path], order: str, numbers: tuple[int, int], out: Path) -> int:
-    """Write one part of the output: the rows whose numbers lie in a range, sorted by number, from
-    all files of workers. Return the number of rows in the part.
+    """Write one part of the output: the rows from all files of workers whose numbers lie in a
+    range, sorted by number. Return the number of rows in the part.
     """
     first, stop = numbers
     chosen = (pc.field(order) >= first) & (pc.field(order) <= stop - 1)
@@ -98,7 +101,7 @@ def write_part(files: Sequence[Path], order: str, numbers: tuple[int, int], out:
 
 
 def _bare(table: pa.Table) -> pa.Table:
-    """Return a table in memory of its own, without metadata; a dictionary has the order of its
+    """Return a copy of a table in memory, without metadata. Its dictionaries have the order of the
     rows.
     """
     schema = pa.schema([bare_field(field) for field in table.schema])

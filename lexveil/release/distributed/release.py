@@ -1,7 +1,7 @@
-"""The driver of a release on a cluster: count, reserve, rewrite, publish, commit.
+"""The driver of a release on a cluster, with the steps count, reserve, rewrite, publish and commit.
 
-The ledger is charged here, before any worker draws noise. An engine brings what a ``Cluster`` does;
-what it must promise is in docs/proofs/distributed.md.
+The driver charges the ledger before any worker draws noise. An engine implements a ``Cluster``. The
+promises that it must keep are in docs/proofs/distributed.md.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from lexveil.release.record import release_record
 from lexveil.release.run import RowSource, Run
 
 WITHHELD = (
-    "that rows are withheld is not hidden: all rows of a subject are, if together they cost "
-    "more than the ledger has "
-    "left for it"
+    "the number of withheld rows is not hidden: if the rows of a subject together cost more "
+    "than the rest of its budget, all of them are withheld"
 )
 CHANGED = (
-    "the table was not the same when it was read again, so nothing is published. Give one "
-    "that stays as it is: write "
-    "it, or call checkpoint(), before you release it"
+    "the table was different when it was read again, so nothing is published; give a table "
+    "that does not change: write it, or call checkpoint(), before you release it"
 )
 
-HIDDEN = ".lexveil-"  # and the transaction: the folder beside the output of what is not published
+# also the name of the transaction; a folder next to the output has this name until the output is
+# published
+HIDDEN = ".lexveil-"
 
 
 class Cluster(Protocol):
-    """The work that an engine such as Spark or Ray does for a release. An engine raises the errors
-    of its workers in its own way.
+    """The work of an engine such as Spark or Ray for a release. Each engine raises the errors of
+    its workers in its own form.
     """
 
     def hide(self, folder: str, is_left: Callable[[str], bool]) -> None:
@@ -63,19 +63,19 @@ class Cluster(Protocol):
         """Apply ``Rewriter.rewrite`` to all rows, once, and write the result to an output that is
         still hidden.
 
-        Of several attempts of a task the output of one is taken, and the totals of one attempt of
-        each task.
+        If there are several attempts of a task, the output and the totals of one attempt are used.
         """
         ...
 
     def cut(self, totals: RunTotals) -> None:
         """Divide the hidden output into the files that are published, by
-        ``lexveil.release.distributed.parts``: the files must not show how the source was divided.
+        ``lexveil.release.distributed.parts``, because the files must not disclose how the source
+        was divided.
         """
         ...
 
     def publish(self, record: PrivacyRecord) -> None:
-        """Publish the divided output: its record appears first, then its parts."""
+        """Publish the divided output. Its record appears first, and then its parts."""
         ...
 
     def discard(self) -> None:
@@ -90,8 +90,8 @@ class ReleasedTable:
     """The results of a published release that the driver knows.
 
     Attributes:
-        record: the privacy record, which stands beside the table.
-        operator: the report that only the operator may see; it is written nowhere.
+        record: the privacy record, which is next to the table.
+        operator: the report that only the operator may see; it is not written to a file.
     """
 
     record: PrivacyRecord
@@ -101,16 +101,16 @@ class ReleasedTable:
 def release_table(
     checked: Checked, rewriter: Rewriter, cluster: Cluster, on_exhausted: OnExhausted | None = None
 ) -> ReleasedTable:
-    """Release a table: one transaction of the ledger, and one output of the engine.
+    """Release a table by one transaction of the ledger and one output of the engine.
 
     Raises:
-        RequestError: if a row or a worker is not as it must be, or the ledger refuses; nothing is
-            spent then.
-        LexveilError: if the job fails after the noise: nothing is published, and what it cost stays
+        RequestError: if a row or a worker is not valid, or the ledger refuses; nothing is spent
+            then.
+        LexveilError: if the job fails after the noise; nothing is published, and the epsilon stays
             spent.
     """
     engine = checked.engine
-    # The passes are those of the cluster; of the driver's own input there are no rows.
+    # The cluster makes the passes; the driver's own input has no rows.
     no_rows = RowSource(lambda **_: iter(()), rewriter.columns, rewriter.others)
     run = Run(engine, checked.budget, no_rows, Processes(1))
     nothing = Outputs(None)
@@ -158,8 +158,8 @@ def release_table(
 
 
 def _is_left(release: Transaction, name: str) -> bool:
-    """Whether a folder has the name of a hidden folder whose release has ended according to this
-    ledger.
+    """Return whether a folder has the name of a hidden folder of a release that has ended according
+    to this ledger.
     """
     return name.startswith(HIDDEN) and release.knows_ended(name.removeprefix(HIDDEN))
 
@@ -167,8 +167,8 @@ def _is_left(release: Transaction, name: str) -> bool:
 def _read(
     batches: Iterable[pa.RecordBatch], rewriter: Rewriter, counted: RunTotals
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the costs that the first pass found, in the columns that the ledger takes; add their
-    totals to ``counted``.
+    """Yield the costs that the first pass computed, in the columns that the ledger takes, and add
+    their totals to ``counted``.
     """
     for batch in batches:
         counted.check += rewriter.check(
@@ -193,5 +193,5 @@ def explained() -> Iterator[None]:
     except Exception as error:
         where = f"{type(error).__name__} in {short_report(error)}"
         raise told(error) or LexveilError(
-            f"the cluster's job failed ({where}); the engine's log says why"
+            f"the cluster's job failed ({where}); the engine's log states the reason"
         ) from None

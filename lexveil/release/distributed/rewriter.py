@@ -1,7 +1,8 @@
-"""Counts and rewrites Arrow batches in any process of a cluster.
+"""Counting and rewriting of Arrow batches in any process of a cluster.
 
-A worker loads the model by its name, once, and refuses if it is not the driver's. What a subject
-spends is counted in whole nano-epsilon, so that an engine can add it up in any order.
+A worker loads the model by its name, once, and refuses a model that differs from the driver's. The
+spending of a subject is counted in whole nano-epsilon, so that an engine can add it up in any
+order.
 """
 
 from __future__ import annotations
@@ -53,11 +54,11 @@ from lexveil.release.ledger.amounts import costs
 from lexveil.release.preconditions import Checked
 from lexveil.release.settings import Settings
 
-# What the first pass says of a batch, and an engine adds up by subject.
+# Columns of the first pass about a batch, which an engine adds up by subject.
 COUNTED = pa.schema([("subject", pa.string()), ("nano", pa.int64()), ("tokens", pa.int64())])
-# by a worker, in what an engine says of it
+# marks of a worker's message in the engine's report
 SAID = re.compile(r"\[lexveil ([12]): (.*?) :lexveil\]", re.DOTALL)
-NOT_INSTALLED = re.compile(  # what engines say of a Python that cannot be a worker
+NOT_INSTALLED = re.compile(  # reports of engines about a Python that cannot be a worker
     r"No module named "
     r"'(lexveil|pyarrow|numba|pydantic|pandas)\b|PYTHON_VERSION_MISMATCH|PACKAGE_NOT_INSTALLED"
 )
@@ -66,15 +67,15 @@ Hashes = npt.NDArray[np.uint64]
 
 
 class WorkerError(Exception):
-    """An error of a worker, in words that may stand in an engine's logs and that the driver finds
-    again.
+    """An error of a worker, in a form that may appear in an engine's logs and that the driver
+    recognizes.
     """
 
 
 @contextmanager
 def reported() -> Iterator[None]:
-    """Format an error so that ``told`` can find the message in an engine's report. For an error
-    that is not Lexveil's, the text has only the error's type and place.
+    """Format an error so that ``told`` can find the message in an engine's report. If the error is
+    not one of Lexveil, the text has only the error's type and place.
 
     Raises:
         WorkerError: in place of any exception.
@@ -95,37 +96,36 @@ def reported() -> Iterator[None]:
 
 
 def told(error: BaseException) -> LexveilError | None:
-    """Return the error of Lexveil behind an engine's error: the error that a worker raised, or an
-    error that says that a worker lacks Lexveil. Return None for any other error.
+    """Return the error of Lexveil that caused an engine's error, or None if there is no such cause.
+    A cause is an error that a worker raised, or the lack of Lexveil on a worker.
     """
     if (said := SAID.search(str(error))) is not None:
         return (RequestError if said[1] == "2" else LexveilError)(said[2])
     if NOT_INSTALLED.search(str(error)):
         return RequestError(
             "a worker lacks Lexveil or a package of its extra, or has another Python; "
-            "install the driver's versions on "
-            "all of them"
+            "install the driver's versions on all workers"
         )
     return None
 
 
 @cache
 def build() -> str:
-    """Return the versions that must be equal in the driver and in every worker: of the code, of
-    Python and of NumPy.
+    """Return the versions of the code, of Python and of NumPy, which must be equal in the driver
+    and in every worker.
     """
     python = ".".join(platform.python_version_tuple()[:2])
     return f"Lexveil {version()} ({library_hash()[:12]}), Python {python}, NumPy {np.__version__}"
 
 
 class RunTotals:
-    """The totals that the second pass adds up, batch by batch; they hold no text.
+    """The totals that the second pass adds up, batch by batch. They hold no text.
 
     Attributes:
-        check: the sum over all rows of their nano-epsilon, times the hash of their subject: who
-            reads other rows than were counted has another one.
-        tokens: the number of tokens that will be perturbed, by the first pass.
-        rows, withheld: the number of rows that were read, and of those that were left out.
+        check: the sum over all rows of their nano-epsilon times the hash of their subject. A pass
+            that reads other rows than were counted has another sum.
+        tokens: the number of tokens that will be perturbed, according to the first pass.
+        rows, withheld: the number of rows that were read, and of rows that were withheld.
         bytes_written: the number of bytes of the rewritten texts, in UTF-8.
     """
 
@@ -146,24 +146,26 @@ class RunTotals:
 
 @dataclass(frozen=True, repr=False)
 class Rewriter:
-    """Counts and rewrites the batches of one release, in any process.
+    """Object that counts and rewrites the batches of one release, in any process.
 
-    It is pickled without vectors, text and generator: noise is drawn from the worker's own
-    operating system, by a new key in every call of ``rewrite``, so that no two attempts of a task
-    share one.
+    It is pickled without vectors, text and generator. Noise is drawn from the worker's own
+    operating system, with a new key in every call of ``rewrite``, so that no two attempts of a task
+    share a key.
 
     Attributes:
         settings: the settings of a release.
         columns: the text columns.
-        subject_column: says whom a row is about; None if each text is a subject of its own.
+        subject_column: the column that names the subject of a row; None if each text is its own
+            subject.
         model: the name and the hash of the model, with its purposes.
-        model_folder: the folder where each worker has the model; None is among the installed ones.
+        model_folder: the folder where each worker has the model; None if the model is installed.
         mechanisms: the parameters of mechanisms.
-        made_with: the sha256 of the artifacts that decide what comes out.
-        key: the key of this release alone, for hashes of subjects; it draws no noise.
-        withheld: sorted hashes of the subjects whose rows are left out.
-        tokens: the number of tokens that will be perturbed; it decides what is worth preparing.
-        others: the columns that go out as they are.
+        made_with: the SHA-256 of the artifacts that determine the output.
+        key: a key of this release alone, for hashes of subjects; it draws no noise.
+        withheld: sorted hashes of the subjects whose rows are withheld.
+        tokens: the number of tokens that will be perturbed, from which workers choose the lists to
+            compute.
+        others: the columns that are published unchanged.
     """
 
     settings: Settings
@@ -191,23 +193,22 @@ class Rewriter:
         """Return the rewriter of tables that have this schema.
 
         Raises:
-            RequestError: if a column is not there or of a wrong type, or workers could not release
-                by these settings.
+            RequestError: if a column is missing or has a wrong type, or if workers could not
+                release with these settings.
         """
         settings = checked.engine.settings
         model = checked.engine.model
         if settings.mode != "release" or not settings.has_public_budget:
             raise RequestError(
-                f"{option('mode')}, {option('seed')}, {option('average_words')}: on a cluster "
-                "texts are released, with "
-                "noise of its workers and a budget that is known before; for experiments "
-                "call lexveil.privatize"
+                f"{option('mode')}, {option('seed')} and {option('average_words')} cannot "
+                "be used on a cluster, which releases texts with noise of its workers and a "
+                "budget that is known in advance; for experiments call lexveil.privatize"
             )
         if model.packaged is None:
             raise RequestError(
-                f"model {model.name}: workers load a model by its name; package it by "
-                "`lexveil model export own -o "
-                "FILE`, add it on every worker by `lexveil model add FILE --name NAME`, and name it"
+                f"model {model.name}: workers load a model by its name; package the model "
+                "by `lexveil model export own -o FILE`, add it on every worker by `lexveil "
+                "model add FILE --name NAME`, and give NAME"
             )
         _check_columns(schema, columns, subject_column)
         of_model = (checked.model, model_folder, model.params.mechanisms, checked.made_with)
@@ -219,8 +220,8 @@ class Rewriter:
         return cls(settings, budget, tuple(columns), subject_column, *of_model, others=others)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # In two steps, so that a worker with other code says so rather than that it cannot read the
-        # rest.
+        # Unpickle in two steps, so that a worker with other code reports this, and not that it
+        # cannot read the rest.
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         return _opened, (build(), pickle.dumps(values))
 
@@ -232,7 +233,7 @@ class Rewriter:
         )
 
     def hashes(self, subjects: Sequence[str]) -> Hashes:
-        """(n,) 64-bit hashes of the subjects, under the key of this release."""
+        """Return 64-bit hashes of the subjects, (n,), under the key of this release."""
         keyed = (
             hashlib.blake2b(key.encode(), digest_size=8, key=self.key).digest() for key in subjects
         )
@@ -260,13 +261,13 @@ class Rewriter:
 
     @reported()
     def rewrite(self, batch: pa.RecordBatch, totals: RunTotals) -> pa.RecordBatch:
-        """Return the rows that were charged, with rewritten texts and all other columns unchanged.
+        """Return the charged rows, with rewritten texts and all other columns unchanged.
 
         Args:
             totals: the totals of this attempt of a task alone, to which the results are added.
 
         Raises:
-            WorkerError: as ``count``.
+            WorkerError: as in ``count``.
         """
         texts, subjects = self._read(batch)
         keep = ~np.isin(self.hashes(subjects), self.withheld)
@@ -297,7 +298,9 @@ class Rewriter:
         return next(merge_chunks(zip(marks, rewritten, strict=True)))[1]
 
     def _count(self, texts: ArrowRows) -> tuple[Int64, Int64]:
-        """Return the cost of each row in nano-epsilon, and the number of paying tokens."""
+        """Return the cost of each row in nano-epsilon, and its number of tokens that spend
+        epsilon.
+        """
         engine = self._engine()
         worker = engine.worker(self.columns)
         counted = [worker.count(part) for part in _batch(texts).parts(CHARACTERS_OF_A_CHUNK)]
@@ -305,10 +308,10 @@ class Rewriter:
             if part.without_spaces is not None:
                 _, column, script = part.without_spaces
                 raise RequestError(
-                    f"a text of {name(self.columns[column])} is in {script} script without "
-                    "spaces between words, so "
-                    "that a clause would be one unknown word; leave such rows out, put "
-                    f"spaces between the words, or say {option('on_unsupported')} withhold"
+                    f"{name(self.columns[column])} has a text in {script} script, which has "
+                    "no spaces between words, so that a clause would be one unknown word; "
+                    "remove such rows, put spaces between the words, or set "
+                    f"{option('on_unsupported')} to withhold"
                 )
         spent = np.concatenate([engine.spends(part, self.budget) for part in counted])
         tokens = np.concatenate([part.counts[2] for part in counted]) // (
@@ -329,8 +332,8 @@ class Rewriter:
         return texts, _subjects(batch.column(self.subject_column), self.subject_column)
 
     def _engine(self) -> Engine:
-        """Return the engine that this process has loaded for this release, with lists of near words
-        as far as they pay.
+        """Return the engine that this process has loaded for this release, with the near-word lists
+        whose cost pays off.
         """
         engine, has_lists = _LOADED.get(self.key, (None, False))
         if engine is None:
@@ -355,44 +358,44 @@ class Rewriter:
             suppress_language_warning=True,
             purposes=tuple(map(find_purpose, purposes)),
         )
-        with suppress(OSError):  # of a folder that is not there
+        with suppress(OSError):  # the folder may not exist
             engine = engine_of(self.settings, model)
             if (model.sha256, engine.made_with()) == (self.model.sha256, self.made_with):
                 return engine
         raise RequestError(
-            f"model {self.model.name} on {platform.node()} ({packaged.folder}) is not the "
-            "driver's; install the same "
-            "on every worker (`lexveil model show` prints its hash), or name a folder of it "
-            "that all of them see"
+            f"model {self.model.name} on {platform.node()} ({packaged.folder}) differs from "
+            "the driver's model; install the same model on every worker (`lexveil model "
+            "show` prints its hash), or give a folder of the model that all workers can "
+            "read"
         )
 
 
-_LOADED: dict[bytes, tuple[Engine, bool]] = {}  # of this process, by the key of the release
+_LOADED: dict[bytes, tuple[Engine, bool]] = {}  # engines of this process, by the key of the release
 
 
 @reported()
 def _opened(of_driver: str, values: bytes) -> Rewriter:
     if of_driver != build():
         raise RequestError(
-            f"a worker on {platform.node()} has {build()}, and the driver {of_driver}; "
-            "install the same everywhere"
+            f"a worker on {platform.node()} has {build()}, but the driver has {of_driver}; "
+            "install the same versions on all machines"
         )
     return Rewriter(**pickle.loads(values))
 
 
 def _for_workers(settings: Settings) -> Settings:
-    """Return the settings with the whole path of a bank, which every worker must see; the packaged
-    bank is on every worker.
+    """Return the settings with the absolute path of a bank, which every worker must be able to
+    read. The packaged bank is on every worker.
 
     Raises:
-        RequestError: if no bank is named: workers have no project.
+        RequestError: if no bank is named, because workers have no project.
     """
     if settings.sentences is None or settings.sentences.bank == SHIPPED:
         return settings
     if settings.sentences.bank is None:
         raise RequestError(
-            f"{option('bank')}: name the folder of the bank, on storage that every worker sees, or "
-            f"{SHIPPED}, the one that ships"
+            f"{option('bank')}: name the folder of the bank, on storage that every worker "
+            f"can read, or {SHIPPED} for the packaged bank"
         )
     bank = str(Path(settings.sentences.bank).absolute())
     return replace(settings, sentences=replace(settings.sentences, bank=bank))
@@ -408,28 +411,34 @@ def _check_columns(schema: pa.Schema, columns: Sequence[str], subject_column: st
         if column is not None and there.count(column) != 1:
             raise RequestError(f"{role}: {name(column)} is not one of the columns {names(there)}")
     if not columns or len({*columns}) < len(columns) or subject_column in columns:
-        raise RequestError("column: name each text column once, and not the column of subjects")
+        raise RequestError(
+            "column: a column is repeated, or is also the column of "
+            "subjects; name each text column once"
+        )
     for column in columns:
         if not is_text(schema.field(column).type):
-            raise RequestError(f"column: {name(column)} holds no texts; choose a column of strings")
+            raise RequestError(
+                f"column: {name(column)} does not contain texts; choose a column of strings"
+            )
     kind = pa.string() if subject_column is None else schema.field(subject_column).type
     if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         raise RequestError(
-            f"subjects: {name(str(subject_column))} holds no names; it must be a string or a number"
+            f"subjects: {name(str(subject_column))} does not contain names; choose a column "
+            "of strings or numbers"
         )
 
 
 def _checked_texts(column: pa.Array, called: str) -> pa.LargeStringArray:
-    """Return a column of texts that every later step can carry."""
+    """Check a column of texts for values that a later step cannot store, and return it."""
     texts = column.cast(pa.large_string())
     try:
         texts.validate(full=True)
     except pa.ArrowInvalid:
         raise RequestError(
-            f"a text of {name(called)} is not valid UTF-8; mend the column"
+            f"a text of {name(called)} is not valid UTF-8; correct the column"
         ) from None
     if pc.any(pc.match_substring(texts, "\0"), min_count=0).as_py():
-        raise RequestError(f"a text of {name(called)} holds a NUL character; remove it")
+        raise RequestError(f"a text of {name(called)} has a NUL character; remove it")
     if (pc.max(pc.utf8_length(texts)).as_py() or 0) > TEXT_LIMIT:
         raise RequestError(
             f"a text of {name(called)} has more than {TEXT_LIMIT // 2**20} Mi characters; divide it"
@@ -442,8 +451,7 @@ def _subjects(column: pa.Array, called: str) -> list[str]:
     keys = [subject_key(plain_value(value, called, "a row") or "") for value in values]
     if "" in keys:
         raise RequestError(
-            f"a row has no subject: {name(called)} is null or blank; every row must say whom "
-            "it is about, so that the "
-            "ledger knows whose budget it spends"
+            f"a row has no subject, because {name(called)} is null or blank; every row must "
+            "name its subject, whose budget the ledger charges"
         )
     return keys

@@ -1,8 +1,8 @@
-"""Engine of privatization, on arrays: plan, rewrite, token log.
+"""Engine of rewriting, on arrays: plan, draws, token log.
 
 An ``engine.Engine`` prepares the mechanism and the lexicon from settings and a model, and states
-the proven guarantee: ``engine.WordEngine`` of words, ``sentences.SentenceEngine`` of sentences. Its
-``worker`` is a ``worker.BatchWorker``; ``worker.count_batches`` and ``worker.rewrite_batches`` run
-it over one ``batch.Batch`` after another, in any processes. ``counts`` adds up results; ``plan``
-decides the action for each token.
+the proven guarantee. ``engine.WordEngine`` replaces words, and ``sentences.SentenceEngine`` writes
+sentences. The ``worker`` of an engine is a ``worker.BatchWorker``. ``worker.count_batches`` and
+``worker.rewrite_batches`` run it over one ``batch.Batch`` after another, in any processes.
+``counts`` adds up results, and ``plan`` determines the action for each token.
 """

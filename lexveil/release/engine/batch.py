@@ -1,8 +1,8 @@
-"""Documents on their way to a worker and back: their texts, what names the noise of each, and what
-came of them.
+"""Documents on their way to a worker and back: their texts, the keys of their noise, and their
+results.
 
-A ``Chunk`` of rows becomes a ``Batch`` of texts, which is ``Rewritten``; a ``RewrittenChunk`` goes
-back.
+A ``Chunk`` of rows becomes a ``Batch`` of texts. A worker rewrites a batch to a ``Rewritten``, and
+returns a ``RewrittenChunk``.
 """
 
 from __future__ import annotations
@@ -36,11 +36,13 @@ from lexveil.release.settings import Settings
 
 T = TypeVar("T")
 
-# characters for a worker at a time where each takes long, so that all end at about the same time
+# characters per batch for a slow worker, so that all workers end at about the same time
 PART = 2**16
-FEW = 8  # times more words than tokens, and only those that were drawn are written out
+# If there are this many times more words than tokens, only the drawn words are converted to texts.
+FEW = 8
 
-# What the engine says of every token; an adapter chooses the columns of its token log.
+# Columns that the engine writes about every token. An adapter chooses some of them for its token
+# log.
 TOKEN_LOG = pa.schema(
     [
         ("row", pa.int64()),
@@ -52,20 +54,20 @@ TOKEN_LOG = pa.schema(
         ("n_words", pa.int8()),
         ("word_id", pa.int32()),
         ("share", pa.dictionary(pa.int8(), pa.string())),
-        ("type", pa.string()),  # of what a detector found
+        ("type", pa.string()),  # type of the entity that a detector found
     ]
 )
 
 
 def token_log_schema(n_columns: int, settings: Settings) -> pa.Schema:
-    """Return the columns of the token log of a user's rows: without output words, with the text
-    column if there are several.
+    """Return the columns of the token log of a user's rows. The log has no output words. It has the
+    text column if there are several.
 
-    Where classes of tokens have shares of their own, the log says which class each token is of, and
-    where there are detectors, the type of what they found.
+    If classes of tokens have shares of their own, the log has the class of each token. If there are
+    detectors, it has the type of each match.
 
     Args:
-        n_columns: text columns.
+        n_columns: number of text columns.
     """
     has = {
         "column": n_columns > 1,
@@ -85,20 +87,20 @@ def token_log_schema(n_columns: int, settings: Settings) -> pa.Schema:
 
 @dataclass(frozen=True, repr=False)
 class Batch:
-    """Consecutive documents for a worker. A batch holds source text; the worker's results hold none
-    of it.
+    """Consecutive documents for a worker. A batch holds source text, but the worker's results do
+    not.
 
     Attributes:
         rows: the texts of each document.
-        keys: (n_documents,) the key that names each document in the run, and the document's noise
-            in a seeded run.
+        keys: (n_documents,) the key that names each document in the run, and determines the
+            document's noise in a seeded run.
         first_row: the number of the first document in the token log.
-        part_epsilon: (n_texts,) of each token that pays, from a plan; None if the engine divides
-            the document budget. A plan has no shares of classes: all tokens that pay get the same.
-        for_ledger: whether the worker that counts the batch also computes the keys of the rows by
+        part_epsilon: (n_texts,) the epsilon of each token that spends epsilon, from a plan, which
+            has no shares of classes; None if the engine divides the document budget.
+        for_ledger: whether the worker that counts the batch also computes the keys of the rows from
             their texts.
-        given: spans that came with the documents; None if there are none.
-        widths: see ``Chunk``.
+        given: spans that the documents brought with them; None if there are none.
+        widths: number of texts per row of each text column, as in ``Chunk``.
     """
 
     rows: Texts
@@ -154,7 +156,7 @@ class Batch:
 
     @property
     def given_spans(self) -> list[tuple[int, Span]]:
-        """The spans that came with the documents, each with the number of its text."""
+        """The spans that the documents brought with them, each with the number of its text."""
         cells = zip(self.document.tolist(), self.column.tolist(), strict=True)
         number = {cell: text for text, cell in enumerate(cells)} if self.given else {}
         return [
@@ -166,7 +168,7 @@ class Batch:
 
     @property
     def text_keys(self) -> list[str]:
-        """The keys of the documents by their texts."""
+        """The keys of the documents, computed from their texts."""
         return keys_of_columns(self.arrow.columns)
 
     def with_texts(self, texts: Strings) -> ArrowRows:
@@ -183,11 +185,12 @@ class Batch:
         return ArrowRows(columns)
 
     def parts(self, size: int) -> list[Batch]:
-        """Cut the batch into batches of about ``size`` characters, with the documents in order."""
+        """Cut the batch into batches of about ``size`` characters. The documents stay in order."""
         ends = np.cumsum(
             np.sum([np.diff(letters_of(column)[1]) for column in self.arrow.columns], axis=0)
         )
-        number = np.maximum(ends - 1, 0) // size  # of the part that each document falls into
+        # number of the smaller batch that each document belongs to
+        number = np.maximum(ends - 1, 0) // size
         cuts = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(number)]
         if len(cuts) <= 3 and (not len(ends) or ends[-1] < 2 * size):
             return [self]
@@ -209,15 +212,17 @@ class Rewritten:
 
     Attributes:
         encoded: the source's tokens. They hold source text and must not leave the process.
-        plan: the plan of what was to happen to each token.
+        plan: the planned action for each token.
         texts: the rewritten texts.
-        token_epsilon: (n,) spent on the token; 0 unless perturbed, and 0 where the replacement is
-            that of an equal token before it.
-        rows: (n,) row of the output token in the embedding; -1 where kept, dropped or ``written``.
-        out_words: (n,) words in the output token; 0 where dropped.
-        written: the texts that replace tokens that a detector found, by the number of the token.
-        n_in_bank: the number of sentences of the source that the bank contains; None where words
-            are replaced.
+        token_epsilon: (n,) the epsilon spent on each token. It is 0 for a token that is not
+            perturbed, or that takes the replacement of an earlier equal token.
+        rows: (n,) row of the output token in the embedding; -1 if it is kept, dropped or in
+            ``written``.
+        out_words: (n,) number of words in the output token; 0 if it is dropped.
+        written: the texts that replace the tokens that a detector found, by the number of the
+            token.
+        n_in_bank: the number of sentences of the source that the bank contains; None if words are
+            replaced.
     """
 
     encoded: Encoded
@@ -231,7 +236,7 @@ class Rewritten:
 
     @property
     def action(self) -> Codes:
-        """(n,) the ``Action`` on each token."""
+        """The ``Action`` on each token, (n,)."""
         return self.plan.action
 
     def per_text(
@@ -239,7 +244,7 @@ class Rewritten:
     ) -> Floats:
         """Sum a value per token over each text, shape (n_texts,)."""
         summed = np.bincount(self.encoded.text_of, weights=values, minlength=self.encoded.n_texts)
-        return summed.astype(np.float64)  # whole numbers where there is no token at all
+        return summed.astype(np.float64)  # integers if there is no token at all
 
     def changes(self, texts: Sequence[str], lexicon: Lexicon) -> list[TextChanges]:
         """Return the change of each token of the source texts."""
@@ -253,7 +258,7 @@ class Rewritten:
         """Return the token log: the action on each token, with its epsilon.
 
         Args:
-            names: the columns of ``TOKEN_LOG`` that are asked for.
+            names: the requested columns of ``TOKEN_LOG``.
             row, column: (n_texts,) the row and the column of each text.
             titles: the names of the text columns.
         """
@@ -288,7 +293,7 @@ def _labelled(numbers: npt.NDArray[Any], labels: Sequence[str]) -> pa.Dictionary
 
 
 def arrow_rows(rows: Texts) -> ArrowRows:
-    """Return the texts of rows as columns; of no rows, one."""
+    """Return the texts of rows as columns. Without rows, there is one empty column."""
     if isinstance(rows, ArrowRows):
         return rows
     columns: Iterable[Sequence[str | None]] = zip(*rows, strict=True) if rows else ([],)
@@ -315,11 +320,12 @@ def supported(chunk: Chunk) -> tuple[Chunk, int]:
 
 
 def batch_of(chunk: Chunk, *, for_ledger: bool = False) -> Batch:
-    """Return the selected texts of a chunk as a batch for a worker; other data of the rows stay in
+    """Return the selected texts of a chunk as a batch for a worker. Other data of the rows stay in
     this process.
 
     Args:
-        for_ledger: whether rows are charged, to themselves where no column names their subjects.
+        for_ledger: whether rows are charged. If no column names subjects, each text is its own
+            subject.
     """
     file = (chunk.file,) if chunk.file else ()
     first = chunk.first
@@ -335,13 +341,15 @@ def batch_of(chunk: Chunk, *, for_ledger: bool = False) -> Batch:
 
 
 def selected_texts(chunk: Chunk) -> ArrowRows:
-    """Return the texts of all rows; of rows that are not rewritten, none."""
+    """Return the texts of all rows. Rows that are not rewritten have no texts."""
     rows = arrow_rows(chunk.texts)
     return rows if chunk.selection is None or chunk.selection.all() else rows.only(chunk.selection)
 
 
 def split_batches(batches: Iterable[tuple[T, Batch]]) -> Iterator[tuple[T | None, Batch]]:
-    """Yield each batch as smaller batches; the last of them comes with the batch's companion."""
+    """Yield each batch as smaller batches. The last of the smaller batches has the companion of the
+    batch, and the others have None.
+    """
     for companion, batch in batches:
         *parts, last = batch.parts(PART)
         for part in parts:
@@ -360,11 +368,11 @@ def in_plain_layout(
     """Return the texts of output tokens, in ordinary spacing.
 
     Args:
-        rows: (n,) row of each output token in the embedding, -1 where a token is kept or
+        rows: (n,) row of each output token in the embedding, -1 if a token is kept or in
             ``written``.
-        kept: the kept tokens, as an index of the tokens.
+        kept: the indices of the kept tokens.
         stays: (n,) whether there is an output token.
-        written: see ``Rewritten``.
+        written: replacement texts by token, as in ``Rewritten``.
     """
     form = encoded.word[encoded.first_word[kept]]
     is_kept = np.zeros(len(encoded.forms), dtype=bool)
@@ -393,7 +401,7 @@ def in_plain_layout(
 def unchanged(texts: Strings) -> Rewritten:
     """Return the batch unchanged: every token is kept."""
     encoded = encode(texts, Lexicon.build("word", [], None))
-    # No vocabulary is involved, so no word is out of it.
+    # No vocabulary is involved, so no word counts as out of vocabulary.
     encoded.kind[encoded.kind == TokenClass.OOV.value] = TokenClass.WORD
     n = len(encoded.rows)
     none = np.full(len(encoded.rows), -1, dtype=np.int64)

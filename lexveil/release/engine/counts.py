@@ -1,4 +1,4 @@
-"""The results that a worker gives back, and the numbers of a run, added up batch by batch: tokens,
+"""Results that a worker returns, and the figures of a run, added up batch by batch: tokens,
 actions, epsilon spent.
 """
 
@@ -33,7 +33,7 @@ from lexveil.release.engine.plan import FoundCounts, count_found
 T = TypeVar("T")
 
 BINS = 20
-# percent of the content words of a document, from which on it is told as good as it was
+# percentage of unchanged content words from which a document counts as hardly changed
 NEARLY_VERBATIM = 90
 
 
@@ -42,13 +42,13 @@ class BatchCounts:
     """The counts of a batch, before any noise is drawn.
 
     Attributes:
-        counts: (4, n_documents) words, tokens, parts of the budget that are paid for, and by which
-            S1 and S2 divide; see ``count_planned``.
-        by_class: (n_classes, n_actions) tokens of each class that meet each action.
+        counts: (4, n_documents) words, tokens, parts of the budget that are spent, and parts by
+            which S1 and S2 divide the budget; see ``count_planned``.
+        by_class: (n_classes, n_actions) number of tokens by class and action.
         documents: the number of documents with any text.
-        texts: texts in them.
+        texts: the number of texts in these documents.
         found: the number of tokens that detectors found, by type and action.
-        keys: the keys of the documents by their texts, where the batch asks for them.
+        keys: the keys of the documents, computed from their texts, if the batch asks for them.
         without_spaces: row, column and script of the first text that cannot be cut into words; None
             if there is none.
     """
@@ -64,7 +64,8 @@ class BatchCounts:
 
 @dataclass(slots=True)
 class InputTotals:
-    """Counts of a whole input, summed batch by batch. Attributes are those of ``BatchCounts``.
+    """Counts of a whole input, summed batch by batch. The other attributes are those of
+    ``BatchCounts``.
 
     Attributes:
         totals: the sums of ``BatchCounts.counts``.
@@ -90,19 +91,19 @@ class InputTotals:
 
     @property
     def average_words(self) -> float:
-        """The mean number of words of a document; 0 if there is no document."""
+        """The mean number of words of a document, or 0 if there is no document."""
         return int(self.totals[0]) / self.documents if self.documents else 0.0
 
 
 class ExactSum:
-    """The sum of finite float64 numbers without rounding, in constant memory: the same in any parts
-    and order.
+    """The sum of finite float64 numbers without rounding, in constant memory. The sum does not
+    depend on the order of the numbers or on their division into parts.
     """
 
     EXPONENT = 1074  # the smallest positive float64 is 2 ** -1074
 
     def __init__(self) -> None:
-        self.units = 0  # of 2 ** -EXPONENT
+        self.units = 0  # units of 2 ** -EXPONENT
 
     def add(self, values: npt.NDArray[np.float64]) -> None:
         """Add numbers."""
@@ -110,14 +111,15 @@ class ExactSum:
         whole = (mantissa * 2.0**53).astype(np.int64)  # exact: 53 bits
         for power in np.unique(exponent).tolist():
             of_power = whole[exponent == power]
-            # In halves, so that no sum of fewer than 2 ** 36 numbers can overflow.
+            # Split each number into two halves, so that no sum of fewer than 2 ** 36 numbers can
+            # overflow.
             total = (int((of_power >> 27).sum()) << 27) + int((of_power & (2**27 - 1)).sum())
             shift = power - 53 + self.EXPONENT
-            # nothing is lost: no float is finer
+            # the conversion is exact, because every float64 is a multiple of the unit
             self.units += total << shift if shift >= 0 else total >> -shift
 
     def __iadd__(self, other: ExactSum) -> Self:
-        """Add the counts of ``other``."""
+        """Add the sum of ``other``."""
         self.units += other.units
         return self
 
@@ -130,10 +132,11 @@ class Tally:
     """Counts of source and output of a run, with the similarity of the replacements. ``cosine`` is
     the sum of the cosines between source and output vectors over perturbed tokens that changed.
 
-    Sums of fractions are exact: how texts were batched shows nowhere. How much of each document
-    comes out as it went in is a histogram, so that memory does not grow with documents: of its
-    content words, which are neither stop words nor punctuation, the share that came out as
-    themselves, whether noise was drawn for them or not, rounded up to percents.
+    Sums of fractions are exact, so they do not depend on the batches. The share of unchanged
+    content words of each document goes into a histogram, so that memory does not grow with the
+    number of documents. Content words are neither stop words nor punctuation. A content word counts
+    as unchanged if the output has the same word, whether noise was drawn for it or not. The share
+    is rounded up to whole percents.
     """
 
     def __init__(self) -> None:
@@ -230,7 +233,9 @@ class Tally:
         )
 
     def document_shares(self) -> DocumentShares | None:
-        """Return how much of the documents comes out as it went in; None without documents."""
+        """Return the distribution of the share of unchanged content words, or None if there are no
+        documents.
+        """
         below = np.cumsum(self.by_percent)
         if not (n := int(below[-1])):
             return None
@@ -245,8 +250,8 @@ class Tally:
 def _percents_unchanged(
     classes: npt.NDArray[np.int8], is_same: npt.NDArray[np.bool_], document: Ids
 ) -> Int64:
-    """Count documents by the percentage of their content words that stayed unchanged, (101,);
-    arguments have one value per token.
+    """Count documents by the percentage of their content words that stayed unchanged, (101,). Each
+    argument has one value per token.
     """
     is_content = np.isin(classes, (TokenClass.WORD.value, TokenClass.OOV.value))
     n_words = np.bincount(document[is_content])
@@ -256,7 +261,7 @@ def _percents_unchanged(
 
 
 def coverage(actions: Int64) -> float | None:
-    """Return the share of words that are in the vocabulary, from numbers of tokens by class and
+    """Return the share of words that are in the vocabulary, from the numbers of tokens by class and
     action. Tokens found by detectors do not count.
     """
     n_words = int(actions[[TokenClass.WORD, TokenClass.STOPWORD, TokenClass.OOV]].sum())
@@ -264,7 +269,7 @@ def coverage(actions: Int64) -> float | None:
 
 
 def unprotected_share(actions: Int64) -> float | None:
-    """Return the share of such tokens that are kept."""
+    """Return the share of tokens that are kept, without tokens that a detector found."""
     n_tokens = int(actions.sum())
     return int(actions[:, Action.KEPT].sum()) / n_tokens if n_tokens else None
 
@@ -301,7 +306,7 @@ class SpendHistogram:
         self.n = 0
         self.least = np.inf
         self.most = 0.0
-        # of those that spend anything
+        # smallest epsilon of a document that spends any
         self.least_of_token = np.inf
         self.most_of_token = 0.0
         self.total = ExactSum()
@@ -322,7 +327,8 @@ class SpendHistogram:
         )
         self.total.add(spent)
         part = spent / self.budget if self.budget > 0 else np.zeros(len(spent))
-        # All of the budget falls into the last bin, whatever the rounding of a sum of equal parts.
+        # A document that spends its whole budget belongs into the last bin, however the sum of its
+        # equal parts is rounded.
         self.bins += np.bincount(
             np.clip((part * BINS).astype(np.int64), 0, BINS - 1), minlength=BINS
         )
@@ -337,7 +343,7 @@ class SpendHistogram:
         self.bins += other.bins
 
     def summary(self) -> SpendSummary:
-        """Return the distribution as a record has it."""
+        """Return the distribution in the form of a privacy record."""
         return SpendSummary(
             documents=self.n,
             least=self.least if self.n else None,
@@ -350,7 +356,7 @@ class SpendHistogram:
 
 
 def count_actions(kind: Codes, action: Codes) -> npt.NDArray[np.int64]:
-    """Count the tokens of each class that met each action, shape (n_classes, n_actions)."""
+    """Count the tokens of each class by the action on them, shape (n_classes, n_actions)."""
     shape = len(TokenClass), len(Action)
     return np.bincount(
         kind.astype(np.int64) * shape[1] + action, minlength=shape[0] * shape[1]
@@ -359,14 +365,14 @@ def count_actions(kind: Codes, action: Codes) -> npt.NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RewrittenChunk:
-    """The rewritten part of a batch, as a worker returns it. The only source text in it is texts
-    that were left unchanged.
+    """The rewritten part of a batch, as a worker returns it. It has no source text, except for
+    texts that were left unchanged.
 
     Attributes:
         texts: the texts of each document.
         tokens: the action on each token, with the columns of ``TOKEN_LOG``; no source word.
         spent: (n_documents,) epsilon spent on each document.
-        per_token: (n_documents,) the largest epsilon of its tokens.
+        per_token: (n_documents,) the largest epsilon of the document's tokens.
     """
 
     texts: ArrowRows

@@ -1,4 +1,6 @@
-"""The engine that rewrites texts, and what is proven and expected of its results."""
+"""The engine that rewrites texts, and states the proven bounds and the expected recovery of its
+results.
+"""
 
 from __future__ import annotations
 
@@ -40,14 +42,15 @@ LOG = logger(__name__)
 
 
 class Engine(ABC):
-    """Rewrites batches with the artifacts of a model; it reads neither params.yaml nor the current
-    folder. ``WordEngine`` replaces words, ``SentenceEngine`` whole texts or sentences.
+    """Rewriter of batches, with the artifacts of a model. It reads neither params.yaml nor the
+    current folder. ``WordEngine`` replaces words, and ``SentenceEngine`` replaces whole texts or
+    sentences.
 
     Attributes:
-        lexicon: the words and collocations in which texts are looked up.
-        prepared: the mechanism, with the words that go into it and come out of it.
-        shares: the class of each word that decides its share of the budget; None if all have the
-            same.
+        lexicon: the words and collocations by which texts are cut and looked up.
+        prepared: the mechanism, with the words that it may replace and write.
+        shares: the class of each word that determines its share of the budget; None if all words
+            have the same share.
     """
 
     settings: Settings
@@ -58,17 +61,17 @@ class Engine(ABC):
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The words that go into the mechanism and come out of it."""
+        """The words that the mechanism may replace and write."""
         return self.prepared.vocabulary
 
     def made_with(self) -> dict[str, str]:
-        """Return the sha256 of the artifacts that determine the output, by the names that a record
-        gives them.
+        """Return the SHA-256 of the artifacts that determine the output, by their names in
+        records.
         """
         return self.model.hashes(self.settings.of_words) | self.prepared.hashes()
 
     def spends(self, counted: BatchCounts, budget: DocumentBudget) -> Floats:
-        """(n_documents,) the epsilon that each document will spend, exactly."""
+        """Return the exact epsilon that each document will spend, (n_documents,)."""
         counts = counted.counts
         spent: Floats = allocate(self.settings.strategy, budget, counts, self.shares) * counts[2]
         return spent
@@ -80,22 +83,24 @@ class Engine(ABC):
         *,
         withholds: bool = False,
     ) -> Measurement:
-        """Return the measurement of a run: the mechanism that runs, and the bound that is proven
+        """Return the measurement of a run: the mechanism of the run, and the bound that is proven
         for it.
 
         Args:
-            budget: the budget that each document may spend; None where there are several.
-            n_columns: text columns of a document; None where a column may find several texts.
-            withholds: rows are left out where the ledger has nothing left for their subject.
+            budget: the budget that each document may spend; None if documents have several budgets.
+            n_columns: number of text columns of a document; None if a column may have several
+                texts.
+            withholds: whether rows are withheld if the rest of their subject's budget is too small.
         """
         text = self._proven(self.settings, budget, n_columns)
         return measurements.with_rows_withheld(text) if withholds else text
 
     def guarantee(self, measurement: Measurement, n_columns: int | None = 1) -> Guarantee:
-        """Return the statement of a record; of an experiment, with that of a release with the same
-        settings.
+        """Return the statement of the guarantee for a record. For an experiment, the statement
+        includes the guarantee of a release with the same settings.
 
-        There the noise would be the system's, and the budget a public number.
+        In that release, the noise would come from the operating system, and the budget would be a
+        public number.
         """
         structure = self._structure()
         stated = measurement.guarantee(structure)
@@ -111,11 +116,11 @@ class Engine(ABC):
     def _proven(
         self, settings: Settings, budget: DocumentBudget | None, n_columns: int | None
     ) -> Measurement:
-        """Return the bound that is proven for the mechanism with some settings."""
+        """Return the bound that is proven for the mechanism with the given settings."""
 
     def _structure(self) -> StructureFigures | None:
-        """Public figures on how often a text keeps its structure when a word is replaced; None if
-        outputs disclose no structure.
+        """Public figures on how often a text keeps its structure when a word is replaced, or None
+        if outputs disclose no structure.
         """
         return None
 
@@ -124,12 +129,12 @@ class Engine(ABC):
         return {"screen": screen_record(self.settings.screen)} if self.settings.screen else {}
 
     def recovery_curve(self) -> StoredCurve | None:
-        """Return the expected recovery by epsilon; None where it is not known."""
+        """Return the expected recovery as a function of epsilon, or None if it is not known."""
         return None
 
     def meaning(self, least: float, most: float) -> Meaning | None:  # noqa: ARG002
-        """Return the meaning of the epsilons of tokens; None for an engine that does not compute
-        it.
+        """Return the meaning of the epsilons of tokens, which is the expected recovery by an
+        adversary. The result is None for an engine that does not compute it.
 
         Args:
             least, most: the least and the largest epsilon of a token.
@@ -138,8 +143,8 @@ class Engine(ABC):
 
     @abstractmethod
     def disclosed(self, texts: Sequence[str]) -> DisclosedTexts:
-        """Return the structure that outputs of some texts would disclose. Findings of detectors are
-        ignored: they make texts more different, not less.
+        """Return the structure that outputs of some texts would disclose. Matches of detectors are
+        ignored, because they make texts more different, not less.
         """
 
     @abstractmethod
@@ -149,7 +154,7 @@ class Engine(ABC):
 
 def column_keys(columns: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     """Return the keys that each column adds to the key of a document. The first column adds
-    nothing, so that a file of one column is its own experiment by any name.
+    nothing, so that a file with one column has the same noise whatever the name of the column.
     """
     return ((), *((name,) for name in columns[1:]))
 
@@ -172,15 +177,15 @@ class WordEngine(Engine):
             self.shares = settings.shares.over(self.lexicon.tokens, self.lexicon.function_words)
             rows = self.vocabulary.rows
             functional = self.lexicon.function_words
-            if settings.policy.stopwords != "perturb":  # these have no share then
+            if settings.policy.stopwords != "perturb":  # these words have no share
                 has_share = [self.lexicon.tokens[row] not in functional for row in rows.tolist()]
                 rows = ModelRows(rows[has_share])
             settings.shares.require_several(self.shares, rows)
 
     @property
     def instead(self) -> WrittenNumbers | None:
-        """(W,) the word that is written for each drawn word; None if that is the drawn word itself
-        for all words.
+        """The word that is written for each drawn word, (W,), or None if every drawn word is
+        written itself.
         """
         if not self.settings.screen:
             return None
@@ -194,8 +199,8 @@ class WordEngine(Engine):
         if screened.all():
             raise RequestError(
                 f"{option('screen')} {','.join(self.settings.screen)}: every word of model "
-                f"{self.model.name} is in these parts, so that nothing is left to come out; "
-                "choose fewer parts, or none"
+                f"{self.model.name} is in these parts, so no word is left to write; choose "
+                "fewer parts, or none"
             )
         return replacements(vectors, screened, self.prepared.key or key_of(vectors))
 
@@ -208,24 +213,27 @@ class WordEngine(Engine):
         return self.model.structure(self.settings.strategy, self.settings.policy)
 
     def disclosed(self, texts: Sequence[str]) -> DisclosedTexts:
-        """Return the structure that outputs of some texts would disclose. Findings of detectors are
-        ignored: they make texts more different, not less.
+        """Return the structure that outputs of some texts would disclose. Matches of detectors are
+        ignored, because they make texts more different, not less.
         """
         number = self.vocabulary.number
         return DisclosedTexts.cut(texts, self.lexicon, number, self.settings.policy)
 
     def recovery_curve(self) -> StoredCurve:
-        """Return the expected recovery of these settings by epsilon, from a sample of the words."""
+        """Return the expected recovery of these settings as a function of epsilon, computed from a
+        sample of the words.
+        """
         settings = self.settings
         parts = (self.model, settings.mechanism, settings.strategy, settings.policy, self.prepared)
         return StoredCurve(*parts, progress_of(self.model, settings))
 
     def meaning(self, least: float, most: float) -> Meaning | None:
-        """Return the meaning of the epsilons of tokens; None if no token got any, or the mechanism
-        refuses an epsilon near them.
+        """Return the meaning of the epsilons of tokens, which is the expected recovery by an
+        adversary. The result is None if no token has any epsilon, or the mechanism refuses an
+        epsilon near these.
 
-        Where classes of tokens have shares of the budget an adversary knows the class, and nothing
-        is worked out.
+        If classes of tokens have shares of the budget, the result is None too, because the
+        adversary then knows the class, which the computation does not cover.
 
         Args:
             least, most: the least and the largest epsilon of a token.
@@ -234,7 +242,7 @@ class WordEngine(Engine):
             return None
         try:
             return self.recovery_curve().meaning(least, most)
-        # what is paid for is published, also where nothing can be said of it
+        # publish a charged output even if its recovery cannot be computed
         except (LexveilError, OSError) as error:
             LOG.warning(f"the meaning of epsilon is not computed: {error}")
             return None
@@ -256,7 +264,9 @@ def measurement_of(
     budget: DocumentBudget | None = None,
     n_columns: int | None = 1,
 ) -> Measurement:
-    """Return the measurement of settings that replace words; arguments as of ``Engine``."""
+    """Return the measurement of settings that replace words. The arguments are those of
+    ``Engine``.
+    """
     token = measurements.of_token(mechanism)
     text = measurements.over_tokens(token, settings.policy, seed_is_known=settings.seed is not None)
     text = measurements.over_columns(text, n_columns)

@@ -16,7 +16,7 @@ from lexveil.core.accounting.shares import WHOLE, ShareClasses
 from lexveil.core.detectors.detection import Detection
 from lexveil.core.text.encode import Encoded, Lexicon, TokenClass, encode
 
-TEXTS_AT_A_TIME = 5_000  # texts tokenized at a time
+TEXTS_AT_A_TIME = 5_000  # number of texts to tokenize at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +26,11 @@ class TokenPlan:
     Attributes:
         known: (n,) number of each token among the words of the mechanism; -1 if it is not one.
         action: (n,) ``Action`` of each token.
-        leader: (n,) the token whose replacement each token takes; None if each has its own.
-        share: (n,) number in ``shares.CLASSES`` of the class that decides each token's share of the
-            budget; None if all tokens have the same share.
-        parts: (n,) parts of the budget that each token gets if it pays; None if all get one.
+        leader: (n,) the token whose replacement each token takes; None if each token has its own.
+        share: (n,) number in ``shares.CLASSES`` of the class that determines each token's share of
+            the budget; None if all tokens have the same share.
+        parts: (n,) number of parts of the budget that each token spends if it spends any; None if
+            each such token spends one.
     """
 
     known: WordNumbers
@@ -40,8 +41,8 @@ class TokenPlan:
 
     @property
     def pays(self) -> npt.NDArray[np.bool_]:
-        """(n,) whether epsilon is spent on each token: the token is perturbed, and its draw is not
-        copied from an earlier equal token.
+        """Whether each token spends epsilon, (n,). A token spends epsilon if it is perturbed and
+        its draw is not copied from an earlier equal token.
         """
         perturbed: npt.NDArray[np.bool_] = self.action == Action.PERTURBED.value
         return (
@@ -81,13 +82,14 @@ def plan_tokens(
 
 
 def _leaders(encoded: Encoded, known: WordNumbers, action: Codes, document_of: Ids) -> Ids:
-    """Return for each token the first equal word or collocation of its document; the token itself
-    if it is not replaced.
+    """Return for each token the first equal word or collocation of its document. For a token that
+    is not replaced, return the token itself.
     """
     leader = np.arange(len(known))
     replaced = np.flatnonzero((action == Action.PERTURBED.value) | (action == Action.SAMPLED.value))
     token = encoded.rows[replaced].copy()
-    # A token without a row in the embedding is identified by its form; it is always a single word.
+    # A token without a row in the embedding is identified by its form. Such a token is always a
+    # single word.
     forms: dict[str, int] = {}
     for i in np.flatnonzero(token < 0).tolist():
         form = encoded.words[int(encoded.first_word[replaced[i]])]
@@ -103,12 +105,11 @@ def _leaders(encoded: Encoded, known: WordNumbers, action: Codes, document_of: I
 
 
 def count_planned(encoded: Encoded, plan: TokenPlan, owner: Ids, n: int) -> Ids:
-    """Return counts per document: words, tokens, parts that are paid for, parts of words. Shape (4,
-    n).
+    """Return counts per document: words, tokens, parts that are spent, and parts of words. Shape
+    (4, n).
 
-    A part is a token that epsilon is spent on; a token whose class has a share of its own counts as
-    several parts. Parts of words are the units by which S1 and S2 divide a budget, see
-    ``_word_parts``.
+    A token that spends epsilon counts as one part, or as several parts if its class has a share of
+    its own. Parts of words are the units by which S1 and S2 divide a budget, see ``_word_parts``.
 
     Args:
         encoded: the tokens of a batch.
@@ -132,10 +133,10 @@ def count_planned(encoded: Encoded, plan: TokenPlan, owner: Ids, n: int) -> Ids:
 def _word_parts(encoded: Encoded, plan: TokenPlan) -> Ids:
     """Return the (n,) parts by which each token counts if a budget is divided by words.
 
-    A perturbed token counts by its words and the share of its class, also if it copies a leader.
-    Any other word counts as a word of no class, so that its class does not show in the ε of others.
-    A detected piece that is one token counts as one word, so that its length does not show.
-    Punctuation counts if it is perturbed.
+    A perturbed token counts by its words and the share of its class, even if it copies a leader.
+    Any other word counts as a word without a class, so that the ε of other words does not disclose
+    its class. A match of a detector that is one token counts as one word, so that the ε of other
+    words does not disclose its length. Punctuation counts if it is perturbed.
     """
     perturbed = plan.action == Action.PERTURBED.value
     others: Ids = encoded.n_words.astype(np.int64)
@@ -148,7 +149,7 @@ def _word_parts(encoded: Encoded, plan: TokenPlan) -> Ids:
 
 def count_tokens(texts: Sequence[str], lexicon: Lexicon, policy: Policy) -> Ids:
     """Return counts per text: words, tokens, tokens to be perturbed, and words by which S1 and S2
-    divide. Shape (4, n).
+    divide the budget. Shape (4, n).
     """
     number = WordNumbers(np.arange(len(lexicon.tokens)))
     parts = []
@@ -166,12 +167,12 @@ def count_tokens(texts: Sequence[str], lexicon: Lexicon, policy: Policy) -> Ids:
 FoundCounts = Counter[tuple[str, str]]  # tokens by type and action
 Written = Mapping[int, str]  # replacement text by number of the token
 
-# characters of a form that are drawn anew
+# characters of a number's form that are redrawn
 DIGIT = "9"
 UPPER = "A"
 LOWER = "a"
 _ALPHABETS = {DIGIT: string.digits, UPPER: string.ascii_uppercase, LOWER: string.ascii_lowercase}
-# actions on detected tokens that --consistent makes equal
+# actions on detected tokens that are equal for equal tokens with --consistent
 _ALIKE = (Action.SAMPLED.value, Action.DIGITS.value)
 
 
@@ -221,7 +222,7 @@ def _forms(encoded: Encoded, token: int) -> tuple[str, ...]:
 
 
 def form_of(text: str) -> str:
-    """Return the form of a number, which ``redrawn`` copies: 9, A or a for each digit and letter,
+    """Return the form of a number, which ``redrawn`` keeps: 9, A or a for each digit and letter,
     one space for any white space.
     """
     return "".join(map(_form_of_character, " ".join(text.split())))
@@ -236,7 +237,7 @@ def _form_of_character(character: str) -> str:
 
 
 def redrawn(form: str, rng: np.random.Generator) -> str:
-    """Draw a text of a form: each digit and letter is drawn uniformly."""
+    """Draw a text with a given form. Each digit and letter is drawn uniformly."""
     drawn = (_ALPHABETS.get(character, character) for character in form)
     return "".join(
         choices if len(choices) == 1 else choices[int(rng.integers(len(choices)))]
@@ -267,17 +268,17 @@ def write_found(
         encoded: the tokens of a batch, with the detected tokens.
         plan: the actions for these tokens.
         texts: the texts of the batch.
-        detection: the names that pseudonyms are drawn from.
+        detection: the names from which pseudonyms are drawn.
         document_of: (n_texts,) the document of each text.
-        generator: in release mode the generator of all texts; else a function that returns the
-            generator of one text, used for these replacements only.
+        generator: in release mode, the generator of all texts; in an experiment, a function that
+            returns a text's generator for these replacements.
     """
     found = encoded.found
     written = dict[int, str]()
     if found is None:
         return written
     generators: dict[int, np.random.Generator] = {}
-    # names not drawn yet, in random order, by document and type
+    # names that have not been drawn yet, in random order, by document and type
     names = dict[tuple[int, int], list[str]]()
     for token in np.flatnonzero(plan.action >= Action.PLACEHOLDER.value).tolist():
         leader = token if plan.leader is None else int(plan.leader[token])
@@ -298,7 +299,7 @@ def write_found(
             written[token] = redrawn(form_of(source_of(encoded, texts, token)), generators[text])
             continue
         left = names.setdefault((int(document_of[text]), kind), [])
-        if not left:  # no name left: first use, or all have been drawn
+        if not left:  # the list of names is empty at first use, and after all names have been drawn
             listed = detection.names_for(found.types[kind])
             left += [
                 listed[number] for number in generators[text].permutation(len(listed)).tolist()

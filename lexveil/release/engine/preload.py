@@ -1,7 +1,7 @@
-"""Preloaded kernels for worker processes; the parent imports this module before it forks workers.
+"""Preloaded kernels for worker processes. The parent imports this module before it forks workers.
 
-Without it, each process spends most of a second on loading compiled kernels. This module draws no
-random numbers: workers that shared a generator would get the same noise.
+Without this module, each process spends most of a second on loading compiled kernels. The module
+draws no random numbers, because workers that shared a generator would get the same noise.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from lexveil.release.engine.batch import Batch
 
 
 def preload_kernels() -> None:
-    """Encode and render one short text, which loads the kernels that every text needs; pandas stays
-    unloaded.
+    """Encode and render one short text, which loads the kernels that every text needs. Pandas is
+    not loaded.
     """
     keep_pandas_out()
     batch = Batch(ArrowRows([pa.array(["Some “words”, as of a text."], pa.large_string())]), [()])

@@ -1,4 +1,6 @@
-"""The privacy record of any output, of a release or of a run of the graph, which charges nobody."""
+"""The privacy record of any output: of a release, or of a run of the graph, which charges no
+subject.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from lexveil.release.settings import Settings
 def record_of(
     settings: Settings, engine: Engine | None, counts: Counts, **facts: Any
 ) -> PrivacyRecord:
-    """Return the privacy record of any output: of a release, of a run of the graph, of a copy.
+    """Return the privacy record of an output, which may come from a release, from a run of the
+    graph, or from a copy.
 
     Args:
         engine: the engine of the run; None for a copy, whose texts stay unchanged.

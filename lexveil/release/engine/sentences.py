@@ -1,9 +1,9 @@
-"""Texts as sentences of a public bank: how they are cut into units, what is drawn for them, and
-what is proven of it.
+"""Rewriting of texts as sentences of a public bank: the cut into units, the draws, and the proven
+bounds.
 
-The engine is that of words but for the cut and the look-up: a unit (a text, or each sentence of it)
-has a vector of its own, and what is drawn for it is a sentence of the bank. Batches, budgets,
-counts, token logs and records are those of any run.
+Only the cut and the look-up differ from the engine of words. A unit is a text, or each sentence of
+a text. It has one vector, and the mechanism draws a sentence of the bank for it. Batches, budgets,
+counts, token logs and records are the same as in any run.
 """
 
 from __future__ import annotations
@@ -44,19 +44,21 @@ from lexveil.release.engine.plan import TokenPlan, count_planned
 from lexveil.release.engine.worker import BatchWorker, allocate
 from lexveil.release.settings import Sentences, Settings, document_budget
 
-BETA = "beta"  # the only parameter of tem over sentences
-TRIED_DRAWS = 2_000  # that say what is likely, where no closed form does
+BETA = "beta"  # the only parameter of tem for sentences
+TRIED_DRAWS = 2_000  # draws that estimate the likely sentences if there is no closed form
 WORDS_OF_A_SENTENCE = (
-    60  # words of a sentence of a text; a longer one is cut, as where nobody wrote full stops
+    # largest number of words of a sentence of a text; a longer sentence, as in a text without full
+    # stops, is cut
+    60
 )
 
 
 class SentenceEngine(Engine):
-    """Rewrites batches as sentences of a bank.
+    """Rewriter of batches as sentences of a bank.
 
     Raises:
-        RequestError: if the bank cannot be used with the model, or in a release is not said to be
-            public.
+        RequestError: if the bank cannot be used with the model, or if a release uses a bank that
+            was not declared public.
     """
 
     def __init__(self, settings: Settings, model: Model) -> None:
@@ -68,10 +70,10 @@ class SentenceEngine(Engine):
         self.bank = open_wanted(self.wanted.bank, model)
         if settings.mode == "release" and not self.bank.card.public:
             raise RequestError(
-                f"nothing is released: the bank {self.bank.folder} is not said to be public, and "
-                "what follows from private texts must not shape what comes out; build it of "
-                "public ones by `lexveil sentences build --public`, or with params.yaml: "
-                f"sentences.public: true, or say {option('mode')} experiment"
+                f"nothing is released: the bank {self.bank.folder} is not declared public, "
+                "and a bank of private texts would disclose them in outputs; build it of "
+                "public texts by `lexveil sentences build --public`, or with params.yaml: "
+                f"sentences.public: true, or add {option('mode')} experiment"
             )
         _require_screened(self.bank, settings.screen)
         self.prepared = model.once(
@@ -112,7 +114,7 @@ class SentenceEngine(Engine):
     def _proven(
         self, settings: Settings, budget: DocumentBudget | None, n_columns: int | None
     ) -> Measurement:
-        assert n_columns is not None  # a column that finds several texts is refused
+        assert n_columns is not None  # a column with several texts per row is refused
         budget = budget or document_budget(settings, self.model).times(n_columns)
         text: Measurement = self._measured(budget, n_columns)
         if settings.empties_scripts:
@@ -121,7 +123,7 @@ class SentenceEngine(Engine):
         return text if settings.seed is None else measurements.with_known_seed(text)
 
     def described(self) -> dict[str, object]:
-        """Return the fields of a record that say which sentences are written."""
+        """Return the fields of a record that describe the bank and the units."""
         measured = self._measured(document_budget(self.settings, self.model))
         wanted = self.wanted
         screen = self.bank.card.screen
@@ -139,8 +141,8 @@ class SentenceEngine(Engine):
         }
 
     def disclosed(self, texts: Sequence[str]) -> DisclosedTexts:
-        """Return the structure that outputs of some texts would disclose: the number of their
-        sentences, where each is replaced; else nothing.
+        """Return the structure that outputs of some texts would disclose. If each sentence is
+        replaced, this is the number of sentences of a text; otherwise it is empty.
         """
         _, text_of, _ = cut(encode(texts, self.lexicon), self.wanted.per_text)
         drawn = np.bincount(text_of, minlength=len(texts))
@@ -150,11 +152,12 @@ class SentenceEngine(Engine):
         )
 
     def likeliest(self, text: str, number: int, epsilon: float, n: int) -> list[tuple[str, float]]:
-        """Return the n likeliest sentences in the place of a unit of a text, with their chances; of
-        a mechanism without a closed form with their shares of ``TRIED_DRAWS``.
+        """Return the n likeliest sentences for a unit of a text, with their probabilities. A
+        mechanism without a closed form estimates them by their frequencies in ``TRIED_DRAWS``
+        draws.
 
         Args:
-            number: of the unit, from 0.
+            number: number of the unit, from 0.
         """
         units, _, _ = cut(encode([text], self.lexicon), self.wanted.per_text)
         query = self.bank.space.embed(units)[number : number + 1]
@@ -188,8 +191,8 @@ class SentenceComponents:
     can share one.
 
     Attributes:
-        lexicon: cuts and looks up texts.
-        space: gives vectors to units.
+        lexicon: the lexicon that cuts and looks up texts.
+        space: the space that gives vectors to units.
         texts, n_words: the texts and the numbers of words of the sentences of the bank.
     """
 
@@ -207,18 +210,20 @@ class SentenceComponents:
 
 @dataclass(frozen=True)
 class SentenceWorker(BatchWorker):
-    """Counts batches and rewrites them as sentences, in any process; a draw is a token."""
+    """Worker that counts batches and rewrites them as sentences, in any process. Each draw counts
+    as a token.
+    """
 
     sentences: SentenceComponents | None = None
 
     def plan(self, batch: Batch) -> tuple[Encoded, TokenPlan]:
-        """Return the draws for a batch, as tokens of its texts that are all perturbed."""
+        """Return the draws for a batch as tokens of its texts, which are all perturbed."""
         _, _, encoded, plan = self._planned(batch)
         return encoded, plan
 
     def _planned(self, batch: Batch) -> tuple[Encoded, Units, Encoded, TokenPlan]:
-        """Return the words of a batch, their units, and the draws for these as tokens with their
-        plan.
+        """Return the words of a batch, their units, and the draws for these units as tokens with
+        their plan.
         """
         assert self.sentences is not None
         assert self.settings.sentences is not None
@@ -227,7 +232,7 @@ class SentenceWorker(BatchWorker):
         n = len(text_of)
         words = source.n_words * (source.kind != TokenClass.PUNCTUATION.value)
         per_unit = _totals(words, units.starts)
-        # the words of a unit are those of its first draw
+        # the words of a unit are stored with its first draw
         is_first = np.append(True, np.diff(draws) > 0)[:n]
         encoded = replace(
             source,
@@ -273,7 +278,7 @@ class SentenceWorker(BatchWorker):
     def _noise(
         self, batch: Batch, budget: DocumentBudget, encoded: Encoded, epsilon: Floats
     ) -> Noise:
-        """Return the noise of all draws; in an experiment each text has its own generator."""
+        """Return the noise of all draws. In an experiment each text has its own generator."""
         assert self.sentences is not None
         mechanism = self.sentences.mechanism
         generator = self._generator(batch, self.budget_name or repr(budget.total))
@@ -288,12 +293,12 @@ class SentenceWorker(BatchWorker):
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class RewrittenSentences(Rewritten):
-    """A batch whose tokens are sentences that were drawn.
+    """A batch whose tokens are drawn sentences.
 
     Attributes:
         source: the words of the texts.
         units: the units that are replaced.
-        drawn: (n,) the sentence of each draw.
+        drawn: (n,) number of the sentence that each draw gave.
     """
 
     source: Encoded
@@ -309,7 +314,8 @@ class RewrittenSentences(Rewritten):
         lengths = np.array([len(sentence) for sentence in self.drawn], dtype=np.int32)
         found = list[TextChanges]()
         for text, (start, stop) in enumerate(pairwise(self.encoded.offsets().tolist())):
-            ends = np.cumsum(lengths[start:stop] + 1, dtype=np.int32) - 1  # a space between two
+            # a space between two sentences
+            ends = np.cumsum(lengths[start:stop] + 1, dtype=np.int32) - 1
             spans = np.stack([ends - lengths[start:stop], ends], axis=1)
             fates = [Fate.REPLACED] * (stop - start)
             source = source_spans[start:stop]
@@ -317,8 +323,8 @@ class RewrittenSentences(Rewritten):
         return found
 
     def _unit_spans(self) -> Int32:
-        """(n_units, 2) the characters of each unit in its text, from its first word to its last;
-        (0, 0) of a text without words.
+        """The characters of each unit in its text, from its first word to its last, (n_units, 2).
+        They are (0, 0) for a text without words.
         """
         source = self.source
         starts = self.units.starts
@@ -332,11 +338,12 @@ class RewrittenSentences(Rewritten):
 
 
 def cut(source: Encoded, per_text: int | None) -> tuple[Units, Ids, Ids]:
-    """Return the units of texts, and for each draw its text and its unit.
+    """Return the units of texts, and the text and the unit of each draw.
 
     Args:
-        per_text: draws for a text, which is a unit then; None takes each sentence for a unit, or
-            each part of ``WORDS_OF_A_SENTENCE`` words of a longer one, and draws once for it.
+        per_text: number of draws for a text, if the text is the unit. If it is None, each sentence
+            is a unit with one draw; a sentence longer than ``WORDS_OF_A_SENTENCE`` words is cut
+            into several units.
     """
     if per_text is not None:
         units = Units(source.rows, source.offsets())
@@ -351,7 +358,7 @@ def cut(source: Encoded, per_text: int | None) -> tuple[Units, Ids, Ids]:
 
 
 def count_in_bank(source: Encoded, texts: Sequence[str], bank: Strings) -> int:
-    """Return the number of sentences of texts that stand in a bank as they are."""
+    """Return the number of sentences of texts that occur unchanged in a bank."""
     sentence = source.sentence_of
     starts = np.flatnonzero(np.diff(sentence, prepend=-1))
     ends = np.append(starts[1:], len(sentence))[: len(starts)] - 1
@@ -373,7 +380,7 @@ def _totals(values: Ids, starts: Int64) -> Int64:
 
 
 def _joined(drawn: Strings, encoded: Encoded) -> Strings:
-    """Return the texts of drawn sentences, one after the other with spaces between."""
+    """Return the texts that consist of drawn sentences, with spaces between the sentences."""
     sentences = drawn.array.to_pylist()
     bounds = pairwise(encoded.offsets().tolist())
     texts = [" ".join(sentences[start:stop]) for start, stop in bounds]
@@ -381,10 +388,10 @@ def _joined(drawn: Strings, encoded: Encoded) -> Strings:
 
 
 def _require_screened(bank: SentenceBank, parts: Sequence[str]) -> None:
-    """Check that a bank was built without the words of parts of the list as it is now.
+    """Check that a bank was built without the words of parts of the current public word list.
 
     Raises:
-        RequestError: if some of its sentences may have such words.
+        RequestError: if a sentence of the bank may have such a word.
     """
     card = bank.card
     left = [part for part in parts if part not in card.screen.parts]
@@ -393,14 +400,14 @@ def _require_screened(bank: SentenceBank, parts: Sequence[str]) -> None:
     if left:
         said = ",".join(dict.fromkeys([*card.screen.parts, *left]))
         raise RequestError(
-            f"{option('screen')} {','.join(parts)}: the bank {bank.folder} may have sentences with "
-            f"words of {', '.join(left)}; build it anew by `lexveil sentences build --screen "
-            f"{said}`, or leave {option('screen')} out"
+            f"{option('screen')} {','.join(parts)}: the bank {bank.folder} may have "
+            f"sentences with words of the parts {', '.join(left)}; build the bank again by "
+            f"`lexveil sentences build --screen {said}`, or remove {option('screen')}"
         )
 
 
 def _no_words(lexicon: Lexicon, space: SentenceSpace) -> Vocabulary:
-    """No word comes out of itself."""
+    """Return a vocabulary without words."""
     none = np.zeros(0, dtype=np.int64)
     number = np.full(len(lexicon.tokens), -1, dtype=np.int64)
     return Vocabulary(
@@ -409,7 +416,9 @@ def _no_words(lexicon: Lexicon, space: SentenceSpace) -> Vocabulary:
 
 
 def engine_of(settings: Settings, model: Model) -> Engine:
-    """Return the engine of words or of sentences that rewrites texts by these settings."""
+    """Return the engine that rewrites texts by these settings, a ``WordEngine`` or a
+    ``SentenceEngine``.
+    """
     if settings.sentences is not None:
         return SentenceEngine(settings, model)
     return WordEngine(settings, model)

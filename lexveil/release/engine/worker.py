@@ -1,5 +1,5 @@
-"""Counts and rewrites batches of texts, in any process: how much epsilon each token gets, and what
-is drawn with it.
+"""Counting and rewriting of batches of texts, in any process: the epsilon of each token, and the
+draw with it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from lexveil.release.engine.plan import (
 )
 from lexveil.release.settings import Settings
 
-MOST_WORDS = 127  # that are counted of what is written in the place of a token
+MOST_WORDS = 127  # actions that count the text written in the place of a token
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -67,7 +67,8 @@ class Components:
     can share one.
 
     Attributes:
-        instead: (W,) the word that is written where each is drawn; None if it is always that word.
+        instead: (W,) the word that is written for each drawn word; None if every drawn word is
+            written itself.
     """
 
     lexicon: Lexicon
@@ -78,19 +79,19 @@ class Components:
 
 @dataclass(frozen=True)
 class BatchWorker:
-    """Counts batches and rewrites them, in any process. It holds no generator, so no two processes
-    can share one.
+    """Worker that counts batches and rewrites them, in any process. It holds no generator, so no
+    two processes can share one.
 
     Attributes:
-        components: None leaves all texts as they are.
+        components: the components of the rewriting; None leaves all texts unchanged.
         columns: the names of the text columns.
         column_keys: (n_columns,) the keys that each column adds to the key of a document.
-        shares: the class of each word that decides its share of the budget; None if all have the
-            same.
-        log: the columns of ``TOKEN_LOG`` that are asked for; the others take time on their way
-            between processes.
-        budget_name: a name for the budget, which decides the noise of a seeded run together with
-            mechanism, strategy and keys; None takes the budget itself.
+        shares: the class of each word that determines its share of the budget; None if all words
+            have the same share.
+        log: the requested columns of ``TOKEN_LOG``; other columns are not sent between processes,
+            which saves time.
+        budget_name: a name for the budget, which together with mechanism, strategy and keys
+            determines the noise of a seeded run; None takes the budget itself.
     """
 
     settings: Settings
@@ -144,7 +145,7 @@ class BatchWorker:
         """Rewrite the texts of a batch and account for it.
 
         Args:
-            budget: the budget of each document; None if the batch brings the epsilon of its tokens.
+            budget: the budget of each document; None if the batch has the epsilon of its tokens.
         """
         done = self.draw(batch, budget)
         tally = Tally()
@@ -174,7 +175,7 @@ class BatchWorker:
         return RewrittenChunk(batch.with_texts(done.texts), tokens, tally, spent, per_token)
 
     def draw(self, batch: Batch, budget: DocumentBudget | None = None) -> Rewritten:
-        """Rewrite the texts of a batch, without accounting. What comes back holds source text."""
+        """Rewrite the texts of a batch, without accounting. The result holds source text."""
         if self.components is None:
             return unchanged(batch.texts)
         settings = self.settings
@@ -204,8 +205,8 @@ class BatchWorker:
         )
 
     def _generator(self, batch: Batch, budget_name: str, *purpose: str) -> Generators:
-        """Return the generator of noise. A release has one generator for this batch alone, keyed by
-        the operating system at this moment; an experiment has one generator for each text.
+        """Return the generator of noise. A release has one generator for this batch alone, with a
+        new key from the operating system. An experiment has one generator for each text.
         """
         seed = self.settings.seed
         settings = self.settings
@@ -227,7 +228,9 @@ class BatchWorker:
 def allocate(
     strategy: str, budget: DocumentBudget, counts: Ids, shares: ShareClasses | None = None
 ) -> Floats:
-    """(n_documents,) epsilon of each part of the budget, from the counts of ``BatchCounts``."""
+    """Return the epsilon of each part of the budget, (n_documents,), from the counts of
+    ``BatchCounts``.
+    """
     return epsilon_per_part(
         strategy, budget, counts[2], counts[3], 1 if shares is None else shares.most
     )
@@ -246,11 +249,12 @@ def rewrite(
     """Rewrite a batch of texts.
 
     Args:
-        planned: the texts' tokens and what is to happen to each.
-        part_epsilon: (n_texts,) for each part of the budget that a token of the text pays.
+        planned: the texts' tokens and the action for each.
+        part_epsilon: (n_texts,) the epsilon of each part of the budget that a token of the text
+            spends.
         generator: the generator of noise; in an experiment each text has its own.
-        written: see ``Rewritten``.
-        keep_layout: copy the writer's white space and capitals, which nothing protects.
+        written: replacement texts by token, as in ``Rewritten``.
+        keep_layout: whether to copy the writer's white space and capitals, which are not protected.
     """
     lexicon = components.lexicon
     vocabulary = components.vocabulary
@@ -259,7 +263,7 @@ def rewrite(
     pays = plan.pays
     spent = np.where(pays, part_epsilon[encoded.text_of], 0.0)
     if plan.parts is not None:
-        spent *= plan.parts  # exact: few bits times few
+        spent *= plan.parts  # the product is exact, because both factors have few bits
     numbers = _draw(planned, spent, components, generator)
     written_numbers = WrittenNumbers(numbers)
     if components.instead is not None:
@@ -269,7 +273,7 @@ def rewrite(
     kept = np.flatnonzero(action == Action.KEPT.value)
     out_words = np.zeros(len(action), dtype=np.int8)
     out_words[new] = lexicon.n_words[rows[new]]
-    out_words[kept] = 1  # only single words are kept: every collocation has a vector
+    out_words[kept] = 1  # only single words are kept, because every collocation has a vector
     for token, text in written.items():
         out_words[token] = min(len(text.split()), MOST_WORDS)
     if keep_layout:
@@ -291,13 +295,13 @@ def rewrite(
 def _draw(
     planned: tuple[Encoded, TokenPlan], spent: Floats, components: Components, generator: Generators
 ) -> WordNumbers:
-    """(n,) the word that each token becomes, as a number of the mechanism; -1 for a token that is
-    neither perturbed nor sampled.
+    """Return the word that replaces each token, as a number of the mechanism, (n,). The number is
+    -1 for a token that is neither perturbed nor sampled.
 
-    A mechanism may weigh each replacement by what is written before it, which is public.
+    A mechanism may weigh each replacement by the words written before it, which are public.
 
     Args:
-        spent: (n,) epsilon of each.
+        spent: (n,) epsilon of each token.
     """
     encoded, plan = planned
     action = plan.action
@@ -305,8 +309,8 @@ def _draw(
     leader = np.arange(n) if plan.leader is None else plan.leader
     replaced = (action == Action.PERTURBED.value) | (action == Action.SAMPLED.value)
     drawn = replaced & (leader == np.arange(n))
-    # Of what a detector found nothing may be read: it is KEPT by kind, and by its action something
-    # else.
+    # The context must not include a match of a detector. By its class such a token is KEPT,
+    # although its action is another one.
     kind = np.full(n, KEPT)
     about = np.where(action == Action.KEPT.value, encoded.rows, -1)
     kind[action == Action.DROPPED.value] = SKIPPED
@@ -338,17 +342,19 @@ def _draw(
 def _of_filled_texts(
     generator: Callable[[int], np.random.Generator], encoded: Encoded
 ) -> Callable[[int], np.random.Generator]:
-    """Return the generators of the texts that have a token, which alone are numbered then."""
+    """Return a function that numbers only the texts with a token, and returns the generator of such
+    a text.
+    """
     filled = np.flatnonzero(np.diff(encoded.offsets())).tolist()
     return lambda number: generator(filled[number])
 
 
 class Processes:
     """The processes of a run. The processes that count the batches of a worker also rewrite them,
-    since each process takes a second to begin. A map with another worker starts new processes.
+    because each process takes a second to start. A map with another worker starts new processes.
 
     Args:
-        number: how many there may be; 1 is this process.
+        number: largest number of processes; 1 means the current process.
     """
 
     def __init__(self, number: int) -> None:
@@ -363,7 +369,7 @@ class Processes:
         self._opened.__exit__(*failure)
 
     def close(self) -> None:
-        """End the processes; the next map starts new ones."""
+        """End the processes. The next map starts new processes."""
         self._started = None
         self._opened.close()
 
@@ -406,7 +412,7 @@ def rewrite_batches(
     processes: Processes,
     progress: Progress,
 ) -> Iterator[tuple[T, RewrittenChunk]]:
-    """Rewrite batches, in order, each document at the same budget."""
+    """Rewrite batches, in order, with the same budget for each document."""
     rewrite_one = partial(BatchWorker.rewrite, budget=budget)
 
     def rewritten(given: Iterable[tuple[R, Batch]]) -> Iterator[tuple[R, RewrittenChunk]]:
@@ -415,7 +421,7 @@ def rewrite_batches(
             yield companion, chunk
 
     if worker.is_slow:
-        # by smaller batches, so that workers end together
+        # use smaller batches, so that workers end at about the same time
         yield from merge_chunks(rewritten(split_batches(batches)))
     else:
         yield from rewritten(batches)
@@ -424,8 +430,8 @@ def rewrite_batches(
 def paired(
     mapped: Callable[[Iterable[A]], Generator[R, None, None]], items: Iterable[tuple[T, A]]
 ) -> Generator[tuple[T, R], None, None]:
-    """Yield the result that an ordered map makes of each item, with the item's companion; the
-    companion stays in this process.
+    """Yield the result of an ordered map for each item, with the item's companion. The companion
+    stays in this process.
     """
     waiting: deque[T] = deque()
 

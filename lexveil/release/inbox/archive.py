@@ -1,9 +1,10 @@
 """The archive of releases, and the operator's memory of each release, which is never in the
 archive.
 
-A release is a folder with a documents.parquet; the ledger records its name when it is paid for.
-Index and newest versions are derived from the releases and the operator's memory, so that the next
-run completes a killed one. Published ids are names that are not a function of any content.
+A release is a folder with a documents.parquet. The ledger records its name when its epsilon is
+charged. The index and the newest versions are computed from the releases and the operator's memory,
+so that the next run can complete a killed run. Published ids are names that are not a function of
+any content.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ from lexveil.release.preconditions import STAMP
 DOCUMENTS = "documents.parquet"
 RECORD = f"{DOCUMENTS}.record.json"
 STATEMENT = f"{DOCUMENTS}.statement.txt"
-# The operator's: what he remembers of a release, and what the gate said of its source.
+# Files of the operator: the memory of a release, and the results of the gate about the source.
 REPORT = f"{DOCUMENTS}.operator.json"
 TOKENS = f"{DOCUMENTS}.tokens.parquet"
 IDS = "ids.parquet"
-# the original record, whose hash is in the ledger's chain, if the other one was changed
+# the original record, whose hash is in the ledger's chain, if the published record was changed
 AS_RELEASED = "record.as_released.json"
 CURRENT = "current.parquet"
 CURRENT_WITHOUT = f"current.{STAMP}.parquet"
@@ -104,26 +105,25 @@ class Archive:
         )
 
     def check(self, paid: Iterable[str]) -> None:
-        """Check that every release that was paid for exists, is complete, and has its memory under
-        the ledger's salt.
+        """Check that every charged release exists, is complete, and has its memory under the
+        ledger's salt.
 
         Args:
             paid: names of the releases that the ledger has charged.
 
         Raises:
-            RequestError: with the missing file: without its memory, documents would be paid for
-                again.
+            RequestError: if a file is missing; the message names it. Without its memory, the
+                documents of a release would be charged again.
         """
         releases = self.releases()
         for name in sorted(set(paid) - {release.name for release in releases}):
             raise RequestError(
                 f"{shown(self.folder / name)} is missing or incomplete, but the ledger has "
-                "charged it: without it "
-                "its documents would be charged again. Restore it by `dvc checkout "
-                f"{shown(self.folder)}/{name}.dvc` or `dvc pull`; `lexveil ledger show` says "
-                "whether it could not be "
-                "completed; to begin anew on purpose, choose another folder in lexveil.toml: "
-                "inbox.archive"
+                "charged this release, and its documents would be charged again without it. "
+                f"Restore it by `dvc checkout {shown(self.folder)}/{name}.dvc` or `dvc "
+                "pull`; `lexveil ledger show` says whether the release could not be "
+                "completed; to start a new archive on purpose, choose another folder in "
+                "lexveil.toml: inbox.archive"
             )
         for release in releases:
             self._check_release(release)
@@ -136,7 +136,7 @@ class Archive:
     def _check_release(self, release: Path) -> None:
         if not (release / DOCUMENTS).is_file():
             raise RequestError(
-                f"{shown(release / DOCUMENTS)} is missing; bring it back by `dvc checkout "
+                f"{shown(release / DOCUMENTS)} is missing; restore it by `dvc checkout "
                 f"{shown(release)}.dvc`"
             )
         memory = self.memory / release.name
@@ -145,19 +145,17 @@ class Archive:
                 raise self._forgotten(memory / file)
         if read_object(memory / REPORT).get("release", {}).get("salt") != self.salt:
             raise RequestError(
-                f"{shown(release)}: was released with another ledger, under whose salt its "
-                "documents are known; "
-                "bring that ledger back (lexveil.toml: ledger.folder), or choose another "
-                "inbox.archive"
+                f"{shown(release)}: the release was made with another ledger, and its "
+                "documents are known only under the salt of that ledger; restore that "
+                "ledger (lexveil.toml: ledger.folder), or choose another inbox.archive"
             )
 
     def _forgotten(self, file: Path) -> RequestError:
         return RequestError(
-            f"{shown(file)} is missing, by which the documents of {shown(self.folder)} are "
-            "known again: without it "
-            "they would be paid for and released once more. Bring it back from your copy of "
-            "inbox.operator; to begin "
-            "anew on purpose, choose another inbox.archive"
+            f"{shown(file)} is missing, but without it the documents of "
+            f"{shown(self.folder)} would not be recognized, and would be charged and "
+            "released again; restore it from your copy of inbox.operator, or, to start a "
+            "new archive on purpose, choose another inbox.archive"
         )
 
     def withdrawn(self) -> set[bytes]:
@@ -225,8 +223,8 @@ class Archive:
             if not withdrawn:
                 return 0
             with atomic_file(self.folder / INDEX) as partial:
-                # Write neither hashes nor row numbers of the private input: gaps in the numbers
-                # would count the withheld documents.
+                # Write neither hashes nor row numbers of the private input, because gaps in the
+                # numbers would disclose the number of withheld documents.
                 con.execute(
                     "copy (select release, published as id, state, place from marks order by "
                     "release, row) "
@@ -257,15 +255,15 @@ class Archive:
             ).fetchone() or (0,)
         if n_current != wanted:
             raise LexveilError(
-                f"{shown(self.folder)}: the releases hold {n_current:,} of {wanted:,} "
-                "documents that are current; one "
-                "was changed by hand. Bring them back by `dvc checkout`"
+                f"{shown(self.folder)}: the releases have {n_current:,} of {wanted:,} "
+                "current documents, so one of them was changed by hand; restore the "
+                "releases by `dvc checkout`"
             )
         return n_current
 
     def _take_out(self, release: Path, rows: list[int], published: list[str]) -> None:
-        """Remove rows from a release's documents and tokens. Its record is written last, as a sign
-        of completion.
+        """Remove rows from a release's documents and tokens. The release's record is written last,
+        as a sign of completion.
         """
         record = read_record(release)
         memory = self.memory / release.name
@@ -281,7 +279,7 @@ class Archive:
         (memory / TOKENS).chmod(0o600)
         output = record["output"] | {"sha256": sha256(release / DOCUMENTS)}
         changed = record | {"withdrawn": len(rows), "output": output}
-        if (release / STATEMENT).exists():  # earlier versions wrote none
+        if (release / STATEMENT).exists():  # earlier versions did not write this file
             words = statement_for_recipients(PrivacyRecord.model_validate(changed), DOCUMENTS)
             with atomic_file(release / STATEMENT) as partial:
                 partial.write_text(words, encoding="utf-8")
@@ -309,8 +307,8 @@ def read_record(release: Path) -> dict[str, Any]:
     publication = record.get("publication")
     if not (isinstance(publication, dict) and "id_column" in publication and "withdrawn" in record):
         raise RequestError(
-            f"{shown(release / RECORD)}: no record of `lexveil release`; bring it back by "
-            "`dvc checkout`"
+            f"{shown(release / RECORD)}: the file is not a record of `lexveil release`; "
+            "restore it by `dvc checkout`"
         )
     return record
 

@@ -1,5 +1,5 @@
-"""The gate of a release, which checks the counts of the source before any noise, and the output as
-an observer would.
+"""The gate of a release. It checks the counts of the source before any noise, and then the output
+as an observer would.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from lexveil.release.inbox.selection import ReleaseSelection
 from lexveil.release.inbox.source import Columns, quoted
 from lexveil.release.outputs import Outputs
 
-# Files that the gate writes: published ones, and those for the operator only.
+# Files that the gate writes: published files, and files for the operator only.
 PUBLISHED = ("checks.json", "checks.html")
 REMEMBERED = (IDS, "source_checks.json", "source_checks.html")
 
 
-class NothingToRelease(Exception):  # noqa: N818 - no error
+class NothingToRelease(Exception):  # noqa: N818 - not an error
     """Signal that every document is withheld."""
 
 
@@ -69,7 +69,8 @@ class ReleaseGate(ReleaseHooks):
         self.limits = configuration.inbox.gate
         self.machine = configuration.machine
         self.docs, self.source_docs = docs, DataDocs(archive.memory / "checks")
-        # The operator's memory of the rows, in their order; withheld rows are removed later.
+        # The operator's memory of the rows, in their order. Withheld rows are removed from it
+        # later.
         self.ids = selection.ids.set_column(
             0, "release", pa.array([name] * selection.ids.num_rows, pa.string())
         )
@@ -90,7 +91,7 @@ class ReleaseGate(ReleaseHooks):
         return verdict.record(numbers), verdict.page
 
     def counted(self, totals: InputTotals) -> None:
-        """Check the counts of the source, before anything is reserved or drawn.
+        """Check the counts of the source, before any epsilon is reserved or any noise is drawn.
 
         Raises:
             CheckFailedError: if an expectation does not hold; nothing is spent then.
@@ -104,7 +105,8 @@ class ReleaseGate(ReleaseHooks):
         unprotected = unprotected_share(totals.by_class)
         numbers: dict[str, object] = {
             "n_documents": totals.documents,
-            "coverage": 1.0 if known is None else known,  # without words, no word is unknown
+            # in an input without words, no word is unknown
+            "coverage": 1.0 if known is None else known,
             "unprotected_share": unprotected or 0.0,
         }
         suite = source_suite(self.limits.min_coverage, self.limits.max_unprotected)
@@ -125,12 +127,12 @@ class ReleaseGate(ReleaseHooks):
     def written(
         self, outputs: Outputs, record: PrivacyRecord, operator: OperatorReport
     ) -> tuple[PrivacyRecord, OperatorReport]:
-        """Check the outputs by values that an observer can compute, and write the published and the
-        operator's files.
+        """Check the outputs by values that an observer can compute, and write the published files
+        and the operator's files.
 
         Raises:
-            CheckFailedError: if an expectation does not hold. The noise is drawn, so its epsilon is
-                spent.
+            CheckFailedError: if an expectation does not hold. The noise has been drawn, so its
+                epsilon is spent.
         """
         from lexveil.release.checks.release_suite import PERSONAL, release_suite
 

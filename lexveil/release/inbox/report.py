@@ -13,7 +13,8 @@ class ReleaseReport:
 
     Attributes:
         rows: rows of the source.
-        new, changed: documents to release because their id is new, or their content changed.
+        new, changed: documents to release because their id is new, or because their content
+            changed.
         duplicate: rows that repeat a released document or another row.
         withdrawn: documents of the source that are not released because they are withdrawn, now or
             earlier.
@@ -22,10 +23,10 @@ class ReleaseReport:
             budget of their subject is exhausted.
         epsilon: epsilon spent on all released documents; in a dry run, the cost that they would
             have.
-        budget: budget of each document; None if there is none to release.
+        budget: budget of each document; None if there is no document to release.
         release: name of the new release; None if there is none.
         current: documents in the archive now, each in its newest version.
-        dry_run: whether nothing was done.
+        dry_run: whether the run only reported what a real run would do.
     """
 
     rows: int = 0

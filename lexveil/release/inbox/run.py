@@ -50,24 +50,25 @@ def release_inbox(dry_run: bool = False, docs: DataDocs | None = None) -> Releas
         docs: folder for the pages of the checks.
 
     Raises:
-        RequestError: if there is no source, or it cannot be released as it is; nothing is spent
+        RequestError: if there is no source, or the source cannot be released; nothing is spent
             then.
-        CheckFailedError: if the gate refuses the release; nothing is archived or spent then.
+        CheckFailedError: if the gate refuses the release; nothing is archived then, and nothing is
+            spent unless noise has been drawn.
     """
     model = Model.load(Path(), OWN)
     terms = model.configuration.inbox
     configuration = model.configuration
     if not terms.is_on:
         raise RequestError(
-            "lexveil.toml: inbox.source and inbox.sql are left out, so there is nothing to "
-            "release; name an inbox folder, files or a SELECT (docs/how-to/release.md)"
+            "lexveil.toml: inbox.source and inbox.sql are both omitted, so there is nothing "
+            "to release; name an inbox folder, files or a SELECT (docs/how-to/release.md)"
         )
     model.require_checks(terms.strategy)
     archive = _open_archive(configuration, make=not dry_run)
     columns = Columns.of(terms)
     if not dry_run:
         archive.clear()
-        archive.settle()  # complete a killed run
+        archive.settle()  # opening the ledger completes a killed run
     with _private_folder(configuration) as folder:
         selection = select_documents(configuration, columns, archive, folder)
         report = selection.report

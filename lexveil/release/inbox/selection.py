@@ -44,9 +44,9 @@ class ReleaseSelection:
     """Documents of a source, compared with the documents of earlier releases.
 
     Attributes:
-        source: private file of the rows to release, with their published ids; None if there are
-            none.
-        subjects: subject of each of these rows; None if no column has it.
+        source: private file of the rows to release, with their published ids; None if there are no
+            rows to release.
+        subjects: subject of each of these rows; None if no column names subjects.
         ids: the operator's memory of these rows, in their order, without the name of the release.
         gone: hashes of all ids that are withdrawn, now or earlier.
         report: counts of the comparison.
@@ -68,8 +68,8 @@ def select_documents(
         folder: private folder for the source and the selected rows.
 
     Raises:
-        RequestError: if the source cannot be read, has two contents under one id, or has spans of a
-            document to release that do not lie in its texts.
+        RequestError: if the source cannot be read, if it has two contents for one id, or if a
+            document to release has spans outside of its texts.
     """
     source = folder / "source.parquet"
     selected = folder / DOCUMENTS
@@ -82,9 +82,8 @@ def select_documents(
         if clash := duckdb_session.run(con, "release/collision").fetchone():
             first, second = (read_location(con, source, position) for position in clash)
             raise RequestError(
-                f"{first} and {second} have the same id and different contents; nothing was "
-                "released. Correct the ids, "
-                "or leave the older one out"
+                f"{first} and {second} have the same id and different contents, so nothing "
+                "was released; correct the ids, or remove the older row"
             )
         duckdb_session.create(con, "fates", "release/fates")
         # New and changed documents, in the order of the source.
@@ -99,10 +98,10 @@ def select_documents(
         report = _counts(con, n_rows)
         if columns.subject is None and report.changed:
             raise RequestError(
-                f"{report.changed:,} documents were released before with another text; "
-                "nothing was released. Without "
-                "lexveil.toml: inbox.subject_column each version would have a budget of its "
-                f'own: `subject_column = "{columns.id}"` lets the versions of a document share one'
+                f"{report.changed:,} documents were released before with another text, so "
+                "nothing was released; without lexveil.toml: inbox.subject_column each "
+                "version would have its own budget, but with `subject_column = "
+                f'"{columns.id}"` the versions of a document share one'
             )
         _check_spans(con, columns)
         ids = con.sql(
@@ -133,8 +132,8 @@ def _counts(con: duckdb.DuckDBPyConnection, n_rows: int) -> ReleaseReport:
 
 
 def _check_spans(con: duckdb.DuckDBPyConnection, columns: Columns) -> None:
-    """Check the spans of new and changed documents. The check happens at selection, because the
-    original location of each row is still known then.
+    """Check the spans of new and changed documents. The check takes place at selection, when the
+    original location of each row is still known.
     """
     if columns.spans is None:
         return
@@ -211,7 +210,7 @@ def register_hashes(
     rows.
 
     Raises:
-        RequestError: with the first row without an id or a subject.
+        RequestError: if a row has no id or no subject; the message names the first such row.
     """
     con.register("no_rows", INCOMING.empty_table())
     con.execute("create temp table incoming as select * from no_rows")
@@ -243,7 +242,8 @@ def _hashes(file: Path, columns: Columns, hasher: Hasher) -> Iterator[pa.Table]:
                 missing = "subject" if subject_key(document or "") else "id"
                 location = batch.column("place")[row].as_py()
                 raise RequestError(
-                    f"{location} has no {missing}; without it nobody knows whose budget it spends"
+                    f"{location} has no {missing}, without which the ledger cannot tell "
+                    "whose budget the row spends; add it to the row"
                 )
         keys = text_keys(list(zip(*map(values.__getitem__, columns.texts), strict=True)))
         content = [

@@ -1,5 +1,5 @@
-"""Reading of a release's source into a private file, once. The source is an inbox of files, a
-database, or anything that DuckDB reads.
+"""Reading of a release's source into a private file, once. The source may be an inbox of files, a
+database, or anything else that DuckDB reads.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from lexveil.io.formats.values import plain_value, text_value
 
 WITHDRAWN = "withdrawn"  # column that marks withdrawn rows
 WITHDRAWN_IDS = "withdrawn.txt"  # file in an inbox with withdrawn ids
-# types of this column: SQLite has only 0 and 1, and no type for a column of nulls
+# types of this column; SQLite has only the numbers 0 and 1, and gives no type to a column of nulls
 FLAGS = ("BOOLEAN", "INTEGER", "BIGINT", "VARCHAR")
 ROWS_AT_A_TIME = 2_000  # rows in memory at once
 DATABASE = "source"  # name of an attached database
 
-# Messages of these errors are about the query. Messages of other errors may contain a value, or an
+# Messages of these errors describe the query. Messages of other errors may contain a value, or an
 # address with a password.
 ABOUT_THE_QUERY = (duckdb.ParserException, duckdb.CatalogException, duckdb.BinderException)
 
@@ -77,8 +77,8 @@ class Columns:
 def gather(
     params: InboxParams, columns: Columns, con: duckdb.DuckDBPyConnection, out: Path
 ) -> set[str]:
-    """Write all rows of a source to ``out``: place, is_withdrawn, and the columns as c0, c1, and so
-    on. Spans are written as JSON, without a check.
+    """Write all rows of a source to ``out``, with the columns place and is_withdrawn, and the
+    columns of the source as c0, c1, and so on. Spans are written as JSON, without a check.
 
     Args:
         out: Parquet file; its rows have the order of reading.
@@ -112,13 +112,13 @@ def _inbox(folder: Path, columns: Columns, out: Path) -> set[str]:
         lines = listed.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError):
         raise RequestError(
-            f"{shown(listed)}: cannot be read as UTF-8; write one id per line"
+            f"{shown(listed)}: the file cannot be read as UTF-8; write one id per line"
         ) from None
     return {line.strip() for line in lines} - {""}
 
 
 def _files(folder: Path) -> list[Source]:
-    """Return the files of an inbox, which may be empty."""
+    """Return the files of an inbox. The inbox may be empty."""
     files = [
         path
         for path in folder.iterdir()
@@ -147,7 +147,7 @@ def _rows(source: Source, columns: Columns) -> Iterator[dict[str, object]]:
                 ):
                     needed = "its spans, or []" if column == columns.spans else "its text, or null"
                     raise RequestError(
-                        f"{where}: it has no {name(column)}; every row must have {needed}"
+                        f"{where}: the row has no {name(column)}; every row must have {needed}"
                     )
                 if column == columns.spans:
                     values[columns.inner(column)] = _as_json(value, column, where)
@@ -162,7 +162,8 @@ def _as_json(spans: Any, column: str, where: str) -> str | None:
     """Return spans as JSON. Some files store spans as JSON already."""
     if spans is None or isinstance(spans, str):
         return text_value(spans, column, where)
-    # a value without a JSON form is not a valid place or type, and is refused as such
+    # a value without a JSON form is not a valid position or type, and the check of spans rejects it
+    # later
     return json.dumps(spans, default=lambda _: None)
 
 
@@ -180,8 +181,8 @@ def _query(
     key = "inbox.source" if params.sql is None else "inbox.sql"
     if is_address(params.source):
         raise RequestError(
-            "lexveil.toml: inbox.source: name a database in inbox.attach, and the SELECT in "
-            "inbox.sql"
+            "lexveil.toml: inbox.source is the address of a database; write the address "
+            "into inbox.attach, and a SELECT into inbox.sql"
         )
     if params.sql is None:
         assert params.source is not None
@@ -202,12 +203,12 @@ def _query(
         for column in columns.texts:
             if kinds[column] != "VARCHAR":
                 raise RequestError(
-                    f"lexveil.toml: {key}: {name(column)} is of type {kinds[column]}, not "
+                    f"lexveil.toml: {key}: {name(column)} has the type {kinds[column]}, not "
                     "text; cast it"
                 )
         if kinds.get(WITHDRAWN, "BOOLEAN") not in FLAGS:
             raise RequestError(
-                f"lexveil.toml: {key}: `{WITHDRAWN}` is of type {kinds[WITHDRAWN]}, not "
+                f"lexveil.toml: {key}: `{WITHDRAWN}` has the type {kinds[WITHDRAWN]}, not "
                 "boolean; cast it or rename it"
             )
         con.execute(
@@ -217,9 +218,9 @@ def _query(
         raise RequestError(f"lexveil.toml: {key}: {quotable(str(error), query)}") from None
     except duckdb.Error as error:
         raise RequestError(
-            f"lexveil.toml: {key}: DuckDB cannot read it ({type(error).__name__}; what it says "
-            "may hold a value and is "
-            "not shown). Try the query in DuckDB itself"
+            f"lexveil.toml: {key}: DuckDB cannot read the source ({type(error).__name__}; "
+            "DuckDB's message may contain a value and is not shown); try the query in "
+            "DuckDB itself"
         ) from None
 
 
@@ -255,8 +256,7 @@ def _attach(target: str, con: duckdb.DuckDBPyConnection) -> None:
     except duckdb.Error as error:
         raise RequestError(
             "lexveil.toml: inbox.attach: the database cannot be opened "
-            f"({type(error).__name__}); is it there, and "
-            "a file of DuckDB?"
+            f"({type(error).__name__}); check that it exists and is a file of DuckDB"
         ) from None
 
 

@@ -1,4 +1,6 @@
-"""Amounts of epsilon as whole nano-epsilon, rounded so that nobody ever pays too little."""
+"""Amounts of epsilon as whole nano-epsilon. Amounts are rounded so that no subject is ever charged
+too little.
+"""
 
 from __future__ import annotations
 
@@ -36,16 +38,16 @@ def budget_nano(budget: float) -> int:
 
 
 def nano_epsilon(epsilon: npt.NDArray[np.float64]) -> Ints:
-    """Return ceil(ε · 1e9) of the exact product, (n,), for ε of at least 0; larger values than 2e9
-    count as 2e9.
+    """Return ceil(ε · 1e9) of the exact product, (n,), for ε of at least 0. An ε above 2e9 counts
+    as 2e9.
 
     The rounding error of the float64 product is computed exactly (Dekker 1971, two-product), so
     that no amount is ever rounded down.
     """
-    # more than every budget, and the products below stay finite
+    # larger than every budget, so that the products below stay finite
     epsilon = np.minimum(epsilon, 2.0 * NANO)
     product = epsilon * float(NANO)
-    # 2^27 + 1: splits 53 bits into two halves whose products are exact
+    # 2^27 + 1, which splits 53 bits into two halves with exact products
     head = epsilon * 134217729.0
     head -= head - epsilon
     # 1e9 = 2^9 · 5^9 has 21 significant bits and needs no splitting.
@@ -58,8 +60,8 @@ def costs(epsilon: npt.NDArray[np.float64], budget: float) -> Ints:
     """Return the costs of documents in nano-epsilon: ceil(ε · 1e9), and never more than ceil(B ·
     1e9).
 
-    The budget is read as the shortest decimal that names it, so that ten documents of 0.1 cost 1,
-    not 1 and ten nano.
+    The budget is read as its shortest decimal notation, so that ten documents of 0.1 cost 1, and
+    not 1 and ten nano-epsilon.
 
     Args:
         epsilon: (n,) epsilon that each document spends, finite and at least 0.

@@ -2,9 +2,9 @@
 that no ledger can be restarted unnoticed.
 
 The anchor holds the number of entries, the hash of the last entry and the fingerprint of the salt.
-Every change of the ledger checks the anchor first, in constant time, and updates it afterwards. A
-ledger with more entries than its anchor has met a crash between the two. A ledger with fewer or
-other entries has forgotten spending.
+Every change of the ledger checks the anchor first, in constant time, and updates it afterwards. If
+the ledger has more entries than its anchor, a crash occurred between the change and the update. If
+the ledger has fewer or other entries, it lacks spending.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ LOG = logger(__name__)
 if TYPE_CHECKING:
     from lexveil.release.ledger.connection import Connection
 
-LOCK = "anchor"  # name of its lock, in the folder of the ledger's locks
+LOCK = "anchor"  # name of the anchor's lock, in the folder of the ledger's locks
 ACCEPT = (
-    "to go on with the ledger as it is all the same, run `lexveil ledger accept "
-    "--because TEXT`, which is recorded"
+    "to continue with the current ledger nevertheless, run `lexveil ledger accept --because "
+    "TEXT`, which is recorded"
 )
-RESTORE = f"bring the ledger's last copy back, or, {ACCEPT}"
+RESTORE = f"restore the ledger's last copy, or, {ACCEPT}"
 
 
 class Mark(BaseModel):
@@ -52,7 +52,7 @@ class Anchor:
         path: file of the anchor.
         folder: folder of the ledger.
         salt: fingerprint of the ledger's salt.
-        is_behind: whether the file could not be written since the chain's last entry.
+        is_behind: whether the file could not be written after the chain's last entry.
     """
 
     path: Path
@@ -65,20 +65,21 @@ class Anchor:
         return read(self.path)
 
     def check(self, con: Connection, mark: Mark | None) -> None:
-        """Check that the ledger is the ledger that wrote the anchor, in the anchor's state or a
-        later one. The check reads at most four rows.
+        """Check that the ledger is the ledger that wrote the anchor, in the state of the anchor or
+        in a later state. The check reads at most four rows.
 
         Args:
             mark: the content of the anchor, read before the state of the ledger was read, or while
                 no other process could change the ledger.
 
         Raises:
-            RequestError: if the ledger does not match, or there is no anchor although something was
-                released.
+            RequestError: if the ledger does not match the anchor, or if there is no anchor although
+                a release was charged.
         """
         if self.is_behind:
             raise RequestError(
-                f"{self.path}: the ledger's anchor cannot be written; nothing is spent without it"
+                f"{self.path}: the ledger's anchor cannot be written, and nothing is spent "
+                "without it; check its permissions"
             )
         last, before = [*chain.entries(con, "order by seq desc limit 2"), None, None][:2]
         if (
@@ -94,20 +95,19 @@ class Anchor:
                 return  # nothing was ever released
             raise RequestError(
                 f"{self.path}: the anchor of the ledger {self.folder} (lexveil.toml: "
-                "ledger.anchor) is missing; bring "
-                f"it back from git or your copy, or, {ACCEPT}"
+                f"ledger.anchor) is missing; restore it from git or your copy, or, {ACCEPT}"
             )
         if mark.salt != self.salt:
             raise RequestError(
-                f"{self.path}: is the anchor of another ledger than {self.folder}; {RESTORE}"
+                f"{self.path}: the file is the anchor of another ledger than {self.folder}; "
+                f"{RESTORE}"
             )
         anchored = con.execute("select hash from entries where seq = ?", (mark.entries,)).fetchone()
         if last.seq < mark.entries or anchored is None or anchored[0] != mark.head:
             raise RequestError(
-                f"{self.folder}: the ledger has {last.seq:,} entries, and its anchor "
-                f"{self.path} names another entry "
-                f"{mark.entries:,}: it is an older copy, or was cut or replaced, and forgets "
-                f"spending; {RESTORE}"
+                f"{self.folder}: the ledger has {last.seq:,} entries, but its anchor "
+                f"{self.path} names a different entry {mark.entries:,}, so the ledger is an "
+                f"older copy, was truncated or was replaced, and lacks spending; {RESTORE}"
             )
 
     def write(self, entries: int, head: str, is_accepted: bool = False) -> None:
@@ -116,7 +116,7 @@ class Anchor:
         """
         lock = take(self.folder / "locks" / LOCK, wait=True)
         assert lock is not None
-        # Keep a link to another disk, and replace the file behind it.
+        # If the file is a link to another disk, keep the link and replace its target.
         path = Path(os.path.realpath(self.path))
         partial = path.with_name(f"{path.name}.partial")
         try:
@@ -125,7 +125,8 @@ class Anchor:
                 return
             content = Mark(entries=entries, head=head, salt=self.salt).model_dump_json(indent=2)
             partial.unlink(missing_ok=True)
-            # readable as its folder: the anchor of a project is to be committed
+            # The anchor has the permissions of its folder, because the anchor of a project is
+            # committed.
             mode = 0o600 | (0o644 & path.parent.stat().st_mode)
             descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -136,7 +137,7 @@ class Anchor:
             sync(path.parent)
             self.is_behind = False
         except OSError as error:
-            # The change is in the chain already; the next change is refused.
+            # The change is in the chain already, so it stays. The next change is refused.
             self.is_behind = True
             LOG.warning(f"{self.path}: the ledger's anchor cannot be written ({error.strerror})")
         finally:
@@ -144,19 +145,19 @@ class Anchor:
 
 
 def read(path: Path) -> Mark | None:
-    """Read an anchor; None if there is no file.
+    """Return the content of an anchor, or None if there is no file.
 
     Raises:
-        RequestError: if the file is not an anchor, or is a link to nothing, for example because its
-            disk is not mounted.
+        RequestError: if the file is not an anchor, or if it is a link without a target, for example
+            because a disk is not mounted.
     """
     try:
         return Mark.model_validate_json(path.read_bytes())
     except FileNotFoundError:
         if path.is_symlink():
             raise RequestError(
-                f"{path}: the ledger's anchor is a link that leads nowhere; mount its disk, "
-                f"or, {ACCEPT}"
+                f"{path}: the ledger's anchor is a link whose target does not exist; mount "
+                f"its disk, or, {ACCEPT}"
             ) from None
         return None
     except OSError as error:
@@ -165,7 +166,8 @@ def read(path: Path) -> Mark | None:
         ) from None
     except ValidationError:
         raise RequestError(
-            f"{path}: is not the anchor of a ledger; bring it back from git or your copy"
+            f"{path}: the file is not the anchor of a ledger; restore the anchor from git "
+            "or your copy"
         ) from None
 
 

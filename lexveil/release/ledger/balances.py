@@ -1,9 +1,9 @@
 """Balances of subjects, with a proof that nobody edited them.
 
-A balance is the sum of the charges of all releases to a subject, and has a keyed hash (BLAKE2b
-under a key made from the salt) of subject and amount. Both are checked for every subject of a
-release before the release spends. The chain has the number of balances, so that a balance cannot be
-removed together with its charges.
+A balance is the sum of the charges of all releases to a subject. It has a keyed hash (BLAKE2b, with
+a key made from the salt) of subject and amount. Sum and hash are checked for every subject of a
+release before the release spends. The chain records the number of balances, so that a balance
+cannot be removed together with its charges.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ CHARGES = (
 def edited(wrong: int) -> RequestError:
     """Return the error about balances that somebody edited."""
     return RequestError(
-        f"{wrong:,} of the ledger's balances differ from the charges of releases: somebody edited "
-        f"the balances (`lexveil ledger verify` says which); {RESTORE}"
+        f"{wrong:,} of the ledger's balances differ from the charges of releases, so "
+        f"somebody edited them (`lexveil ledger verify` names them); {RESTORE}"
     )
 
 
 def spend_digest(rows: Iterable[tuple[Any, Any]]) -> tuple[int, int, str]:
-    """Return the number of paying subjects, the total that they pay, and the chain's digest of
-    (subject hash, nano-epsilon) pairs ordered by hash.
+    """Return the number of charged subjects, the total of their charges, and the chain's digest of
+    (subject hash, nano-epsilon) pairs in the order of the hashes.
     """
     digest = hashlib.sha256()
     n_paying = 0
@@ -42,7 +42,7 @@ def spend_digest(rows: Iterable[tuple[Any, Any]]) -> tuple[int, int, str]:
     for subject, nano in rows:
         n_paying = n_paying + 1
         total = total + (nano if isinstance(nano, int) else 0)
-        # A value that is not a number gets a digest that no amount has.
+        # A value that is not a number gets a digest that no amount can have.
         digest.update(subject if isinstance(subject, bytes) else str(subject).encode())
         digest.update(
             nano.to_bytes(8, "big", signed=True) if isinstance(nano, int) else b"not a number"
@@ -51,19 +51,20 @@ def spend_digest(rows: Iterable[tuple[Any, Any]]) -> tuple[int, int, str]:
 
 
 def seal(con: Connection, spent: str = "balance", release: int | None = None) -> tuple[int, str]:
-    """Check the balances of temp.charges, write the new balances to temp.sealed, and the payments
-    to spends.
+    """Check the balances of temp.charges, write the new balances to temp.sealed, and write the
+    charges to spends.
 
     This process computes the keyed hashes, not the database, so that their key stays on this
     machine.
 
     Args:
-        spent: SQL of the spending of a subject by its charges, which its balance must equal.
-        release: number of the release that is paid for; None writes nothing to spends.
+        spent: SQL of the spending of a subject according to its charges, which its balance must
+            equal.
+        release: number of the charged release; None writes nothing to spends.
 
     Returns:
-        Number of balances that somebody edited; the chain's digest of the amounts that subjects
-            pay, or get back.
+        Number of edited balances, and the chain's digest of the amounts that are charged or
+            returned.
     """
     digest = hashlib.sha256()
     wrong = 0
@@ -88,8 +89,8 @@ def seal(con: Connection, spent: str = "balance", release: int | None = None) ->
 
 
 def write_sealed(con: Connection) -> None:
-    """Replace balances by the values in temp.sealed. New balances have a statement of their own,
-    which halves the time in PostgreSQL.
+    """Replace balances by the values in temp.sealed. New balances are written by a separate
+    statement, which halves the time in PostgreSQL.
     """
     for query in ("ledger/raise", "ledger/add"):
         con.execute(text(query))
@@ -99,7 +100,7 @@ def give_back(con: Connection, release: int) -> int:
     """Subtract the charges of a release from the balances of its subjects, and delete the charges.
 
     Returns:
-        Number of balances after that.
+        Number of balances after the change.
 
     Raises:
         RequestError: if a balance or a charge was edited.
@@ -134,7 +135,7 @@ def count(con: Connection) -> int:
 
 
 def recorded(con: Connection) -> int | None:
-    """Return the number of balances from the newest entry that changed this number; None if no
+    """Return the number of balances from the newest entry that changed this number, or None if no
     entry records it.
     """
     entry = chain.newest(con, "reserved", "aborted", "accepted")

@@ -10,12 +10,13 @@ from lexveil.release.ledger import chain
 from lexveil.release.ledger.amounts import MOST, NANO, budget_nano
 from lexveil.release.ledger.connection import Connection
 
-TIMES = 10  # releases of a text of ordinary length that the ledger's own cap is enough for
+# number of releases of a text of ordinary length for which the ledger's own cap is enough
+TIMES = 10
 
 
 class OwnCap(NamedTuple):
-    """The ledger's own cap in nano-epsilon (None for no limit), and whether this release
-    fixed it.
+    """The ledger's own cap in nano-epsilon (None for no limit), and whether the current release set
+    it.
     """
 
     nano: int | None
@@ -23,7 +24,8 @@ class OwnCap(NamedTuple):
 
 
 def own_cap(con: Connection) -> OwnCap | None:
-    """Return the ledger's own cap from the newest entry about it; None if there is none.
+    """Return the ledger's own cap from the newest entry about it, or None if there is no such
+    entry.
 
     Raises:
         RequestError: if that entry was changed.
@@ -33,15 +35,15 @@ def own_cap(con: Connection) -> OwnCap | None:
         return None
     if entry.right_hash() != entry.hash:
         raise RequestError(
-            f"entry {entry.seq}, which says the ledger's cap, was changed; bring back your "
-            "last copy"
+            f"entry {entry.seq}, which sets the ledger's cap, was changed; restore your "
+            "last copy of the ledger"
         )
     return OwnCap(json.loads(entry.payload)["cap"])
 
 
 def fix_cap(con: Connection, budget: float) -> OwnCap:
-    """Return the ledger's own cap, which is fixed now if there is none: ``TIMES`` the budget that a
-    text of ordinary length may spend.
+    """Return the ledger's own cap. If there is none, set it to ``TIMES`` the budget that a text of
+    ordinary length may spend.
     """
     if (cap := own_cap(con)) is not None:
         return cap
@@ -59,14 +61,14 @@ Cap = float | Literal["unlimited"] | None
 
 
 def cap_of(configured: Cap, con: Connection) -> Cap:
-    """Return the cap of a subject that a release would meet now; None if there is none, so that the
-    first release will fix one.
+    """Return the cap of a subject in a release now, or None if there is no cap, so that the first
+    release would set one.
 
     Args:
         configured: the cap of lexveil.toml, which takes precedence over the ledger's own.
 
     Raises:
-        RequestError: as ``own_cap``.
+        RequestError: if the ledger's entry about its own cap was changed.
     """
     own = own_cap(con) if configured is None else None
     if own is None:

@@ -1,4 +1,4 @@
-"""The chain of entries. Each entry holds the hash of the entry before it, so that no entry can be
+"""The chain of entries. Each entry holds the hash of the previous entry, so that no entry can be
 changed or removed unnoticed.
 """
 
@@ -23,11 +23,11 @@ class Entry(NamedTuple):
 
     Attributes:
         seq: number of the entry: 1, 2, 3 and so on.
-        time: UTC, from the clock of the machine.
+        time: UTC time of the machine's clock.
         release: id of the release; None for an entry about the ledger itself.
         kind: created, cap, accepted; opened, reserved, spent, written, committed, aborted, failed.
         payload: canonical JSON.
-        previous: hash of the entry before.
+        previous: hash of the previous entry.
         hash: stored hash of all fields above.
     """
 
@@ -40,7 +40,7 @@ class Entry(NamedTuple):
     hash: str
 
     def right_hash(self) -> str:
-        """Return the sha256 of the previous hash, as bytes, and this entry as canonical JSON."""
+        """Return the SHA-256 of the previous hash, as bytes, and this entry as canonical JSON."""
         content = {
             name: getattr(self, name) for name in ("seq", "time", "release", "kind", "payload")
         }
@@ -58,7 +58,7 @@ def canonical(value: Any) -> str:
         return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError) as error:
         raise ParameterError(
-            f"what is said about a release must be JSON: {type(error).__name__}"
+            f"facts about a release must be values of JSON: {type(error).__name__}"
         ) from None
 
 
@@ -69,7 +69,9 @@ def entries(con: Connection, clause: str = "order by seq") -> Iterator[Entry]:
 
 
 def newest(con: Connection, *kinds: str) -> Entry | None:
-    """Return the newest entry, or the newest entry of some kinds; None if there is none."""
+    """Return the newest entry, or the newest entry of some kinds, or None if there is no such
+    entry.
+    """
     listed = ", ".join(f"'{kind}'" for kind in kinds)
     return next(
         entries(con, f"{f'where kind in ({listed})' if kinds else ''} order by seq desc limit 1"),

@@ -1,4 +1,4 @@
-"""Checks of a verification, which recompute all of a ledger, or everything after an anchor."""
+"""Checks of a verification. They recompute the whole ledger, or everything after an anchor."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from lexveil.release.ledger.ledger import SALT
 from lexveil.release.ledger.subjects import Hasher, fingerprint
 
 ENTRIES = f"select {', '.join(Entry._fields)} from entries"
-# The releases to verify: all, or those of the entries after the anchor.
+# The releases to verify: all releases, or the releases of the entries after the anchor.
 TOUCHED = (
     "select number from releases where number >= $first or id in (select release from "
     "entries where seq >= $seq)"
 )
 LEAST_INTEGER = -(2**63)
-WRONG = "its balance and what it paid differ by {0:g} epsilon"
-OVER_CAP = "a release brought it to {0:g} epsilon, above the cap of {1:g} then"
-EDITED = "its balance was edited: its keyed hash is another"
+WRONG = "its balance and its charges differ by {0:g} epsilon"
+OVER_CAP = "a release raised its balance to {0:g} epsilon, above the cap of {1:g} at that time"
+EDITED = "its balance was edited, because the keyed hash does not match"
 
 # Possible next states of a release, by its state.
 NEXT = {
@@ -45,7 +45,7 @@ KINDS = ("opened", "reserved", "spent", "written", "committed", "aborted", "fail
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault of the ledger: its place and a description, never a key."""
+    """A fault of the ledger. It has a place and a description, and never a key."""
 
     where: str
     what: str
@@ -53,7 +53,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """Part of the ledger to verify: all of it, or everything after an anchor.
+    """Part of the ledger to verify: the whole ledger, or everything after an anchor.
 
     Attributes:
         trusted, head: number of entries before this part, and the hash of the last of them.
@@ -67,7 +67,7 @@ class _Scope:
 
     @property
     def touched(self) -> dict[str, int]:
-        """Query parameters of ``TOUCHED``."""
+        """Query parameters for the SQL text ``TOUCHED``."""
         return {"first": self.first, "seq": self.seq}
 
 
@@ -102,7 +102,13 @@ def checks(
         yield (Fault(place, what) for what in database.damage())
     elif (new := _new_since(con, mark)) is None:
         yield iter(
-            [Fault(f"entry {mark.entries}", "is not the anchor's: the ledger was cut or replaced")]
+            [
+                Fault(
+                    f"entry {mark.entries}",
+                    "differs from the entry that the anchor names, so the ledger was truncated "
+                    "or replaced",
+                )
+            ]
         )
         return
     else:
@@ -135,8 +141,8 @@ def checks(
 
 
 def _new_since(con: Connection, mark: Mark) -> _Scope | None:
-    """Return the part of the ledger after an anchor; None if the ledger has another entry at the
-    anchor.
+    """Return the part of the ledger after an anchor, or None if the ledger has another entry than
+    the anchor names.
     """
     rows = con.execute(f"{ENTRIES} where seq = ?", (mark.entries,)).fetchall()
     if (
@@ -173,14 +179,15 @@ def _chain(
     ):
         where = f"entry {entry.seq}"
         if entry.seq != seq + 1:
-            yield Fault(where, f"entry {seq + 1} is missing before it")
+            yield Fault(where, f"the entry {seq + 1} before it is missing")
         if entry.previous != head:
             yield Fault(
                 where,
-                "does not follow the entry before it: one of both was changed, or one is missing",
+                "does not follow the previous entry, so one of the two was changed, or an "
+                "entry between them is missing",
             )
         if entry.right_hash() != entry.hash:
-            yield Fault(where, "was changed: its hash is another")
+            yield Fault(where, "was changed, because its hash does not match")
         try:
             payload = json.loads(entry.payload)
             if canonical(payload) != entry.payload:
@@ -198,18 +205,21 @@ def _chain(
 
 
 def _replay(con: Connection, entry: Entry, payload: Any, known: dict[str, _Release]) -> str | None:
-    """Replay an entry into ``known``, and return a description of its fault; None if it has
+    """Replay an entry into ``known``, and return a description of its fault, or None if it has
     none.
     """
     if entry.seq == 1:
         meta = dict(con.execute("select name, value from meta"))
         if entry.kind != "created" or payload != {**meta, "schema": payload.get("schema")}:
-            return "is not how this ledger was made: keys or salt are others than it says"
+            return (
+                "does not match the ledger: the ledger has other keys or another salt "
+                "than this entry states"
+            )
         return None
     if entry.release is None and entry.kind in ("cap", "accepted"):
         return None
     if entry.release is None or entry.kind not in KINDS or not isinstance(payload, dict):
-        return "is of no kind that there is"
+        return "has an unknown kind"
     release = known.setdefault(entry.release, _Release())
     before = release.state
     release.state = "open" if entry.kind == "opened" else entry.kind
@@ -234,7 +244,9 @@ def _releases(con: Connection, known: dict[str, _Release], scope: _Scope) -> Ite
         if release is None:
             yield Fault(f"release {name}", "no entry opened it")
         elif state != release.state:
-            yield Fault(f"release {name}", f"is {state}, and {release.state} in the chain")
+            yield Fault(
+                f"release {name}", f"has the state {state}, but {release.state} in the chain"
+            )
         elif (budget, cap, seq) != (
             release.reserved.get("budget"),
             release.reserved.get("cap"),
@@ -242,10 +254,10 @@ def _releases(con: Connection, known: dict[str, _Release], scope: _Scope) -> Ite
         ):
             yield Fault(
                 f"release {name}",
-                f"its budget, cap or entry is not what entry {release.reserved_seq} says",
+                f"its budget, cap or entry differs from entry {release.reserved_seq}",
             )
     for name in known.keys() - {row[0] for row in rows}:
-        yield Fault(f"release {name}", "is in the chain, and gone from the releases")
+        yield Fault(f"release {name}", "is in the chain, but not in the table of releases")
 
 
 def _files(con: Connection, known: dict[str, _Release], scope: _Scope) -> Iterator[Fault]:
@@ -262,12 +274,12 @@ def _files(con: Connection, known: dict[str, _Release], scope: _Scope) -> Iterat
             "sha256": digest,
         }
         if file not in (known.get(name, _Release()).files or []):
-            yield Fault(f"release {name}", "a file of it is not what its entry `written` says")
+            yield Fault(f"release {name}", "a file of the release differs from its entry `written`")
 
 
 def _spends(con: Connection, known: dict[str, _Release], scope: _Scope) -> Iterator[Fault]:
-    """Check that the payments for each release have the digest in the chain, and that a release
-    without a reservation costs nothing.
+    """Check that the charges of each release have the digest in the chain, and that a release
+    without a reservation has no charges.
     """
     query = f"select number, id from releases where number in ({TOUCHED})"
     numbers = dict(con.execute(query, scope.touched).fetchall())
@@ -298,15 +310,14 @@ def _spends(con: Connection, known: dict[str, _Release], scope: _Scope) -> Itera
             n_paying, total, _ = found
             yield Fault(
                 f"entry {release.reserved_seq}" if reserved else f"release {name}",
-                f"what subjects pay for release {name} was changed: {n_paying:,} of them pay "
-                f"{total / NANO:g} "
-                f"epsilon, and {expected[0]:,} paid {expected[1] / NANO:g}, or others, or "
-                "otherwise",
+                f"the charges of release {name} were changed: {n_paying:,} subjects are "
+                f"charged {total / NANO:g} epsilon, but the chain records other charges "
+                f"({expected[0]:,} subjects, {expected[1] / NANO:g} epsilon)",
             )
 
 
 def _subjects(con: Connection, query: str, what: str) -> Iterator[Fault]:
-    """Yield a fault for each row of a query, which gives a subject and amounts; ``what`` formats
+    """Yield a fault for each row of a query, which returns a subject and amounts. ``what`` formats
     the amounts in epsilon.
     """
     for subject, *nano in con.stream(query):
@@ -321,8 +332,8 @@ def _of_subject(subject: Any, what: str) -> Fault:
 def _paying(
     con: Connection, scope: _Scope, hasher: Hasher | None, counted: dict[str, Any]
 ) -> Iterator[Fault]:
-    """Check balances of the subjects that pay for the releases in scope: their sums, keyed hashes
-    and caps.
+    """Check the sums, keyed hashes and caps of the balances of the subjects that the releases in
+    scope charge.
     """
     counted["subjects"] = 0
     query = text("ledger/paying").format(touched=TOUCHED)
@@ -337,8 +348,8 @@ def _paying(
 
 
 def _hasher(con: Connection, folder: Path) -> Hasher | None:
-    """Return the hasher of the ledger's salt; None without this salt, because keyed hashes cannot
-    be checked then.
+    """Return the hasher of the ledger's salt, or None if the folder lacks this salt. Keyed hashes
+    cannot be checked without the salt.
     """
     salt = (folder / SALT).read_bytes() if (folder / SALT).exists() else b""
     rows = con.execute("select value from meta where name = 'salt'").fetchall()
@@ -346,36 +357,38 @@ def _hasher(con: Connection, folder: Path) -> Hasher | None:
 
 
 def _meta(con: Connection, folder: Path, hasher: Hasher | None) -> Iterator[Fault]:
-    """Check that the salt belongs to the ledger, and that keys in clear exist only in a ledger of
-    plain keys.
+    """Check that the salt belongs to the ledger, and that keys in plain text exist only in a ledger
+    of plain keys.
     """
     plain = con.execute("select 1 from meta where name = 'keys' and value = 'plain'").fetchone()
     if not plain and con.execute("select 1 from names limit 1").fetchone():
-        yield Fault("names", "a ledger of hashed keys has keys in clear")
+        yield Fault("names", "a ledger of hashed keys has keys in plain text")
     if hasher is None and (folder / SALT).exists():
         yield Fault(SALT, "is not the salt of this ledger")
 
 
 def _keyed(con: Connection, hasher: Hasher) -> Iterator[Fault]:
-    """Check keys in clear against their hashes, and the keyed hashes of all balances."""
+    """Check keys in plain text against their hashes, and check the keyed hashes of all balances."""
     for subject, key in con.stream("select subject, key from names"):
         if subject != hasher.one(str(key)):
-            yield _of_subject(subject, "its key in clear is not its own")
+            yield _of_subject(subject, "its key in plain text does not match its hash")
     con.mac = hasher.mac
     for subject in edited_macs(con):
         yield _of_subject(subject, EDITED)
 
 
 def _record(release: _Release | None, digest: str) -> str | None:
-    """Return the fault of a release's record with this sha256; None if it has none."""
+    """Return the fault of a release's record with this SHA-256, or None if it has none."""
     if release is None:
-        return "its release is not in the chain: the ledger was truncated or replaced since"
+        return "its release is not in the chain, so the ledger was truncated or replaced since"
     if release.state != "committed":
-        return f"its release is {release.state}, not committed: the ledger was truncated since"
+        return (
+            f"its release has the state {release.state}, not committed, so the ledger "
+            "was truncated since"
+        )
     if release.files is not None and digest not in {file.get("sha256") for file in release.files}:
         return (
-            "was changed since, or is of no file that the release published; after a "
-            "withdrawal give "
-            "record.as_released.json, which stands beside it"
+            "the record was changed since, or the release did not publish this file; after "
+            "a withdrawal, give record.as_released.json, which is next to it"
         )
     return None

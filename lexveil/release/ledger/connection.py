@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 Parameters = Mapping[str, Any] | Sequence[Any]
-# Returns the new keyed hash for (subject, balance, old keyed hash, payment, spending).
+# function that returns the new keyed hash for (subject, balance, old keyed hash, payment, spending)
 Mac = Callable[[Any, Any, Any, Any, Any], bytes | None]
 
 
@@ -23,7 +23,7 @@ class Connection(Protocol):
     ? in order, or $name.
 
     Attributes:
-        mac: returns the keyed hash of a subject and its balance.
+        mac: function that returns the keyed hash of a subject and its balance.
         in_order: ending of a query that fills a temporary table with the key `subject`, so that its
             rows are stored in the order of the key.
         in_transaction: whether a transaction is open.
@@ -38,7 +38,7 @@ class Connection(Protocol):
     def execute(self, sql: str, parameters: Parameters = (), /) -> ResultRows: ...  # noqa: D102
 
     def stream(self, sql: str, parameters: Parameters = ()) -> Iterator[Any]:
-        """Return the rows of a large result in constant memory; other statements may run
+        """Return the rows of a large result in constant memory. Other statements may run
         meanwhile.
         """
         ...
@@ -48,18 +48,18 @@ class Connection(Protocol):
         ...
 
     def fill(self, table: str, columns: str, parts: Iterable[Sequence[Any]]) -> None:
-        """Insert many rows into a temporary table; each part has the values of every column."""
+        """Insert many rows into a temporary table. Each part has the values of every column."""
         ...
 
     def seal(self, mac: Mac, spent: str, release: int | None) -> None:
-        """Compute the new balances of temp.charges and write them to temp.sealed; new balances may
+        """Compute the new balances of temp.charges and write them to temp.sealed. New balances may
         go to their table directly.
 
         Args:
-            mac: checks a balance and returns its new keyed hash; it is called in the order of
-                subjects.
+            mac: function that checks a balance and returns its new keyed hash; it is called in the
+                order of subjects.
             spent: SQL of the spending of a subject, a whole number.
-            release: number of the release for the payments; None records no payments.
+            release: number of the release for the charges; None records no charges.
         """
         ...
 

@@ -1,12 +1,13 @@
 """Tables of a ledger in SQLite. A commit survives a power cut, and errors are reported in words.
 
-PostgreSQL (``lexveil.release.ledger.postgresql``) takes the same SQL and the same steps.
+The module for PostgreSQL (``lexveil.release.ledger.postgresql``) runs the same SQL in the same
+steps.
 
 The database uses a rollback journal, not WAL: between transactions the ledger is one file, so that
 a copy of this file is complete. Without WAL, ``synchronous = full`` leaves a moment in which a
 power cut restores the removed journal and undoes a commit; ``extra`` also syncs the folder. A
-writer locks the whole database at once (``begin exclusive``), so that no transaction fails in the
-middle because of a reader.
+transaction that writes locks the whole database at once (``begin exclusive``), so that it does not
+fail later because another process reads.
 """
 
 from __future__ import annotations
@@ -34,19 +35,21 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 DATABASE = "ledger.sqlite"
-APPLICATION = 0x4C58564C  # "LXVL", in the header of the file
+APPLICATION = 0x4C58564C  # "LXVL" as a number, which identifies a ledger in the header of the file
 SCHEMA = 2
 
-TRY = 1.0  # seconds that SQLite itself waits for another process, before a message about it
+TRY = 1.0  # seconds that SQLite itself waits for another process, before a message about the wait
 
 
 REASONS = {
-    (sqlite3.SQLITE_FULL,): "the disk is full; nothing was changed. Free some space and try again",
+    (sqlite3.SQLITE_FULL,): "the disk is full and nothing was changed; free some space and "
+    "try again",
     (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM): (
-        "cannot be opened or written; the ledger's folder and its files must be writable"
+        "the ledger cannot be opened or written; its folder and its files must be writable"
     ),
     (sqlite3.SQLITE_NOTADB,): (
-        "is not a ledger (no SQLite database); bring its last copy back, or name another folder"
+        "the file is not a ledger (no SQLite database); restore the ledger's last copy, or "
+        "name another folder"
     ),
     (
         sqlite3.SQLITE_CORRUPT,
@@ -54,13 +57,12 @@ REASONS = {
         sqlite3.SQLITE_CONSTRAINT,
         sqlite3.SQLITE_MISMATCH,
     ): (
-        "is damaged; `lexveil ledger verify` says where. Bring its last copy back: what is "
-        "missing in it "
-        "since then was spent all the same"
+        "the ledger is damaged; `lexveil ledger verify` says where. Restore its last copy; "
+        "spending that the copy lacks took place nevertheless"
     ),
     (sqlite3.SQLITE_IOERR,): (
-        "cannot be read or written (input/output error); is the disk full or gone? Nothing "
-        "was changed"
+        "the ledger cannot be read or written (input/output error), and nothing was "
+        "changed; check whether the disk is full or missing"
     ),
 }
 
@@ -74,14 +76,14 @@ class SqliteConnection(sqlite3.Connection):
     """Connection to SQLite by the standard library."""
 
     mac: Callable[[object, object], bytes | None]
-    in_order: ClassVar = ""  # the primary key sorts; an order by would sort twice
+    in_order: ClassVar = ""  # the primary key sorts the rows, so an `order by` would sort twice
 
     def stream(self, sql: str, parameters: Parameters = ()) -> Iterator[Any]:  # noqa: D102
         return self.execute(sql, parameters)
 
     def scratch(self, table: str, columns: str) -> None:  # noqa: D102
         self.execute(f"drop table if exists temp.{table}")
-        # Store rows in the order in which they are written and read, so that nothing is sorted.
+        # Store rows in the order in which they are written and read, so that no step sorts them.
         self.execute(f"create temp table {table} ({columns}, primary key (subject)) without rowid")
 
     def fill(self, table: str, columns: str, parts: Iterable[Sequence[Any]]) -> None:  # noqa: D102
@@ -92,7 +94,7 @@ class SqliteConnection(sqlite3.Connection):
             )
 
     def seal(self, mac: Mac, spent: str, release: int | None) -> None:  # noqa: D102
-        # half the time of reading the rows and writing them back
+        # one statement takes half the time of reading the rows and writing them back
         self.create_function("sealed_mac", 5, mac)
         made = (
             f"subject, balance + paid, sealed_mac(subject, balance, mac, paid, ({spent})), "
@@ -106,11 +108,12 @@ class SqliteConnection(sqlite3.Connection):
             )
 
     def analyze(self, table: str) -> None:  # noqa: D102
-        pass  # SQLite's plans are good without statistics
+        pass  # SQLite plans well without statistics
 
 
 class Store:
-    """Storage of a ledger's tables: here, an SQLite file in the ledger's folder.
+    """Storage of a ledger's tables. This base class stores them in an SQLite file in the ledger's
+    folder.
 
     Attributes:
         name: name for messages.
@@ -138,7 +141,7 @@ class Store:
         return Database(self.file, patience, read_only)
 
     def make(self, meta: Mapping[str, str]) -> None:
-        """Create the tables, completely or not at all."""
+        """Create all tables in one transaction."""
         partial = self.file.with_name(f".{self.file.name}.partial")
         partial.unlink(missing_ok=True)
         try:
@@ -152,7 +155,8 @@ class Store:
                 begin_chain(con, meta)
         except sqlite3.Error as error:
             raise RequestError(
-                f"{self.file}: the ledger cannot be made ({error}); is the disk full?"
+                f"{self.file}: the ledger cannot be created ({error}); check whether the "
+                "disk is full"
             ) from None
         partial.chmod(0o600)
         os.replace(partial, self.file)
@@ -171,8 +175,8 @@ class Database:
 
     Attributes:
         name: name for messages.
-        is_shared: whether the tables also have releases of other machines, whose files are not
-            here.
+        is_shared: whether the tables also have releases of other machines, whose files are on those
+            machines.
         guard: the anchor against which each change is checked.
     """
 
@@ -209,17 +213,18 @@ class Database:
         version = self.rows("pragma user_version")[0][0]
         if application != APPLICATION:
             raise RequestError(
-                f"{self.name}: is a database, but no ledger of Lexveil; name another folder"
+                f"{self.name}: the file is a database, but not a ledger of Lexveil; name "
+                "another folder"
             )
         self.check_form(version)
         self._patiently(lambda: durable(self.con))
 
     def check_form(self, form: object) -> None:
-        """Check that this version of Lexveil knows the form of the ledger."""
+        """Check that this version of Lexveil can read the format of the ledger."""
         if str(form) != str(SCHEMA):
             raise RequestError(
-                f"{self.name}: was written by another Lexveil (form {form}, this one knows "
-                f"{SCHEMA}); use that one"
+                f"{self.name}: another version of Lexveil wrote the ledger (format {form}, "
+                f"this version reads format {SCHEMA}); use that version"
             )
 
     @contextmanager
@@ -233,7 +238,8 @@ class Database:
             self._begin(self.to_write)
             try:
                 if self.guard is not None:
-                    # Nobody else can go on before this ends, so the anchor is not ahead of it.
+                    # No other process can continue before this transaction ends, so the anchor is
+                    # not ahead of it.
                     self.guard.check(self.con, self.guard.mark())
                 yield self.con
                 last = chain.newest(self.con)
@@ -267,12 +273,14 @@ class Database:
 
     def _roll_back(self) -> None:
         if self.con.in_transaction:
-            # report the first error, not that the connection is gone too
+            # report the first error, not the lost connection that follows from it
             with suppress(self.failure):
                 self.con.execute("rollback")
 
     def damage(self) -> Iterator[str]:
-        """Return the damage that the engine finds; SQLite names tables and rows, no content."""
+        """Return descriptions of the damage that the engine detects. SQLite names tables and rows,
+        but no content.
+        """
         return (
             str(finding)
             for (finding,) in self.con.execute("pragma integrity_check(20)")
@@ -309,7 +317,7 @@ class Database:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Turn errors of the engine into errors with a message for people."""
+        """Turn errors of the engine into errors with a plain message."""
         try:
             yield
         except self.failure as error:
@@ -332,8 +340,9 @@ def durable(con: Connection) -> None:
     """Configure a connection so that a commit survives a power cut."""
     con.execute("pragma journal_mode = delete")
     con.execute("pragma synchronous = extra")
-    con.execute("pragma threads = 2")  # additional threads for sorting
-    for schema in ("main", "temp"):  # in kB, so that a large release rarely writes a page twice
+    con.execute("pragma threads = 2")  # number of additional threads for sorting
+    # in kB; with this cache a large release rarely writes a page twice
+    for schema in ("main", "temp"):
         con.execute(f"pragma {schema}.cache_size = -65536")
 
 

@@ -1,4 +1,6 @@
-"""A look at a ledger without a change: no ledger is made, and no release is recovered."""
+"""Read access to a ledger that changes nothing: no ledger is created, and no release is
+recovered.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +16,14 @@ from lexveil.release.ledger.output_files import absolute
 from lexveil.release.ledger.stores import store_of
 from lexveil.release.ledger.subjects import Hasher, fingerprint
 
-PATIENCE = 5.0  # seconds to wait for others: whoever only looks does not wait for a release
-TOGETHER = 500  # subjects that are asked for in one query
+# seconds to wait for other processes; a caller that only reads does not wait for a release
+PATIENCE = 5.0
+TOGETHER = 500  # number of subjects in one query
 
 
 @contextmanager
 def look_into(folder: Path | str, address: str | None) -> Iterator[Connection | None]:
-    """Give one state of a ledger to read; None where there is no ledger yet.
+    """Yield a connection that reads one state of a ledger, or None if there is no ledger yet.
 
     Args:
         address: address of a PostgreSQL database with the tables; None for a file in the folder.
@@ -37,11 +40,11 @@ def look_into(folder: Path | str, address: str | None) -> Iterator[Connection | 
 
 
 def spent_in(folder: Path | str, address: str | None, keys: Iterable[str]) -> dict[str, int]:
-    """Return what subjects have spent by the ledger of a folder, in nano-epsilon, by key; of those
-    that have spent anything. Nothing where there is no ledger yet.
+    """Return the spending of subjects in the ledger of a folder, in nano-epsilon, by key. Subjects
+    that have spent nothing are omitted. The result is empty if there is no ledger yet.
 
     Args:
-        address: as ``look_into``.
+        address: address of a PostgreSQL database with the tables; None for a file in the folder.
         keys: the keys of the subjects.
 
     Raises:
@@ -57,17 +60,19 @@ def spent_in(folder: Path | str, address: str | None, keys: Iterable[str]) -> di
         try:
             content = salt.read_bytes()
         except OSError as error:
-            raise RequestError(f"{salt}: cannot be read ({error.strerror})") from None
+            raise RequestError(
+                f"{salt}: the salt cannot be read ({error.strerror}); check its permissions"
+            ) from None
         meta = dict(con.execute("select name, value from meta").fetchall())
         if meta.get("salt") != fingerprint(content):
             raise RequestError(
-                f"{salt}: is not the salt of this ledger; restore the salt from your copy"
+                f"{salt}: the file is not the salt of this ledger; restore the salt from your copy"
             )
         return dict(_spent(con, Hasher(content), keys))
 
 
 def _spent(con: Connection, hasher: Hasher, keys: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """Yield the subjects that have a balance, with it."""
+    """Yield the subjects that have a balance, each with its balance."""
     left = iter(keys)
     while some := list(islice(left, TOGETHER)):
         key_of = {hasher.one(key): key for key in some}

@@ -30,7 +30,7 @@ SALT = "salt"
 LOCKS = "locks"
 MAKING = "making"  # lock of the process that creates a ledger
 
-PATIENCE = 300.0  # seconds; a release of ten million documents reserves in less
+PATIENCE = 300.0  # seconds to wait; a release of ten million documents reserves in less
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +46,20 @@ class Recovered:
 
 
 class Ledger:
-    """The ledger of one folder, for one thread of one process. Use it as a context manager to close
-    it.
+    """The ledger of one folder, for one thread of one process. Use it as a context manager, which
+    closes it.
 
     Attributes:
         folder: absolute path of the folder with the salt and the locks of this machine's releases.
         name: name of the storage of the tables, for messages.
         database: the tables.
-        hasher: hashes keys of subjects.
-        keys: hashed or plain.
+        hasher: function object that hashes keys of subjects.
+        keys: ``hashed`` or ``plain``, the form of stored keys.
         keys_rule: version of the rule that turns keys into subjects.
         recovered: releases of dead processes that this opening aborted or completed.
-        anchor: the anchor file; None for none.
-        refusal: why nothing can be spent before `lexveil ledger accept`: the ledger does not match
-            its anchor. None if it does.
+        anchor: the anchor file; None if the ledger has no anchor.
+        refusal: the error that forbids spending before `lexveil ledger accept`, because the ledger
+            does not match its anchor; None if it matches.
     """
 
     def __init__(
@@ -91,26 +91,27 @@ class Ledger:
 
         Args:
             folder: folder of the ledger.
-            keys: whether subjects' keys are also kept in clear; None takes the setting of the
-                ledger.
+            keys: whether subjects' keys are also stored in plain text; None takes the setting of
+                the ledger.
             patience: seconds to wait while other processes use the ledger.
             make: whether to create a ledger if the folder has none.
-            anchor: file of the anchor, outside the folder; None for none.
-            accepts: whether the caller will ``accept`` the ledger: it is then created in spite of
-                an anchor, and nothing is recovered.
+            anchor: file of the anchor, outside the folder; None for no anchor.
+            accepts: whether the caller will ``accept`` the ledger. If so, a missing ledger is
+                created although an anchor exists, and nothing is recovered.
             address: address of a PostgreSQL database with the tables, for machines that share them;
-                None for a file in the folder. Each machine's folder has a copy of one salt.
+                None for a file in the folder. The folder of each machine has a copy of the same
+                salt.
 
         Raises:
-            RequestError: if the ledger is damaged, lacks its salt, or cannot be written; or is gone
-                although its anchor exists.
+            RequestError: if the ledger is damaged, lacks its salt, or cannot be written, or if it
+                is missing although its anchor exists.
             MissingArtifactError: without ``make``, if there is no ledger.
         """
         folder = absolute(folder)
         store = store_of(folder, address)
         if not make and not (folder / SALT).exists() and not store.exists():
             raise MissingArtifactError(
-                f"{folder} has no ledger yet; the first release or `lexveil ledger cap` makes it"
+                f"{folder} has no ledger yet; the first release or `lexveil ledger cap` creates it"
             )
         if anchor is not None and not accepts and not store.exists():
             check_absent(absolute(anchor), store.name)
@@ -120,14 +121,13 @@ class Ledger:
             meta = dict(database.rows("select name, value from meta"))
             if meta.get("salt") != fingerprint(salt):
                 raise RequestError(
-                    f"{folder / SALT}: is not the salt of this ledger; restore the salt from "
-                    "your copy"
+                    f"{folder / SALT}: the file is not the salt of this ledger; restore the "
+                    "salt from your copy"
                 )
             if keys is not None and meta.get("keys") != keys:
                 raise RequestError(
-                    f"{store.name}: this ledger keeps {meta.get('keys')} keys since it was "
-                    f"made, and {keys} ones are "
-                    "asked for (lexveil.toml: ledger.keys)"
+                    f"{store.name}: this ledger was created with {meta.get('keys')} keys, "
+                    f"but lexveil.toml: ledger.keys is {keys}; write {meta.get('keys')}"
                 )
             ledger = cls(folder, meta, database, Hasher(salt))
             database.con.mac = ledger.hasher.mac
@@ -157,7 +157,7 @@ class Ledger:
         self.close()
 
     def check_anchor(self) -> None:
-        """Check that the ledger matches its anchor; create the anchor of a new ledger.
+        """Check that the ledger matches its anchor. Create the anchor of a new ledger.
 
         Raises:
             RequestError: if the ledger does not match.
@@ -165,8 +165,8 @@ class Ledger:
         if (anchor := self.anchor) is None:
             return
         while True:
-            # Before the snapshot: others go on meanwhile, and an anchor that is read after it may
-            # name an entry that the snapshot has not.
+            # Read the anchor before the snapshot. Other processes continue meanwhile, so an anchor
+            # that is read later may name an entry that the snapshot lacks.
             mark = anchor.mark()
             with self.database.snapshot() as con:
                 try:
@@ -176,12 +176,13 @@ class Ledger:
                 except RequestError:
                     if anchor.mark() == mark:
                         raise
-            # Others have moved it since it was read: a new ledger's may not have been there yet.
+            # Another process has changed the anchor since it was read, or has created the anchor of
+            # a new ledger.
         if last is not None and last.seq == 1:
             anchor.write(last.seq, last.hash)
 
     def accept(self, because: str) -> int:
-        """Continue with the ledger as it is although it contradicts its anchor or its balances, and
+        """Continue with the current ledger although it contradicts its anchor or its balances, and
         record this in the chain.
 
         Balances are recomputed as sums of the charges of all releases.
@@ -213,15 +214,15 @@ class Ledger:
         return n_wrong
 
     def cap(self) -> float | None:
-        """Return the ledger's own cap, which applies if lexveil.toml has none; None if the ledger
-        has none either, or has no limit.
+        """Return the ledger's own cap, which applies if lexveil.toml has no cap. The result is None
+        if the ledger has no cap either, or has no limit.
         """
         with self.database.snapshot() as con:
             cap = own_cap(con)
         return None if cap is None or cap.nano is None else cap.nano / NANO
 
     def set_cap(self, cap: float | None, because: str) -> None:
-        """Change the ledger's own cap; None for no limit.
+        """Change the ledger's own cap. None removes the limit.
 
         Raises:
             ParameterError: if the cap is not a positive number.
@@ -240,7 +241,7 @@ class Ledger:
 
         Args:
             about: facts for the chain, as JSON: mechanism, metric, mode. Never a text or a key.
-            partials: files that may be written before they are published; they are removed if the
+            partials: files that may be written before they are published. They are removed if the
                 release is not published.
 
         Raises:
@@ -250,22 +251,21 @@ class Ledger:
         self.check_anchor()
         if self.keys_rule != KEYS_RULE:
             raise RequestError(
-                f"{self.name}: this ledger knows subjects by another rule, and would forget "
-                "what they have spent "
-                "(docs/explanation/ledger.md, Subject keys). Name another folder in "
-                "lexveil.toml: ledger.folder, and "
-                "lower ledger.cap by the largest balance that `lexveil ledger show --top 1` names"
+                f"{self.name}: this ledger identifies subjects by an older rule, so their "
+                "earlier spending would not count (docs/explanation/ledger.md, Subject "
+                "keys). Name another folder in lexveil.toml: ledger.folder, and lower "
+                "ledger.cap by the largest balance that `lexveil ledger show --top 1` shows"
             )
         name = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
         chain.canonical(about)
         self.recover()
-        # Take the lock before the row exists, so that the row's process is known to live.
-        # Wait, because a recovery may just be looking at a lock without a row.
+        # Take the lock before the row exists, so that other processes know that the row's process
+        # is alive. Wait, because a recovery may be examining a lock without a row.
         lock = take(self._lock_of(name), wait=True)
         assert lock is not None
         try:
             if self.database.is_shared:
-                # the lock file alone tells that this machine must recover the release
+                # the lock file alone shows that this machine must recover the release
                 sync(self.folder / LOCKS)
             with self.database.transaction() as con:
                 insert = (
@@ -290,7 +290,7 @@ class Ledger:
         rows = self.database.rows(
             f"select id, number from releases where state in {states} order by number"
         )
-        # In a shared ledger, other machines recover their own releases, whose files are there.
+        # In a shared ledger, each machine recovers its own releases, because it has their files.
         unfinished = {
             name: number
             for name, number in rows
@@ -301,7 +301,8 @@ class Ledger:
             LOCK,
             *unfinished,
         }
-        # Locks without an unfinished release (ended, or died before its row existed) are removed.
+        # Remove locks without an unfinished release. The release has ended, or its process died
+        # before the row existed.
         for name in (*unfinished, *ended):
             if (lock := take(self._lock_of(name))) is not None:
                 try:
@@ -312,7 +313,8 @@ class Ledger:
                     lock.release(remove=not rows or rows[0][0] in ENDED)
 
     def _recover_one(self, number: int, name: str) -> Recovered | None:
-        # Read the state again under the lock: another process may have recovered it just before.
+        # Read the state again under the lock, because another process may have recovered the
+        # release meanwhile.
         ((state,),) = self.database.rows("select state from releases where number = ?", (number,))
         if state in ENDED:
             return None
@@ -324,7 +326,10 @@ class Ledger:
         except RequestError as error:
             return Recovered(name, state, state, [str(error)])
         except OSError as error:
-            note = f"{error.filename2 or error.filename}: cannot be put right ({error.strerror})"
+            note = (
+                f"{error.filename2 or error.filename}: the release cannot be recovered "
+                f"({error.strerror})"
+            )
             return Recovered(name, state, state, [note])
         with self.database.transaction() as con:
             finish(con, number, name, {"recovered": True, "lost": lost})
@@ -344,7 +349,9 @@ def _salt(folder: Path, store: Store, keys: str, make: bool) -> bytes:
     try:
         content = salt.read_bytes() if salt.exists() else b""
     except OSError as error:
-        raise RequestError(f"{salt}: cannot be read ({error.strerror})") from None
+        raise RequestError(
+            f"{salt}: the salt cannot be read ({error.strerror}); check its permissions"
+        ) from None
     if len(content) != SALT_BYTES:
         raise _unsalted(folder)
     return content
@@ -353,12 +360,12 @@ def _salt(folder: Path, store: Store, keys: str, make: bool) -> bytes:
 def _make(folder: Path, store: Store, keys: str) -> None:
     """Create the ledger of a folder, or complete a creation that was killed.
 
-    The salt gets its name last. A database without a salt, or a salt without a database, therefore
-    means that somebody removed the other one, never that a crash left it. Neither is replaced by a
-    new one, which would forget all spending.
+    The salt gets its name last. Therefore a database without a salt, or a salt without a database,
+    means that somebody removed the other one, and never that a crash occurred. Neither is replaced
+    by a new one, because the spending so far would no longer count.
     """
     if keys not in ("hashed", "plain"):
-        raise ParameterError(f"keys is {keys!r}; it must be hashed or plain")
+        raise ParameterError(f"keys is {keys!r}, but it must be hashed or plain")
     salt = folder / SALT
     partial = folder / f".{SALT}.partial"
     try:
@@ -375,7 +382,7 @@ def _make(folder: Path, store: Store, keys: str) -> None:
                 if not partial.exists():
                     raise _unsalted(folder)
             else:
-                # git ignores the folder anywhere
+                # git ignores the folder wherever it is
                 (folder / ".gitignore").write_text("*\n", encoding="utf-8")
                 descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
                 with os.fdopen(descriptor, "wb") as file:
@@ -390,7 +397,7 @@ def _make(folder: Path, store: Store, keys: str) -> None:
             making.release(remove=False)
     except OSError as error:
         why = (
-            f"the ledger cannot be made ({error.strerror}); name another folder in "
+            f"the ledger cannot be created ({error.strerror}); name another folder in "
             "lexveil.toml: ledger.folder"
         )
         raise RequestError(f"{error.filename or folder}: {why}") from None
@@ -398,15 +405,14 @@ def _make(folder: Path, store: Store, keys: str) -> None:
 
 def _gone(store: Store) -> RequestError:
     return RequestError(
-        f"{store.name} is gone, but its salt is there: bring the database back from your "
-        "copy, or move the folder away "
-        "to forget what every subject has spent"
+        f"{store.name} is missing, but its salt exists; restore the database from your "
+        "copy, or move the folder away, which discards the spending of every subject"
     )
 
 
 def _unsalted(folder: Path) -> RequestError:
     return RequestError(
-        f"{folder / SALT} is missing or not whole: bring it back from your copy, or from "
-        "another machine that uses the "
-        "ledger. Under another salt all subjects could spend their cap once more"
+        f"{folder / SALT} is missing or incomplete; restore it from your copy, or from "
+        "another machine that uses the ledger, because with another salt all subjects could "
+        "spend their cap again"
     )

@@ -1,4 +1,4 @@
-"""File locks that end with their process, however it ends (flock), and fsync of files and
+"""File locks (flock), which end with their process in every case, and fsync of files and
 folders.
 """
 
@@ -38,7 +38,7 @@ def take(path: Path, wait: bool = False) -> Lock | None:
     Raises:
         RequestError: if the lock file cannot be created, or the file system has no locks.
     """
-    # A lock file without flock would outlive its process.
+    # Without flock, a lock file would outlive its process.
     lock = FileLock(path, mode=0o600, thread_local=False, fallback_to_soft=False)
     try:
         lock.acquire(blocking=wait)
@@ -47,11 +47,12 @@ def take(path: Path, wait: bool = False) -> Lock | None:
     except OSError as error:
         if error.errno in WITHOUT_LOCKS:
             raise RequestError(
-                f"{path}: the file system has no locks ({error.strerror}); use a local one"
+                f"{path}: the file system has no locks ({error.strerror}); use a folder on "
+                "a local file system"
             ) from None
         raise RequestError(
-            f"{path}: the lock cannot be made ({error.strerror}); the ledger's folder must be "
-            "writable"
+            f"{path}: the lock file cannot be created ({error.strerror}); the ledger's "
+            "folder must be writable"
         ) from None
     return Lock(path, lock)
 

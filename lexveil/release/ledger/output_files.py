@@ -19,7 +19,7 @@ from lexveil.release.ledger.locks import sync
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One file of a release; ``final`` and ``sha256`` are None until the file is written."""
+    """One file of a release. ``final`` and ``sha256`` are None until the file is written."""
 
     partial: Path
     final: Path | None = None
@@ -27,7 +27,7 @@ class File:
 
 
 def stored(database: Database, number: int) -> list[File]:
-    """Return the files of a release from the database; written files are in the order of their
+    """Return the files of a release from the database. Written files are in the order of their
     publication.
     """
     rows = database.rows("select partial, final, sha256 from files where release = ?", (number,))
@@ -78,7 +78,8 @@ def make_folder(folder: Path, mode: int = 0o777) -> list[Path]:
     missing = [path for path in (folder, *folder.parents) if not path.exists()][::-1]
     for path in missing:
         path.mkdir(mode=mode if path == folder else 0o777, exist_ok=True)
-    # Sync all parents: a process that was killed before its sync may have created an existing one.
+    # Sync all parents: a process may have created an existing parent and been killed before its
+    # sync.
     for path in absolute(folder).parents:
         with suppress(PermissionError):
             sync(path)
@@ -99,14 +100,14 @@ def erase(path: Path) -> None:
 
 
 def is_own(status: os.stat_result) -> bool:
-    """Return whether a file is a regular file of this user with one name only. A second hard link
-    would let its owner change or keep the file.
+    """Return whether a file is a regular file of this user with one name only. The owner of a
+    second hard link could change or keep the file.
     """
     return stat.S_ISREG(status.st_mode) and status.st_nlink == 1 and status.st_uid == os.geteuid()
 
 
 def discard(files: Iterable[File]) -> None:
-    """Remove partial files durably; files that do not exist are skipped."""
+    """Remove partial files durably. Files that do not exist are skipped."""
     folders = set()
     for file in files:
         if file.partial.is_file() or file.partial.is_symlink():
@@ -119,8 +120,8 @@ def discard(files: Iterable[File]) -> None:
 def bring(files: Sequence[tuple[Path, Path]]) -> None:
     """Move partial files to their final paths, in this order and durably.
 
-    Objects are uploaded one after the other, which may take hours. If one upload fails, the objects
-    before it are removed again.
+    Objects are uploaded one after the other, which may take hours. If one upload fails, the
+    previously uploaded objects are removed.
     """
     uploaded = list[Path]()
     try:
@@ -130,7 +131,8 @@ def bring(files: Sequence[tuple[Path, Path]]) -> None:
                 final.upload(partial)
             else:
                 os.replace(partial, final)
-                sync(final.parent)  # before the next rename: no text without its record
+                # sync before the next rename, so that no text exists without its record
+                sync(final.parent)
     except BaseException:
         for final in uploaded:
             with suppress(OSError):
@@ -142,11 +144,10 @@ def bring(files: Sequence[tuple[Path, Path]]) -> None:
 
 
 def roll_forward(files: Sequence[File], trusted: bool) -> list[str]:
-    """Publish written files durably; a second call does no harm.
+    """Publish written files durably. A second call does no harm.
 
     Args:
-        trusted: whether partial files are known to be as they were written. They are not after a
-            crash.
+        trusted: whether partial files are known to be unchanged. They are not after a crash.
 
     Returns:
         One line for each file that could not be published because it is missing or damaged.
@@ -162,7 +163,7 @@ def roll_forward(files: Sequence[File], trusted: bool) -> list[str]:
             state = "damaged" if file.partial.is_file() or file.final.is_file() else "missing"
             lost.append(f"{file.final}: {state}")
     bring(whole)
-    # Remove files that were announced but are not outputs, and damaged files.
+    # Remove announced files that are not outputs, and damaged files.
     discard(files)
     for folder in {file.final.parent for file in files if file.final is not None}:
         if not isinstance(folder, ObjectPath) and folder.is_dir():

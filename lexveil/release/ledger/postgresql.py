@@ -1,10 +1,11 @@
-"""Tables of a ledger in PostgreSQL, by ADBC, so that releases of several machines share one budget.
+"""Tables of a ledger in PostgreSQL, through ADBC, so that releases of several machines share one
+budget.
 
-The SQL and the steps are those of SQLite. A writer locks the table of the chain, as a writer of
-SQLite locks the whole file, so that releases follow one another; readers see one state and block
-nobody. Salt, anchor and locks stay on each machine. The server therefore has neither the keys of
-subjects nor the salt of their hashes, and unfinished releases of a machine are recovered on that
-machine, where their files are.
+The SQL and the steps are the same as for SQLite. A transaction that writes locks the table of the
+chain, as it locks the whole file in SQLite, so that releases follow one another. A transaction that
+reads sees one state and blocks no other process. Salt, anchor and locks stay on each machine. The
+server therefore has neither the keys of subjects nor the salt of their hashes, and each machine
+recovers its own unfinished releases, whose files it has.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ SESSION = (
     "set synchronous_commit to on",  # a commit survives a power cut
     "set work_mem to '128MB'",
     "set jit to off",
-    # there are about as many subjects as rows: sorting is faster and takes less memory
+    # There are about as many subjects as rows, so sorting is faster than hashing and takes less
+    # memory.
     "set enable_hashagg to off",
     f"set lock_timeout to '{TRY:g}s'",
 )
@@ -55,21 +57,21 @@ KINDS = {
     "key": pa.string(),
     "is_new": pa.bool_(),
 }
-# this process works on one batch while the server reads the next
+# this process computes one batch while the server reads the next batch
 SMALL = {"adbc.postgresql.batch_size_hint_bytes": "500000"}
 SEALED = pa.schema([(name, KINDS[name]) for name in ("subject", "nano", "mac", "is_new")])
 REASONS = {
-    "55P03": "another process holds it; try again later",
-    "57": "the server shut down or cancelled it; nothing was changed. Try again",
-    "53": "the server's disk, memory or connections are used up; nothing was changed",
-    "25": "the server only reads; give the address of one that is no standby",
-    "42501": f"the user may not use the schema {PLACE}; grant it, or name the user who made "
-    "the ledger",
-    "42": f"is damaged: tables of the schema {PLACE} are not as they were made. Bring its "
-    "last copy back",
+    "55P03": "another process has locked the ledger; try again later",
+    "57": "the server shut down or cancelled the statement, and nothing was changed; try again",
+    "53": "the server's disk, memory or connections are exhausted, and nothing was changed",
+    "25": "the server is read-only; give the address of a server that is not a standby",
+    "42501": f"the user may not use the schema {PLACE}; grant the permission, or name the "
+    "user who created the ledger",
+    "42": f"the ledger is damaged, because tables of the schema {PLACE} were changed; "
+    "restore its last copy",
     "3D": "there is no such database; create it first",
-    "22": "is damaged, or a key holds a character that PostgreSQL does not keep",
-    "23": "is damaged; `lexveil ledger verify` says where",
+    "22": "the ledger is damaged, or a key has a character that PostgreSQL cannot store",
+    "23": "the ledger is damaged; `lexveil ledger verify` says where",
 }
 
 
@@ -77,7 +79,7 @@ class Answers(list[Any]):
     """Rows of a query result, all of them already in memory."""
 
     def fetchone(self) -> Any:
-        """Return the next row, and remove it; None if there is none."""
+        """Return the next row, and remove it, or return None if there is no row."""
         return self.pop(0) if self else None
 
     def fetchall(self) -> list[Any]:
@@ -119,7 +121,7 @@ class ServerConnection:
         statements.
         """
         query, values = _numbered(sql, parameters)
-        # with parameters the driver would hold all rows in memory
+        # with parameters, the driver would hold all rows in memory
         if all(isinstance(value, int) for value in values or ()):
             numbers = list(map("({})".format, values or ()))
             query = re.sub(r"\$(\d+)", lambda found: numbers[int(found[1]) - 1], query)
@@ -138,7 +140,7 @@ class ServerConnection:
                 batch = reader.read_next_batch()
             except StopIteration:
                 return
-            # errors of the server during reading, which are not the driver's classes
+            # errors of the server while rows are read do not have the driver's error classes
             except (OSError, pa.ArrowException) as error:
                 raise self._connection.OperationalError(
                     str(error), status_code=AdbcStatusCode.IO
@@ -159,7 +161,8 @@ class ServerConnection:
             try:
                 for part in parts:
                     yield pa.record_batch(list(map(pa.array, part, schema.types)), schema=schema)
-            except Exception as error:  # keep it: the driver would report a failed read
+            # keep a reference to it, because otherwise the driver would report a failed read
+            except Exception as error:
                 raised.append(error)
                 raise
 
@@ -185,8 +188,8 @@ class ServerConnection:
             nonlocal last
             for batch in filter(len, charges):
                 columns = [column.to_pylist() for column in batch.columns[:5]]
-                # A scan returns a temporary table in the order of its writing, and sorting it
-                # again takes long. The order differs only if rows have unusual sizes or a
+                # A scan returns a temporary table in the order in which it was written, and sorting
+                # it again takes long. The order differs only if rows have unusual sizes or if a
                 # subject was charged twice.
                 if not all(map(lt, [last, *columns[0]], columns[0])):
                     raise edited(1)
@@ -199,7 +202,7 @@ class ServerConnection:
                 pays = batch.filter(pc.greater(paid, 0))
                 yield pa.repeat(release or 0, len(pays)), pays["subject"], pays["paid"]
 
-        # The server writes payments while this process computes keyed hashes; new balances follow.
+        # The server writes charges while this process computes keyed hashes. New balances follow.
         if release is None:
             deque(paying(), 0)
         else:
@@ -217,7 +220,7 @@ class ServerConnection:
         self.execute(f"analyze {table}")
 
     def close(self) -> None:
-        """Close the connection, and undo changes that are not committed."""
+        """Close the connection, and roll back uncommitted changes."""
         self._connection.close()
 
 
@@ -254,12 +257,12 @@ class ServerDatabase(Database):
                 self.con.execute(statement)
 
     def form(self) -> str | None:
-        """Return the form of the ledger; None if there is no ledger."""
+        """Return the format of the ledger, or None if there is no ledger."""
         comment = f"select obj_description(to_regnamespace('{PLACE}')::oid, 'pg_namespace')"
         return next((form for (form,) in self.rows(comment)), None)
 
     def damage(self) -> Iterator[str]:
-        """Return no damage: the server checks its own files."""
+        """Return an empty iterator, because the server checks its own files."""
         return iter(())
 
     def is_busy(self, error: Any) -> bool:  # noqa: D102
@@ -270,12 +273,12 @@ class ServerDatabase(Database):
         state = error.sqlstate or ""
         if not state and GONE.search(str(error)):
             return (
-                "the connection was lost; what was under way is put right when the ledger "
-                "is opened again here"
+                "the connection was lost; the unfinished release is recovered when this "
+                "machine opens the ledger again"
             )
         why = next(
             (reason for prefix, reason in REASONS.items() if state.startswith(prefix)),
-            "the server refuses it",
+            "the server refuses the statement",
         )
         return f"{why} (SQLSTATE {state or 'unknown'})"
 
@@ -287,8 +290,8 @@ class ServerStore(Store):
         self._address = read_address(address)
         if self._address.engine != "postgresql":
             raise RequestError(
-                "lexveil.toml: ledger.database must be postgresql://HOST/DATABASE, or left out "
-                "for a file"
+                "lexveil.toml: ledger.database must be postgresql://HOST/DATABASE, or be "
+                "omitted to use a file"
             )
         self.name = self._address.shown
         self._is_there = False
@@ -315,7 +318,8 @@ class ServerStore(Store):
             con.execute("select pg_advisory_xact_lock(?)", (APPLICATION,))
             if database.form() is not None:
                 raise RequestError(
-                    f"{self.name}: another machine has just made the ledger; copy the salt from it"
+                    f"{self.name}: another machine has just created the ledger; copy the "
+                    "salt from that machine"
                 )
             con.execute(f"create schema {PLACE}")
             con.execute(f"comment on schema {PLACE} is '{SCHEMA}'")
@@ -323,13 +327,13 @@ class ServerStore(Store):
             con.execute(
                 f"do $make$ begin {text('ledger/schema').replace(' without rowid', '')} end $make$"
             )
-            # the rows of a release are stored together
+            # store the rows of a release together
             con.execute("alter table spends drop constraint spends_pkey")
             con.execute(
                 "create index spends_of_release on spends using brin (release) with "
                 "(autosummarize = on)"
             )
-            # free space for updates in place
+            # leave free space, so that updates are made in place
             con.execute("alter table balances set (fillfactor = 50)")
             begin_chain(con, meta)
             con.execute("commit")

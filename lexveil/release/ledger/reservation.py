@@ -1,7 +1,7 @@
-"""Charges of a release to subjects, and withheld documents, computed by the database for releases
-of any size.
+"""Charges of a release to subjects, and withheld documents. The database computes them, for
+releases of any size.
 
-The requested documents wait in a temporary table beside the balances. SQLite keeps this table in
+The requested documents are in a temporary table next to the balances. SQLite stores this table in
 memory, or in a file without a name that ends with its process.
 """
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 
 class ExhaustedError(RequestError):
-    """Error if the cap of a subject withholds a document of a release that allows no withheld
-    documents.
+    """Error for a release that allows no withheld documents, if the cap of a subject would withhold
+    one.
     """
 
     @classmethod
@@ -41,11 +41,11 @@ class ExhaustedError(RequestError):
             documents, subjects: number beyond the cap, and total number.
         """
         return cls(
-            f"the cap of {limit / NANO:g} epsilon per subject leaves nothing for "
-            f"{documents[0]:,} of {documents[1]:,} "
-            f"documents, of {subjects[0]:,} of {subjects[1]:,} subjects; nothing was "
-            "reserved. Leave them out, ask for "
-            "a smaller budget, or withhold them (lexveil.toml: ledger.on_exhausted)"
+            f"the cap of {limit / NANO:g} epsilon per subject is too small for "
+            f"{documents[0]:,} of {documents[1]:,} documents, which belong to "
+            f"{subjects[0]:,} of {subjects[1]:,} subjects, so nothing was reserved; remove "
+            "these documents, choose a smaller budget, or withhold the documents "
+            "(lexveil.toml: ledger.on_exhausted)"
         )
 
 
@@ -55,18 +55,19 @@ class Reservation:
 
     Attributes:
         n_documents: number of requested documents.
-        n_withheld: number of these documents whose subjects had too little left.
+        n_withheld: number of withheld documents, which cost more than the rest of their subject's
+            budget.
         n_subjects: number of subjects of all requested documents.
-        n_exhausted: number of these subjects with withheld documents.
-        n_charged: number of these subjects that pay.
+        n_exhausted: number of subjects with withheld documents.
+        n_charged: number of subjects that are charged.
         total: nano-epsilon that this release spends, over all subjects.
-        largest_balance: largest balance among the subjects in nano-epsilon, with this release.
+        largest_balance: largest balance of a charged subject in nano-epsilon, with this release.
         cap: nano-epsilon of one subject over all releases; None for no limit.
-        digest: the chain's digest of the payments.
-        n_new: number of paying subjects that have paid nothing before.
+        digest: the chain's digest of the charges.
+        n_new: number of charged subjects that were never charged before.
         marks: (n_documents,) whether each document is withheld.
         head: hash of the ledger's chain after the reservation.
-        is_new_cap: whether this release fixed the ledger's own cap.
+        is_new_cap: whether this release set the ledger's own cap.
         keys: keys of the rows of ``reserve_in_bulk``; None otherwise.
     """
 
@@ -86,8 +87,8 @@ class Reservation:
     keys: Spool | None = field(default=None, repr=False)
 
     def withheld(self, start: int, stop: int) -> Flags:
-        """Return whether documents [start, stop), counted from 0 in the order of requests, are
-        withheld.
+        """Return whether each document of the range [start, stop) is withheld. Documents are
+        counted from 0 in the order of the requests.
         """
         return self.marks[start:stop]
 
@@ -116,8 +117,8 @@ class Reservation:
 
 
 class Asked(NamedTuple):
-    """The next documents that a release requests, as columns of the table `asked`; keys in clear
-    are null in a ledger of hashed keys.
+    """The next documents that a release requests, as columns of the table `asked`. In a ledger of
+    hashed keys, the column of plain keys is null.
     """
 
     release: Sequence[int]
@@ -130,7 +131,7 @@ class Asked(NamedTuple):
 def ask(con: Connection, parts: Iterable[Asked]) -> None:
     """Store the next requested documents of a release, in order."""
     con.execute(text("ledger/asked"))
-    # a transaction of the temporary table only: it blocks no process and syncs nothing
+    # this transaction changes the temporary table only, so it blocks no process and syncs no file
     con.execute("begin")
     try:
         con.fill("asked", ", ".join(Asked._fields), parts)
@@ -155,8 +156,8 @@ def charge(
     Args:
         release: number of the release.
         n_documents: number of requested documents.
-        most: largest cost of a document in nano-epsilon; None charges all documents of a subject
-            together or none.
+        most: largest cost of a document in nano-epsilon. If it is None, the documents of a subject
+            are charged all together or not at all.
         cap: nano-epsilon of one subject over all releases; None for no cap.
 
     Raises:

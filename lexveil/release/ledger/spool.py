@@ -1,5 +1,5 @@
-"""Spool of Arrow batches in a file without a name, which ends with its process. It can be read
-repeatedly, in constant memory.
+"""Spool of Arrow batches in a file without a name, which ends with its process. The spool can be
+read repeatedly, in constant memory.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ class Spool:
             self.add(batch)
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Write the next batch; call this before reading begins."""
+        """Write the next batch. All batches must be written before reading begins."""
         self._writer.write_batch(batch)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        """Read all batches from the first on; only one reader at a time."""
+        """Yield all batches, from the first. Only one iteration at a time is possible."""
         self._writer.close()
         self._file.seek(0)
         with pa.ipc.open_stream(self._file) as reader:

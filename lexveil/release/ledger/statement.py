@@ -1,5 +1,5 @@
-"""Statements of a ledger, for people and for other programs. They contain keys in clear only if the
-ledger keeps them.
+"""Statements of a ledger, for people and for other programs. They contain plain keys only if the
+ledger stores plain keys.
 """
 
 from __future__ import annotations
@@ -31,21 +31,20 @@ COLUMNS = {
 }
 SPREAD = ("smallest", "median", "quantile_90", "quantile_99", "largest")
 
-RELEASES = 20  # default number of the newest releases in a summary
+RELEASES = 20  # default number of releases in a summary, the newest ones
 
 NOTHING_LEFT = 1e-6  # share of a cap that counts as nothing left
 
 
 @dataclass(frozen=True, slots=True)
 class Reserved:
-    """Reservation of a release; amounts are epsilon.
+    """Reservation of a release. Amounts are epsilon.
 
     Attributes:
         documents: number of requested documents.
-        charged: number of these documents that were paid for; the others were withheld and cost
-            nothing.
+        charged: number of charged documents; the other documents were withheld and cost nothing.
         subjects: number of subjects of all requested documents.
-        paying: number of these subjects that paid anything.
+        paying: number of subjects that were charged.
     """
 
     budget: float
@@ -85,11 +84,10 @@ class Summary:
     """Balances and releases of a ledger. Amounts are epsilon; `export` writes exact nano-epsilon.
 
     Attributes:
-        cap: cap of lexveil.toml for new releases; earlier releases keep theirs.
-        subjects: number of subjects that have spent anything.
-        exhausted: number of these subjects at the cap or above, or with less than a millionth of it
-            left: shares of a budget are rounded down, so that their sum rarely equals the cap
-            exactly.
+        cap: cap of lexveil.toml for new releases; earlier releases had the cap of their time.
+        subjects: number of subjects that have spent any epsilon.
+        exhausted: number of subjects at the cap or above, or with less than a millionth of the cap
+            left. Shares of a budget are rounded down, so their sum rarely equals the cap exactly.
         balance: smallest, median, quantile_90, quantile_99, largest; empty without subjects.
         states: number of releases by state.
         releases: the newest releases.
@@ -125,8 +123,8 @@ class SubjectRelease:
 
 @dataclass(frozen=True, slots=True)
 class SubjectStatement:
-    """Statement about one subject, whose name is stored as a hash: the subject's spending and its
-    releases.
+    """Statement about one subject, whose name is stored as a hash. It has the subject's spending
+    and releases.
     """
 
     subject: str
@@ -204,8 +202,8 @@ def _reserved(payload: str | None) -> Reserved | None:
 
 
 def subject(ledger: Ledger, key: str, cap: float | None) -> SubjectStatement:
-    """Return the spending of one subject by release. The key is hashed to look it up, and is not in
-    the result.
+    """Return the spending of one subject by release. The key is hashed for the look-up, and is not
+    in the result.
     """
     digest = ledger.hasher.one(key)
     with ledger.database.snapshot() as con:
@@ -220,8 +218,8 @@ def export(ledger: Ledger, target: Path | str) -> int:
     """Write the spending of each subject to a CSV or Parquet file; "-" writes CSV to standard
     output.
 
-    Columns: subject (hash in hex), spent_nano (whole nano-epsilon), epsilon, n_releases; and key,
-    if the ledger keeps keys in clear.
+    The columns are subject (hash in hex), spent_nano (whole nano-epsilon), epsilon, n_releases; and
+    key, if the ledger stores plain keys.
 
     Returns:
         Number of subjects.
@@ -231,9 +229,12 @@ def export(ledger: Ledger, target: Path | str) -> int:
     """
     path = Path(target)
     if target != "-" and path.suffix not in (".csv", ".parquet"):
-        raise RequestError(f"{path}: must end in .csv or .parquet; - is CSV on standard output")
+        raise RequestError(
+            f"{path}: the name of the output must end in .csv or .parquet; - "
+            "is CSV on standard output"
+        )
     if target != "-" and path.exists():
-        raise RequestError(f"{path}: exists already; remove it or choose another output")
+        raise RequestError(f"{path}: the output exists already; remove it or choose another output")
     names = [name for name in COLUMNS if name != "key" or ledger.keys == "plain"]
     n_rows = 0
     try:
@@ -248,7 +249,7 @@ def export(ledger: Ledger, target: Path | str) -> int:
                 )
                 n_rows += len(rows)
     except OSError as error:
-        raise RequestError(f"{path}: cannot be written ({error.strerror})") from None
+        raise RequestError(f"{path}: the output cannot be written ({error.strerror})") from None
     return n_rows
 
 
@@ -294,9 +295,9 @@ def as_text(balances: Summary, n_top: int) -> list[str]:
         spread = balances.balance
         lines += [
             f"{balances.subjects:,} subjects have spent {balances.spent:,.6g} epsilon{exhausted}",
-            f"one has spent between {spread['smallest']:g} and {spread['largest']:g}: half at most "
-            f"{spread['median']:g}, 90% at most {spread['quantile_90']:g}, 99% at most "
-            f"{spread['quantile_99']:g}",
+            f"each of them between {spread['smallest']:g} and {spread['largest']:g}: half "
+            f"of them at most {spread['median']:g}, 90% at most {spread['quantile_90']:g}, "
+            f"99% at most {spread['quantile_99']:g}",
         ]
     else:
         lines.append("no subject has spent anything")
@@ -318,7 +319,7 @@ def as_text(balances: Summary, n_top: int) -> list[str]:
         )
         lines.append(f"  {release.id}  {release.state:<9}{spent}")
     hidden = sum(balances.states.values()) - len(balances.releases)
-    lines += [f"  and {hidden:,} earlier ones"] if hidden else []
+    lines += [f"  and {hidden:,} earlier releases"] if hidden else []
     return [*lines, "", f"{balances.entries:,} entries, head {balances.head}"]
 
 
@@ -328,7 +329,7 @@ def subject_as_text(spending: SubjectStatement) -> list[str]:
     if spending.left is not None and spending.cap is not None:
         rest = spending.left if spending.left > spending.cap * NOTHING_LEFT else 0.0
         left = f", {rest:g} of {spending.cap:g} are left"
-    known = "" if spending.releases else " (the ledger has nothing of this subject)"
+    known = "" if spending.releases else " (the ledger has no entry for this subject)"
     lines = [f"subject {spending.subject}: {spending.epsilon:g} epsilon spent{left}{known}"]
     return lines + [
         f"  {release.id}  {release.state:<9}  {release.epsilon:g}" for release in spending.releases
@@ -340,10 +341,10 @@ def recovered_as_text(recovered: Iterable[Recovered]) -> list[str]:
     lines = []
     for release in recovered:
         what = {
-            "aborted": "was aborted, and what was reserved for it given back",
-            "failed": "has failed: noise may have been drawn, so what it spent stays spent",
+            "aborted": "was aborted, and its reservation was returned",
+            "failed": "has failed; noise may have been drawn, so its epsilon stays spent",
             "committed": "was completed",
-        }.get(release.now, "could not be put right")
+        }.get(release.now, "could not be recovered")
         lines.append(
             f"release {release.release} was {release.was} when its process ended; it {what}"
         )

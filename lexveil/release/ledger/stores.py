@@ -8,7 +8,7 @@ from lexveil.release.ledger.database import Store
 
 
 def store_of(folder: Path | str, address: str | None) -> Store:
-    """Return the storage in PostgreSQL if there is an address, else the file in the ledger's
+    """Return the PostgreSQL storage if there is an address, and otherwise the file in the ledger's
     folder.
     """
     if address is None:

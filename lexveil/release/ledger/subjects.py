@@ -1,4 +1,6 @@
-"""Subjects by salted hash. Without the salt nobody can read a key or test a guess of one."""
+"""Hashing of subjects with a salt. Without the salt nobody can read a key or test a guess of a
+key.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ from collections.abc import Sequence
 from lexveil.base.errors import RequestError
 
 SALT_BYTES = 32
-# bytes of HMAC-SHA256: the chance of a collision among 10 million subjects is below 1e-24
+# bytes of a truncated HMAC-SHA256; the probability of a collision among 10 million subjects is
+# below 1e-24
 HASH_BYTES = 16
 BYTES_OF_A_BLOCK = 64  # bytes of a block of SHA-256
 
@@ -29,7 +32,7 @@ class Hasher:
         )
 
     def one(self, key: str) -> bytes:
-        """Return the hash of one key, ``HASH_BYTES`` long."""
+        """Return the hash of one key, which has ``HASH_BYTES`` bytes."""
         inner = self._inner.copy()
         outer = self._outer.copy()
         inner.update(key.encode("utf-8", "surrogatepass"))
@@ -38,10 +41,10 @@ class Hasher:
 
     def mac(self, subject: object, nano: object) -> bytes | None:
         """Return the keyed hash of a balance, 8 bytes (BLAKE2, RFC 7693). Without the salt nobody
-        can write another amount.
+        can forge a balance.
 
         The result is None, which no balance has, if subject or amount does not have the ledger's
-        form.
+        format.
         """
         if not (isinstance(subject, bytes) and isinstance(nano, int)):
             return None
@@ -61,15 +64,15 @@ class Hasher:
         for number, key in enumerate(keys, first + 1):
             if type(key) is not str or not key:
                 raise RequestError(
-                    f"document {number} has no subject: "
-                    f"{'an empty text' if key == '' else 'not a text'}; "
-                    "every document needs the key of whom it is about"
+                    f"document {number} has no subject: its key is "
+                    f"{('an empty text' if key == '' else 'not a text')}; every document "
+                    "needs the key of its subject"
                 )
         return list(map(self.one, keys))
 
 
 def fingerprint(salt: bytes) -> str:
-    """Return the fingerprint of the salt that the database stores, which is enough to notice
-    another salt.
+    """Return the fingerprint of the salt. The database stores it, and a fingerprint is enough to
+    detect another salt.
     """
     return hmac.digest(salt, b"\0fingerprint of the salt", "sha256").hex()

@@ -1,5 +1,5 @@
-"""Transaction of a release: requested, reserved, spent, written, committed. Noise is never drawn
-before it is paid for.
+"""Transaction of a release, with the states requested, reserved, spent, written and committed.
+Noise is never drawn before its epsilon is charged.
 """
 
 from __future__ import annotations
@@ -46,37 +46,37 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ENDED = ("committed", "aborted", "failed")
-PUT_RIGHT = "put that right and run `lexveil ledger show`, which goes on with it"
+PUT_RIGHT = "correct that and run `lexveil ledger show`, which continues the release"
 
 
 class Transaction:
-    """One release, begun by ``Ledger.begin``. The transaction is a context manager; leaving the
+    """One release, begun by ``Ledger.begin``. The transaction is a context manager. Leaving the
     context before the release is published ends the release.
 
-        what a run does          call        state         if the run ends here
+        step of a run            call        state         if the run ends at this point
         ───────────────────────  ──────────  ────────────  ────────────────────────────────────
         count the input          request     open          aborted: nothing was reserved
              (a judge may refuse)
-        all is counted           reserve     reserved      aborted: the reservation is given back
+        all is counted           reserve     reserved      aborted: the reservation is returned
              (a judge may refuse)
         before the first noise   spend       spent         failed: the epsilon stays spent
         draw, write hidden files
              (a judge may refuse)
         all is on the disk       written     written       the next process that opens the ledger
-        give files their names   publish     committed     completes it
+        give files their names   publish     committed     completes the release
         or: a stream has ended   commit      committed
 
-    ``request`` is called once for each chunk. ``Reservation`` is what ``reserve`` found: who pays,
-    who is withheld. ``Charge`` (privatization.release.charge) makes these calls for a run, and
-    ``Judge`` (privatization.release.run) is asked at the three moments. If the process dies, the
-    next process that opens the ledger aborts, fails or completes the release. Spent epsilon is
-    never given back, whatever happens to the noise.
+    ``request`` is called once for each chunk. ``reserve`` returns a ``Reservation``, which tells
+    who is charged and who is withheld. ``Charge`` (lexveil.release.charge) makes these calls for a
+    run, and calls a ``Judge`` (lexveil.release.run) at the three marked points. If the process
+    dies, the next process that opens the ledger aborts, fails or completes the release. Spent
+    epsilon is never returned, even if no noise was drawn.
 
     Attributes:
         id: unique id of the release in ledger and record.
         state: open, reserved, spent, written, committed; aborted (nothing spent) or failed (spent,
             nothing published).
-        head: hash of the chain after ``reserve``, which the privacy record names; None before.
+        head: hash of the chain after ``reserve``, which the privacy record states; None before.
     """
 
     def __init__(
@@ -113,7 +113,11 @@ class Transaction:
                     if error is not None
                     else contextlib.nullcontext()
                 ):
-                    self.abort("left without being published" if kind is None else kind.__name__)
+                    self.abort(
+                        "its context ended before it was published"
+                        if kind is None
+                        else kind.__name__
+                    )
         finally:
             self._end()
 
@@ -126,8 +130,8 @@ class Transaction:
         """Request the next documents, in order.
 
         Args:
-            subjects: (n,) keys of the subjects of the documents; they are hashed here, and not
-                kept.
+            subjects: (n,) keys of the subjects of the documents; they are hashed, and the keys
+                themselves are not stored.
             epsilon: (n,) nats that each document will spend, at least 0.
 
         Raises:
@@ -163,9 +167,11 @@ class Transaction:
                 ask(self._database.con, asked())
         except UnicodeEncodeError:
             raise RequestError(
-                "a subject's key is not valid Unicode; a ledger of plain keys cannot keep it"
+                "a subject's key is not valid Unicode, and a ledger of plain keys cannot "
+                "store it; correct the key"
             ) from None
-        self._n_documents = n_documents  # only now: unstored documents must not count as paid
+        # count the documents now, because documents that were not stored must not count as charged
+        self._n_documents = n_documents
 
     def reserve_in_bulk(
         self,
@@ -176,16 +182,16 @@ class Transaction:
         spends: bool = False,
         usual: float | None = None,
     ) -> Reservation:
-        """Charge each subject for all of its documents together; charge nothing to a subject whose
-        documents do not all fit under the cap.
+        """Charge each subject for all of its documents together. If the documents of a subject do
+        not all fit under the cap, charge nothing to the subject.
 
         This replaces ``request`` and ``reserve`` for a job that counts its documents elsewhere.
         Rows of one subject are added up. ``withheld_subjects`` of the result names the subjects
         whose documents must be left out.
 
         Args:
-            batches: iterated once; columns `subject` (text, the key) and `nano` (int64,
-                nano-epsilon).
+            batches: batches that can be iterated once, with the columns `subject` (text, the key)
+                and `nano` (int64, nano-epsilon).
             budget: document budget B, for the chain; the ledger does not know the number of
                 documents of a row.
             cap, on_exhausted, spends, usual: see ``reserve``.
@@ -202,8 +208,8 @@ class Transaction:
         self._must_be("open", "reserve_in_bulk")
         if self._n_documents:
             raise ParameterError(
-                "documents were requested one by one; reserve_in_bulk needs a transaction "
-                "of its own"
+                "documents were requested one by one in this transaction; call "
+                "reserve_in_bulk in a new transaction"
             )
         keys = Spool(pa.schema([("subject", pa.string())]))
         self._is_bulk = True
@@ -215,13 +221,13 @@ class Transaction:
                     or batch.schema.field("nano").type != pa.int64()
                 ):
                     raise ParameterError(
-                        "batches of a bulk reservation have the columns subject (text), "
-                        "nano (int64)"
+                        "batches of a bulk reservation must have the columns subject (text) "
+                        "and nano (int64)"
                     )
                 subjects, nano = batch.columns
                 if nano.null_count or (batch.num_rows and nano.to_numpy().min() < 0):
                     raise ParameterError(
-                        "nano of a bulk reservation must be whole numbers, at least 0"
+                        "the amounts nano of a bulk reservation must be whole numbers of at least 0"
                     )
                 keys.add(pa.record_batch([subjects.cast(pa.string())], names=["subject"]))
                 yield subjects.to_pylist(), nano.to_numpy().tolist()
@@ -242,18 +248,19 @@ class Transaction:
     ) -> Reservation:
         """Charge all requested documents as far as the cap allows, in one transaction.
 
-        The documents of a subject are taken in order as long as its spending and reservations, in
-        this release and all others, stay at or below the cap; later documents are withheld.
+        The documents of a subject are charged in order as long as the subject's spending and
+        reservations, in this release and all others, stay at or below the cap. Later documents are
+        withheld.
 
         Args:
             budget: document budget B; a document costs ceil(ε · 1e9) nano-epsilon, and never more
                 than ceil(B · 1e9).
-            cap: epsilon of one subject over all releases; None records and withholds nothing; own
-                is the cap that the ledger has by itself, which is fixed now if it has none: ten
-                times ``usual``.
+            cap: epsilon of one subject over all releases. None records spending and withholds
+                nothing. ``own`` is the ledger's own cap; if the ledger has none, its cap is set to
+                ten times ``usual``.
             on_exhausted: the action if documents would be withheld.
-            partials: files that may be written from now on, beside those named to ``begin``.
-            spends: also ``spend`` it, in the same transaction.
+            partials: files that may be written from now on, besides the files named to ``begin``.
+            spends: whether to ``spend`` the reservation in the same transaction.
             usual: the epsilon that a text of ordinary length may spend; None takes the document
                 budget.
 
@@ -266,7 +273,8 @@ class Transaction:
         self._must_be("open", "reserve")
         limit = None if cap is None or cap == "own" else cap_nano(cap)
         is_new = False
-        costs(np.array([self._largest]), budget)  # raises an error above the budget
+        # costs() raises an error if an epsilon is above the budget
+        costs(np.array([self._largest]), budget)
         with self._database.transaction() as con:
             self._still(con)
             n_balances = check_count(con)
@@ -297,7 +305,7 @@ class Transaction:
 
     def spend(self) -> None:
         """Spend the reservation durably. After this step noise may be drawn, and the reservation is
-        never given back.
+        never returned.
         """
         self._must_be("reserved", "spend")
         with self._database.transaction() as con:
@@ -324,7 +332,9 @@ class Transaction:
         announced = {file.partial for file in stored(self._database, self._number)}
         for file in new:
             if file.partial not in announced:
-                raise ParameterError(f"{file.partial}: was named neither to begin nor to reserve")
+                raise ParameterError(
+                    f"{file.partial}: the file was named neither to begin nor to reserve"
+                )
             _check_publishable(file)
         with self._database.transaction() as con:
             self._still(con)
@@ -338,31 +348,36 @@ class Transaction:
         """Move the written files to their final paths, and commit.
 
         Raises:
-            RequestError: if a file cannot be renamed. The release is paid for, and the next process
+            RequestError: if a file cannot be renamed. The release is charged, and the next process
                 that opens the ledger tries again.
         """
         self._must_be("written", "publish")
         try:
             lost = roll_forward(stored(self._database, self._number), trusted=True)
         except OSError as error:
-            why = f"the output cannot be brought there ({error.strerror}). It is paid for"
+            why = (
+                f"the output cannot be moved to its final path ({error.strerror}), and it "
+                "is already charged"
+            )
             raise RequestError(f"{error.filename2 or error.filename}: {why}; {PUT_RIGHT}") from None
         self._commit({"lost": lost} if lost else {})
         if lost:
             raise RequestError(
-                f"{'; '.join(lost)}: somebody removed the written files; the charge stays"
+                f"{'; '.join(lost)}: somebody removed the written files, and the release "
+                "stays charged"
             )
 
     def commit(self) -> None:
-        """Commit without files, after the output has left on a stream."""
+        """Commit without files, after the whole output has been sent to a stream."""
         self._must_be("spent", "commit")
         self._commit({})
 
     def abort(self, because: str = "aborted") -> None:
-        """Remove partial files, and give back the reservation unless it is spent."""
+        """Remove partial files, and return the reservation unless it is spent."""
         if self.state not in ("open", "reserved", "spent"):
             raise RequestError(
-                f"release {self.id} is {self.state}; only what has not been written can be aborted"
+                f"release {self.id} is {self.state}; a release can be aborted only before "
+                "it is written"
             )
         if ended := undo(self._database, self._number, self.id, {"because": because}):
             self.state = ended
@@ -376,21 +391,21 @@ class Transaction:
     def _must_be(self, state: str, call: str) -> None:
         if self.state != state:
             raise RequestError(
-                f"release {self.id} is {self.state}; {call} needs one that is {state}"
+                f"release {self.id} is {self.state}, but {call} needs a release that is {state}"
             )
 
     def _still(self, con: Connection) -> None:
-        """Check that the database still has this release in its state. The folder of the ledger may
-        have been replaced meanwhile.
+        """Check that the database has this release in the state of this object. The folder of the
+        ledger may have been replaced meanwhile.
         """
         row = con.execute(
             "select state from releases where number = ? and id = ?", (self._number, self.id)
         ).fetchone()
         if row != (self.state,):
             raise RequestError(
-                f"release {self.id} is {row[0] if row else 'unknown'} in the ledger and "
-                f"{self.state} here: the ledger "
-                "was replaced, or its locks do not work. Nothing was published"
+                f"release {self.id} is {(row[0] if row else 'unknown')} in the ledger, but "
+                f"{self.state} in this process, because the ledger was replaced or its "
+                "locks do not work; nothing was published"
             )
 
     def _end(self) -> None:
@@ -403,12 +418,12 @@ def announce(con: Connection, number: int, partials: Iterable[Path | str], locks
     """Store the files that a release may write from now on.
 
     Args:
-        locks: folder with the locks of this machine's releases; files of other releases are on
-            other machines.
+        locks: folder with the locks of this machine's releases. A release without a lock in it is a
+            release of another machine, which has its files.
 
     Raises:
-        RequestError: if another unfinished release writes one of the files: its recovery would
-            remove it.
+        RequestError: if another unfinished release writes one of the files, because the recovery of
+            that release would remove the file.
     """
     files = [File(absolute(partial)) for partial in partials]
     for file in files:
@@ -420,21 +435,22 @@ def announce(con: Connection, number: int, partials: Iterable[Path | str], locks
                 continue
             writer = f"release {name}, which is {state}, writes this file too"
             raise RequestError(
-                f"{file.partial}: {writer}; wait until it has ended, or choose another output"
+                f"{file.partial}: {writer}; wait until that release has ended, or choose "
+                "another output"
             )
     store(con, number, files)
 
 
 def undo(database: Database, number: int, name: str, payload: dict[str, object]) -> str | None:
     """End a release without publishing it. The files are removed first, so that no unpaid file ever
-    remains; then the state of the release changes.
+    remains. Then the state of the release changes.
 
-    A release that is not spent gets its reservation back. A spent release gets nothing back,
+    The reservation of a release is returned unless it is spent. Spent epsilon is not returned,
     because noise may have been drawn.
 
     Returns:
-        aborted or failed; None if the release is already written or committed, which an
-            interruption may hide from the caller.
+        ``aborted`` or ``failed``; None if the release is already written or committed, which an
+            interruption may have hidden from the caller.
 
     Raises:
         RequestError: if a file cannot be removed; the release then keeps its state.
@@ -446,8 +462,10 @@ def undo(database: Database, number: int, name: str, payload: dict[str, object])
     try:
         discard(stored(database, number))
     except OSError as error:
-        kept = "" if state == "spent" else " and what was reserved for it is not given back"
-        why = f"cannot be removed ({error.strerror}), so release {name} stays {state}{kept}"
+        kept = "" if state == "spent" else " and its reservation is not returned"
+        why = (
+            f"the file cannot be removed ({error.strerror}), so release {name} stays {state}{kept}"
+        )
         raise RequestError(f"{error.filename}: {why}; {PUT_RIGHT}") from None
     with database.transaction() as con:
         if ended == "aborted":
@@ -474,14 +492,17 @@ def _check_publishable(file: File) -> None:
         is_object = isinstance(file.final, ObjectPath)
         if not is_object and status.st_dev != file.final.parent.stat().st_dev:
             raise RequestError(
-                f"{file.partial}: is on another file system than {file.final}; write it beside that"
+                f"{file.partial}: the file is on another file system than {file.final}; "
+                "write it next to that file"
             )
     except OSError as error:
-        raise RequestError(f"{error.filename}: cannot be published ({error.strerror})") from None
+        raise RequestError(
+            f"{error.filename}: the file cannot be published ({error.strerror})"
+        ) from None
     if not is_own(status):
         raise RequestError(
-            f"{file.partial}: is a link, has another name, or is somebody else's; nothing was "
-            "published"
+            f"{file.partial}: the file is a link, has a second name, or belongs to another "
+            "user, so nothing was published"
         )
     if not is_object and file.final.is_dir():
-        raise RequestError(f"{file.final}: is a folder; choose another output")
+        raise RequestError(f"{file.final}: the output is a folder; choose another output")

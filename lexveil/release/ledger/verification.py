@@ -1,8 +1,8 @@
-"""Verification of a ledger, which recomputes everything: chain, digests, balances, states, caps,
-and records of releases.
+"""Verification of a ledger. It recomputes everything: chain, digests, balances, states, caps, and
+records of releases.
 
-It changes nothing and recovers nothing, and needs the salt only for keys in clear and keyed hashes.
-An auditor can run it on a copy.
+It changes nothing and recovers nothing, and needs the salt only for plain keys and keyed hashes. An
+auditor can run it on a copy.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lexveil.release.ledger.ledger import PATIENCE
 from lexveil.release.ledger.output_files import absolute
 from lexveil.release.ledger.stores import store_of
 
-SHOWN = 20  # largest number of problems listed per check; the others are counted
+SHOWN = 20  # largest number of problems listed per check; further problems are only counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +32,14 @@ class Verification:
     Attributes:
         problems: the faults.
         records: number of privacy records that were compared.
-        since: the entry of the anchor up to which the chain was trusted and not verified; None if
-            all of it was verified.
-        entries, head: number of entries and hash of the last one; like the following attributes,
-            None if damage ended the verification early.
-        subjects: number of subjects with a balance; after an anchor, those that pay for the
-            releases below.
-        releases: number of releases by state; after an anchor, those that a later entry is about.
+        since: the number of entries up to the anchor, which were trusted and not verified; None if
+            the whole chain was verified.
+        entries, head: number of entries and hash of the last one. These and the following
+            attributes are None if damage ended the verification early.
+        subjects: number of subjects with a balance. After an anchor, only subjects count that the
+            releases below have charged.
+        releases: number of releases by state. After an anchor, only releases of later entries
+            count.
     """
 
     problems: list[Fault]
@@ -55,7 +56,7 @@ class Verification:
         return not self.problems
 
     def as_json(self) -> dict[str, object]:
-        """Return the result as JSON values, without unknown ones."""
+        """Return the result as JSON values. Unknown values are omitted."""
         values = {"holds": self.holds} | asdict(self)
         return {key: value for key, value in values.items() if value is not None}
 
@@ -73,8 +74,8 @@ def verify(
         folder, address: see ``Ledger.open``.
         records: privacy records whose release must be in the ledger's chain.
         patience: seconds to wait while other processes use the ledger.
-        since: an anchor of this ledger up to which it was verified before. Only later entries,
-            their releases, and the balances of the paying subjects are then recomputed.
+        since: an anchor of this ledger up to which the ledger was verified before. Only later
+            entries, their releases, and the balances of the charged subjects are then recomputed.
 
     Raises:
         MissingArtifactError: if there is no ledger.
@@ -89,8 +90,8 @@ def verify(
     mark = None if since is None else anchor.read(since)
     if since is not None and mark is None:
         raise RequestError(
-            f"{since}: there is no such anchor; give a copy of the ledger's anchor from when "
-            "all held"
+            f"{since}: there is no such anchor; give a copy of the ledger's anchor from a "
+            "time when the ledger was verified"
         )
     database = store.open(patience, read_only=True)
     place = store.name.rpartition("/")[2]
@@ -103,20 +104,23 @@ def verify(
                     "select value from meta where name = 'salt'"
                 ):
                     raise RequestError(
-                        f"{since}: is the anchor of another ledger than {store.name}"
+                        f"{since}: the file is the anchor of another ledger than {store.name}"
                     )
                 for check in checks(database, folder, claims, counted, mark):
                     problems += islice(check, SHOWN)
                     if n_more := sum(1 for _ in check):
                         problems.append(
-                            Fault(problems[-1].where, f"{n_more:,} more like this are not listed")
+                            Fault(
+                                problems[-1].where,
+                                f"{n_more:,} further problems of this kind are not listed",
+                            )
                         )
             except database.failure as error:
                 problems.append(Fault(place, database.reason(error)))
             except (TypeError, ValueError, AttributeError, OverflowError):
-                # An attacker who can write the file can write anything, also values that Lexveil
+                # An attacker who can write the file can write any value, also values that Lexveil
                 # never writes.
-                problems.append(Fault(place, "holds what Lexveil does not write"))
+                problems.append(Fault(place, "has a value that Lexveil does not write"))
     finally:
         database.close()
     return Verification(problems, len(claims), None if mark is None else mark.entries, **counted)
@@ -128,11 +132,11 @@ def as_text(checked: Verification) -> list[str]:
     trusted = []
     if checked.since is not None:
         trusted = [
-            f"trusted, not verified: the {checked.since:,} entries up to the anchor, and who "
-            "paid nothing since"
+            f"trusted, not verified: the {checked.since:,} entries up to the anchor, and "
+            "the subjects that were not charged since"
         ]
     if not checked.holds:
-        return [*lines, "the ledger does not hold", *trusted]
+        return [*lines, "the verification of the ledger failed", *trusted]
     states = (
         ", ".join(f"{n:,} {state}" for state, n in sorted((checked.releases or {}).items()))
         or "no releases"
@@ -140,7 +144,7 @@ def as_text(checked: Verification) -> list[str]:
     records = "1 record is" if checked.records == 1 else f"{checked.records:,} records are"
     n_new = (checked.entries or 0) - (checked.since or 0)
     return [
-        f"{n_new:,} entries, {states}, {checked.subjects:,} subjects: everything holds",
+        f"{n_new:,} entries, {states}, {checked.subjects:,} subjects: no problem was found",
         *trusted,
         *([f"{records} in its chain"] if checked.records else []),
         f"head: {checked.head}",
@@ -151,11 +155,11 @@ def _release_of(path: Path) -> str:
     """Return the id of the release that a privacy record names."""
     try:
         name = str(json.loads(path.read_text(encoding="utf-8"))["release"]["id"])
-        name.encode()  # the database would reject invalid Unicode as damage of the ledger
+        name.encode()  # the database would report invalid Unicode as damage of the ledger
         return name
     except OSError as error:
-        raise RequestError(f"{path}: cannot be read ({error.strerror})") from None
+        raise RequestError(f"{path}: the record cannot be read ({error.strerror})") from None
     except (ValueError, RecursionError, KeyError, TypeError):
         raise RequestError(
-            f"{path}: is not the record of a release with a ledger (release.id)"
+            f"{path}: the file is not the record of a release with a ledger (release.id)"
         ) from None

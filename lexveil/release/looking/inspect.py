@@ -1,4 +1,6 @@
-"""Preview what rewriting a file would do, for `lexveil inspect`. Nothing is written or charged."""
+"""Inspection of a file for `lexveil inspect`: the effects that rewriting would have. Nothing is
+written or charged.
+"""
 
 from __future__ import annotations
 
@@ -58,13 +60,15 @@ from lexveil.release.run import RowSource, Run
 from lexveil.release.screen_check import cautions
 from lexveil.release.settings import beyond_light, document_budget
 
-TRIED = 50_000  # tokens that are rewritten, and forgotten, to say what would come out
-OTHER_LENGTH = 2.0  # texts that are so many times longer or shorter than is assumed get a caution
-EXAMPLES = 15  # words of each class, if they are asked for
+# number of tokens that are rewritten and then discarded, to estimate how much would change
+TRIED = 50_000
+# factor between the actual and the assumed length of texts from which a caution is printed
+OTHER_LENGTH = 2.0
+EXAMPLES = 15  # number of example words of each class
 
 
 class EpsilonSpread(Result):
-    """Epsilon of the tokens that pay; null if none does."""
+    """Epsilon of the tokens that spend epsilon; null if there is no such token."""
 
     least: float | None
     mean: float | None
@@ -75,19 +79,20 @@ class BudgetPreview(Result):
     """Preview of the budget: the epsilon that would be spent, and the unit in which it is spent.
 
     Attributes:
-        protection: Null where epsilon, a budget or a share of words is asked for.
-        cap: Lifetime epsilon of a subject, as lexveil.toml has it, or else the ledger; null:
-            neither has one yet.
-        default_cap: The cap that the first release would fix then; null where there is one.
-        usual_text: The text that ten of these releases would spend it for.
-        beyond_light: A caution where a token gets more than at the level light.
-        max_token_epsilon: The largest that a token may get; null: no limit.
+        protection: The level of protection; null if the request sets epsilon in another way.
+        cap: Largest epsilon of a subject over all releases, from lexveil.toml or else from the
+            ledger; null if neither has a cap.
+        default_cap: The cap that the first release would set; null if there is a cap already.
+        usual_text: Description of the text of ordinary length; the default cap is enough for ten
+            releases of it.
+        beyond_light: A caution if a token gets more epsilon than at the level light.
+        max_token_epsilon: The largest epsilon that a token may get; null for no limit.
         capped_documents: The number of documents whose tokens reach the limit of a token, so that a
-            part of the budget is left.
-        capped_tokens: Tokens of these, each with the largest epsilon.
-        median_words: Words of the middle document; null of none.
-        average_words: Words that a document is taken to have, by which its budget follows from
-            epsilon; null if it was given itself.
+            part of their budget stays unspent.
+        capped_tokens: The number of tokens of these documents, each with the largest epsilon.
+        median_words: Median number of words of the documents; null without documents.
+        average_words: The number of words by which a base epsilon is multiplied to give the budget
+            of a document; null if the request gives the budget itself.
     """
 
     mechanism: str
@@ -110,14 +115,15 @@ class BudgetPreview(Result):
 
 
 class Trial(Result):
-    """The result of rewriting the first texts; the rewritten texts were discarded.
+    """The result of rewriting the first texts. The rewritten texts were discarded.
 
     Attributes:
-        documents: The shares of the content words of documents that stayed unchanged.
+        documents: The distribution of the share of unchanged content words of a document.
         texts: The number of texts; null for repeated draws of one text.
-        unique_structures: Texts among them whose structure no other has; null as ``texts``.
-        screened: Share of their replaced words that are of each chosen part of the screen, none of
-            which comes out; null as ``texts``, and of sentences.
+        unique_structures: The number of these texts whose structure no other text has; null if
+            ``texts`` is null.
+        screened: The share of the replaced words that belong to each screened part of the public
+            word list; null if ``texts`` is null, and for sentences.
     """
 
     tokens: int
@@ -130,11 +136,11 @@ class Trial(Result):
 
 
 class TextsInspection(Result):
-    """The effects that rewriting texts would have. A row with any text is a document; each of
+    """The effects that rewriting texts would have. A row with any text is a document. Each of
     several texts in memory is a row.
 
     Attributes:
-        coverage: Share of the words that the vocabulary knows.
+        coverage: Share of the words that the vocabulary has.
         unprotected_share: Share of the tokens that would stay unprotected.
         by_class: The number of tokens of each class, by action.
         guarantee: The guarantee that the record would state.
@@ -164,12 +170,13 @@ class Inspection(TextsInspection):
             that names subjects.
         spending: The cost of a release for the subjects, and the rest of their cap; null for an
             experiment, without texts, and with more than a million subjects.
-        language: Null where nothing speaks against the model's language.
-        emptied: Texts that come out empty, because they are in a script without spaces between
-            words; null where such an input is refused.
-        found: Tokens that detectors find, by type and action; they are in no class. Null without a
-            detector.
-        meaning: The meaning of the epsilons of tokens.
+        language: The warning that the texts may have another language than the model; null if there
+            is none.
+        emptied: The number of texts that would become empty, because they are in a script without
+            spaces between words; null if such an input is refused.
+        found: The number of tokens that detectors find, by type and action; these tokens are in no
+            class. Null without a detector.
+        meaning: The meaning of the epsilons of tokens, which is the expected recovery.
         examples: Frequent words that would stay unprotected or are unknown; they are source text.
     """
 
@@ -185,7 +192,7 @@ class Inspection(TextsInspection):
     examples: dict[str, list[tuple[str, int]]] | None
 
     def __str__(self) -> str:
-        """Return the inspection as `lexveil inspect` prints it."""
+        """Return the inspection in the words of `lexveil inspect`."""
         return "\n".join(as_text(self))
 
 
@@ -200,12 +207,12 @@ def inspect(
     """Read a file or folder, and describe the result of `lexveil privatize` for it.
 
     Args:
-        source, request, project, model: as of ``privatize_file``.
-        show_examples: name the most frequent words that would stay unprotected or are unknown. They
-            are source text.
+        source, request, project, model: the arguments of ``privatize_file``.
+        show_examples: whether to name the most frequent words that would stay unprotected or are
+            unknown. They are source text.
 
     Raises:
-        RequestError: as ``privatize_file``.
+        RequestError: if ``privatize_file`` would refuse the request.
     """
     using = Model.load(project, model)
     if request.mechanism == "none":
@@ -215,7 +222,7 @@ def inspect(
         with find_readers(source, request, spool) as readers:
             for reader in readers:
                 reader.check()
-            # which may work figures out, so not for a wrong column
+            # figures may have to be computed, so check the columns first
             engine = engine_of(settings_for(request, using), using)
             tell_columns(readers, request)
             n_bytes = sum(reader.size for reader in readers)
@@ -239,7 +246,7 @@ def inspect(
         cap = preview.budget.cap or preview.budget.default_cap
         spending = spending_of(survey.costs, run.budget, cap, ledger_of(using.project))
     return Inspection(
-        **dict(preview),  # what is not set is not in the JSON form
+        **dict(preview),  # omit unset fields from the JSON form
         files=len(readers),
         bytes=n_bytes,
         documents=run.survey.documents,
@@ -263,7 +270,7 @@ def inspect_texts(texts: Sequence[str | None], engine: Engine) -> TextsInspectio
     or charged.
 
     Raises:
-        RequestError: as ``privatize_texts``.
+        RequestError: if ``privatize_texts`` would refuse the texts.
     """
     rows = RowSource(lambda **_: whole_chunks(Texts(texts)), ("text",))
     run = Run(engine, document_budget(engine.settings, engine.model), rows, Processes(1))
@@ -275,13 +282,13 @@ def inspect_texts(texts: Sequence[str | None], engine: Engine) -> TextsInspectio
 def draws_in_words(
     engine: Engine, counted: BatchCounts, drawn: Tally, *, one_epsilon: bool
 ) -> list[str]:
-    """Return the sentences by which `lexveil inspect` describes each text, for one text that was
-    drawn several times.
+    """Return the sentences of `lexveil inspect` about the rewriting of each text, for one text that
+    was drawn several times.
 
     Args:
-        counted: the text.
-        drawn: the results of the draws; each draw is a document.
-        one_epsilon: every token gets the same, whatever the length of the text.
+        counted: the counts of the text.
+        drawn: the results of the draws; each draw counts as a document.
+        one_epsilon: whether every token has the same epsilon, whatever the length of the text.
     """
     survey = _Survey()
     survey.add(counted, engine.settings.strategy)
@@ -292,7 +299,7 @@ def draws_in_words(
 
 
 def texts_in_words(budget: BudgetPreview, tried: Trial, unit: str = "text") -> list[str]:
-    """Return lines that describe in words the result of rewriting each text."""
+    """Return lines of text that describe the result of rewriting each text."""
     shown = {
         "budget": budget,
         "tried": tried,
@@ -369,14 +376,15 @@ def _budget(
 
 @dataclass(slots=True)
 class _Survey:
-    """The counts of an input that only an inspection takes.
+    """Counts of an input that are needed for an inspection only.
 
     Attributes:
-        first: the first chunks of the input, counted.
-        parts: how many documents pay for how many parts of their budget, of how many.
-        words: how many documents have how many words.
-        subjects: the keys of those whom rows are about.
-        costs: what a release would cost each subject; None where nothing would be charged.
+        first: the first chunks of the input, with their counts.
+        parts: the number of documents by the number of parts that they spend and the number of
+            parts of their budget.
+        words: the number of documents by their number of words.
+        subjects: the keys of the subjects of the rows.
+        costs: the cost of a release for each subject; None if nothing would be charged.
     """
 
     first: list[tuple[Chunk, BatchCounts]] = field(default_factory=list)
@@ -386,7 +394,7 @@ class _Survey:
     costs: Costs | None = None
 
     def add(self, counted: BatchCounts, strategy: str) -> None:
-        """Add a batch, and the parts of the budget of each document that spends anything."""
+        """Add a batch, and the parts of the budget of each document that spends any epsilon."""
         paid = counted.counts[2]
         divisor = divisors(strategy, counted.counts[2], counted.counts[3])
         self.parts.update(zip(paid[paid > 0].tolist(), divisor[paid > 0].tolist(), strict=True))
@@ -402,15 +410,15 @@ class _Survey:
     def epsilon_per_token(
         self, budget: DocumentBudget, shares: ShareClasses | None
     ) -> tuple[EpsilonSpread, int, int]:
-        """Return the epsilon that a token of no class gets of a document budget, and how many
-        documents and tokens meet the limit of a token.
+        """Return the epsilon of a token without a class for a document budget, and the numbers of
+        documents and tokens that reach the limit of a token.
         """
         if not self.parts:
             return EpsilonSpread(least=None, mean=None, most=None), 0, 0
         paid, divisor = np.array(list(self.parts), dtype=np.int64).T
         documents = np.array(list(self.parts.values()), dtype=np.int64)
         whole, most = (1, 1) if shares is None else (WHOLE, shares.most)
-        # Divided already, so that it does not matter by which strategy.
+        # The counts are already divided, so the strategy does not matter.
         epsilon = epsilon_per_part("S1", budget, paid, divisor, most) * whole
         mean = float((epsilon * paid * documents).sum() / (paid * documents).sum())
         spread = EpsilonSpread(least=float(epsilon.min()), mean=mean, most=float(epsilon.max()))
@@ -443,7 +451,7 @@ def _survey(run: Run, costs: Costs | None = None) -> _Survey:
 
 
 def _try(run: Run, chunks: Sequence[tuple[Chunk, BatchCounts]]) -> Trial:
-    """Rewrite the first rows into a sink that keeps nothing: how much would change."""
+    """Rewrite the first rows into a sink that stores nothing, to estimate how much would change."""
     tally = Tally()
     n_before = 0
     some = list[Chunk]()
@@ -451,7 +459,7 @@ def _try(run: Run, chunks: Sequence[tuple[Chunk, BatchCounts]]) -> Trial:
         n_tokens = counted.counts[1]
         some.append(replace(chunk, selection=n_before + np.cumsum(n_tokens) - n_tokens < TRIED))
         n_before += int(n_tokens.sum())
-    # Rows behind the first tokens are not tried, but they come back with the others.
+    # Rows after the first tokens are not rewritten, but they are returned with the others.
     for _, rewritten in run.drawing(some, "try", sum(map(len, some))):
         tally.merge(rewritten.tally)
     rows = (row for chunk in some for row in selected_texts(chunk))
@@ -490,7 +498,7 @@ def _examples(run: Run, survey: _Survey) -> dict[str, list[tuple[str, int]]]:
 
 
 def as_text(result: Inspection) -> list[str]:
-    """Return the result as lines for people."""
+    """Return the result as lines of text."""
     more = {
         "size": size(result.bytes),
         "times": TIMES,

@@ -1,7 +1,7 @@
-"""Rewrite the first rows of an input to look at them, for `lexveil privatize --preview N`.
+"""Preview of the first rows of an input, for `lexveil privatize --preview N`.
 
-Nothing is written or charged: what is drawn is an experiment. The result holds source text, because
-that is what was asked for; no log may have it.
+Nothing is written or charged, because the draws are an experiment. The result holds source text,
+which is the purpose of a preview, so it must not be logged.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from lexveil.release.settings import document_budget
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PreviewRow:
-    """One row with its number in its file, from 1, and the preview of each of its texts, without
-    missing texts.
+    """One row of a preview, with its number in its file, from 1, and the preview of each of its
+    texts. Missing texts are omitted.
     """
 
     file: str | None
@@ -40,7 +40,7 @@ class PreviewRow:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Preview:
-    """The first rows of an input, rewritten as an experiment with this seed."""
+    """The first rows of an input, rewritten as an experiment with the given seed."""
 
     mechanism: str
     strategy: str
@@ -49,7 +49,7 @@ class Preview:
     rows: list[PreviewRow]
 
     def to_dict(self) -> dict[str, object]:
-        """Return the preview as JSON values; the output of a token that was dropped is null."""
+        """Return the preview as JSON values. The output of a dropped token is null."""
         rows = [
             {
                 "file": row.file,
@@ -73,22 +73,22 @@ def preview(
     project: Path | Model | None = None,
     model: str | None = None,
 ) -> Preview:
-    """Rewrite the first rows of a file, a folder or standard input, exactly as an experiment of the
-    same seed does.
+    """Rewrite the first rows of a file, a folder or standard input, exactly as an experiment with
+    the same seed would.
 
     Args:
-        source, project, model: as of ``privatize_file``.
+        source, project, model: the arguments of ``privatize_file``.
         request: the request of an experiment.
 
     Raises:
-        RequestError: as ``privatize_file``.
+        RequestError: if ``privatize_file`` would refuse the request.
     """
     using = Model.load(project, model)
     settings = settings_for(request, using)
     if not settings.has_public_budget:
         raise RequestError(
-            f"{option('average_words')} data takes all rows, and a preview reads the first; "
-            "give a number of words"
+            f"{option('average_words')} data needs all rows, but a preview reads only the "
+            "first; give a number of words"
         )
     assert settings.seed is not None
     spool = using.path(using.configuration.machine.temp_directory)
@@ -110,7 +110,7 @@ def preview(
 
 
 def _first_rows(run: Run, n_rows: int) -> list[PreviewRow]:
-    """Draw replacements for the first rows, without reading more chunks than these rows need."""
+    """Rewrite the first rows, without reading more chunks than these rows need."""
     rows: list[PreviewRow] = []
     read = run.source.chunks(for_writing=False)
     for chunk in run.language.supported(read):

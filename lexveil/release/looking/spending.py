@@ -1,4 +1,4 @@
-"""The cost of a release for each subject of a file, and what the ledger has left for them."""
+"""The cost of a release for each subject of a file, and the rest of the subjects' cap."""
 
 from __future__ import annotations
 
@@ -22,23 +22,24 @@ from lexveil.release.ledger.glance import spent_in
 
 LOG = logger(__name__)
 
-MOST_SUBJECTS = 1_000_000  # that are counted: each takes memory
+MOST_SUBJECTS = 1_000_000  # largest number of subjects that are counted, because each takes memory
 
 
 class SubjectSpending(Result):
-    """Epsilon that a release would cost the subjects of its texts, and what is left for them.
+    """Epsilon that a release would cost the subjects of its texts, and the rest of their cap.
 
     Attributes:
-        subjects: Subjects of the texts; texts are their own, where no column names any.
-        median: Cost of the middle subject.
-        largest: Cost of the subject that pays most.
-        longest_row: Perturbed tokens that a row may have, so that it costs no more than the cap;
-            null where what a row costs does not grow with its length.
-        charged_before: Subjects that earlier releases have charged.
-        left: The least that is left of the cap for one of the subjects, before this release; null
-            without a cap.
-        short: Subjects for whom less is left than the release costs.
-        releases: How many such releases the cap allows before a row is withheld.
+        subjects: Number of subjects of the texts. If no column names subjects, each text is its own
+            subject.
+        median: Median cost of a subject.
+        largest: Largest cost of a subject.
+        longest_row: Largest number of perturbed tokens of a row that costs no more than the cap;
+            null if the cost of a row does not grow with its length.
+        charged_before: Number of subjects that earlier releases have charged.
+        left: Smallest rest of the cap of one of the subjects, before this release; null without a
+            cap.
+        short: Number of subjects whose rest of the cap is smaller than the cost of the release.
+        releases: Number of such releases that the cap allows before a row is withheld.
     """
 
     subjects: int
@@ -79,11 +80,11 @@ class Costs:
 def spending_of(
     found: Costs, budget: DocumentBudget, cap: Cap, ledger: LedgerParams
 ) -> SubjectSpending | None:
-    """Return what a release would cost; None without subjects, and where there are more than are
-    counted.
+    """Return the cost of a release. The result is None without subjects, or with more subjects than
+    are counted.
 
     Args:
-        cap: that a release would meet.
+        cap: the cap that a release would have.
     """
     if found.has_more or not found.by_key:
         return None
@@ -110,9 +111,9 @@ def spending_of(
 
 
 def _spent(ledger: LedgerParams, found: Costs) -> dict[str, int]:
-    """Return what the subjects have spent; a ledger that cannot be read is told of."""
+    """Return the spending of the subjects. If the ledger cannot be read, a warning is logged."""
     try:
         return spent_in(ledger.folder, ledger.database, found.by_key)
     except RequestError as error:
-        LOG.warning(f"what subjects have spent is not known: {error}")
+        LOG.warning(f"the spending of the subjects is not known: {error}")
         return {}

@@ -1,7 +1,7 @@
-"""Rewrites one text several times, as experiments, and says of each token what became of it and
-what may.
+"""Draws of the explore page: this module rewrites one text several times, as experiments, and
+describes each token, its outcomes, and its possible outcomes.
 
-Nothing is written or charged, and no ledger is opened. What is made here holds source text: it is
+Nothing is written or charged, and no ledger is opened. The results contain source text, so they are
 for the page alone.
 """
 
@@ -37,11 +37,11 @@ from lexveil.release.looking.inspect import draws_in_words
 from lexveil.release.preconditions import LanguageCheck
 from lexveil.release.settings import Settings, document_budget
 
-SHOWN = 8  # neighbours and outcomes of a token
-LIKELIEST = 10  # sentences that may take the place of a unit
-OFTEN = 500  # draws by which it is said how often
-MODELS = 2  # kept at a time
-# samples, one after the other, that take as many searches as products of 8 bits do to begin
+SHOWN = 8  # number of neighbours and outcomes of a token to show
+LIKELIEST = 10  # number of sentences to show that may replace a unit
+OFTEN = 500  # number of draws from which frequencies are computed
+MODELS = 2  # number of models in memory
+# number of successive samples, enough for the searches after which products of 8 bits are used
 MANY = 30
 CLASSES = {
     TokenClass.WORD: "word",
@@ -58,11 +58,11 @@ class Token:
     """A token of the source.
 
     Attributes:
-        text: the text of the token as it stands there.
-        before: the text between the token and the token before it.
-        action: the action on the token, as token logs say it.
-        word: the number of the token's word among those of the mechanism; -1 if it is none.
-        epsilon: spent on it.
+        text: the text of the token in the source.
+        before: the text between the previous token and this token.
+        action: the action on the token, in the words of token logs.
+        word: the number of the token's word in the mechanism; -1 if the mechanism lacks the word.
+        epsilon: the epsilon that the token spends.
     """
 
     text: str
@@ -76,19 +76,22 @@ class Token:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Drawing:
-    """A text, how it is cut, and what came of it in each of several draws. Where sentences are
-    written, the tokens are the units that are replaced: the text, or each of its sentences.
+    """A text, its tokens, and its outcomes in several draws. If sentences are written, the tokens
+    are the units that are replaced: the text, or each of its sentences.
 
     Attributes:
-        draws: the changes of each token, a text for each draw.
-        outputs: by draw the word, by its number, that came out at each token; -1 where none did.
+        draws: the changes of each token, one text per draw.
+        outputs: for each draw, the number of the word written at each token; -1 if no word was.
         rest: the text of the source after its last token.
-        spent: epsilon in each draw.
+        spent: the epsilon spent in each draw.
         in_release: the settings of a release of the text.
-        refused: why that would be refused; None where it would not be, or nobody knows yet.
-        stamp: why its output would be named as one without a guarantee.
-        language: the sentence that speaks against the model's language.
-        in_words: the sentences that `lexveil inspect` would say of the text, by its draws.
+        refused: why that release would be refused; None if it would not be, or if this is not known
+            yet.
+        stamp: why the output of that release would be named as an output without a guarantee; None
+            if it would not be.
+        language: the sentence that warns that the text may have another language than the model;
+            None if there is no warning.
+        in_words: the sentences of `lexveil inspect` about the text, computed from the draws.
     """
 
     form: Form
@@ -108,8 +111,8 @@ class Drawing:
 
     @property
     def is_decided(self) -> bool:
-        """Whether it is known by now if a release would be refused: what a reader gets back takes
-        long to work out.
+        """Whether it is known that a release would be refused or not. It is not known at first if a
+        limit of the expected recovery is set, because computing the recovery takes long.
         """
         return (
             self.refused is not None or self.engine.model.configuration.release.max_recovery is None
@@ -117,12 +120,12 @@ class Drawing:
 
     @property
     def counts(self) -> Counter[str]:
-        """Tokens by what is done to them."""
+        """Number of tokens by the action on them."""
         return Counter(token.action for token in self.tokens)
 
     @property
     def epsilons(self) -> tuple[float, float] | None:
-        """The smallest and the largest epsilon of a token; None if none got any."""
+        """The smallest and the largest epsilon of a token, or None if no token has any."""
         paid = [token.epsilon for token in self.tokens if token.epsilon > 0]
         return (min(paid), max(paid)) if paid else None
 
@@ -137,24 +140,28 @@ class Drawing:
         """Return a token of the source.
 
         Raises:
-            RequestError: if there is none of this number.
+            RequestError: if there is no token with this number.
         """
         if number is None or number >= len(self.tokens):
             raise RequestError("the text has no such token any more; choose another one")
         return self.tokens[number]
 
     def outcome(self, draw: int, token: int) -> str:
-        """Return what stands in a draw in place of a token of the source; nothing if the token was
-        dropped.
+        """Return the text of a draw in the place of a token of the source. It is empty if the token
+        was dropped.
         """
         changes = self.draws[draw]
-        each = len(changes.fates) // len(self.tokens)  # sentences for a unit
+        each = len(changes.fates) // len(self.tokens)  # several sentences replace a unit
         start = int(changes.output_spans[token * each, 0])
         end = int(changes.output_spans[(token + 1) * each - 1, 1])
         return "" if start < 0 else changes.output[start:end]
 
     def detail(self, number: int | None) -> Detail:
-        """Return the possible outcomes of a token; raises what ``token`` raises."""
+        """Return the possible outcomes of a token.
+
+        Raises:
+            RequestError: if there is no token with this number.
+        """
         token = self.token(number)
         drawn = [
             (self.outcome(i, number or 0), draw.fates[number or 0])
@@ -164,7 +171,7 @@ class Drawing:
             likeliest = self.engine.likeliest(self.form.text, number or 0, token.epsilon, LIKELIEST)
             whole = sum(chance for _, chance in likeliest)
             basis = f"the likeliest of {self.engine.mechanism.size:,} sentences"
-            basis += f", {whole:.2%} of the chance together"
+            basis += f", with a probability of {whole:.2%} in total"
             if not self.engine.mechanism.has_closed_form():
                 basis += f", by {TRIED_DRAWS:,} draws"
             return Detail(number or 0, token, [], likeliest, basis, drawn)
@@ -188,15 +195,16 @@ class Drawing:
         return Detail(number, token, near, becomes, basis, drawn)
 
     def _redrawn(self, token: Token) -> Counter[int]:
-        """Count the words that ``OFTEN`` draws of a token give, by the numbers of the words;
-        nothing is counted if the token is not perturbed.
+        """Draw a token ``OFTEN`` times, and count the words that are drawn, by their numbers.
+        Nothing is counted if the token is not perturbed.
         """
         if token.action != Action.PERTURBED.name.lower():
             return Counter()
         mechanism = self.engine.prepared.mechanism
         assert isinstance(self.engine, WordEngine)
         instead = self.engine.instead
-        # Of a token that takes the replacement of an equal one before it, what that one gets.
+        # If an equal token before this one determines its replacement, return the outcomes of that
+        # token.
         epsilon = token.epsilon or max(
             other.epsilon for other in self.tokens if other.word == token.word
         )
@@ -213,9 +221,9 @@ class Detail:
 
     Attributes:
         neighbours: the nearest words of the mechanism, and their distances.
-        becomes: what comes out, and the share of each: of words, of ``OFTEN`` draws; of sentences
-            by their law.
-        basis: what the shares are of.
+        becomes: the possible outcomes and the share of each. For words, the shares are frequencies
+            in ``OFTEN`` draws; for sentences, they are the probabilities of the mechanism.
+        basis: description of the shares.
     """
 
     number: int
@@ -228,11 +236,11 @@ class Detail:
 
 @dataclass(slots=True)
 class ExploreSession:
-    """Draws for one page; for one thread. Keeps models, their mechanisms and the last drawing in
-    memory.
+    """Session of one page, for one thread. It stores models, their mechanisms and the last drawing
+    in memory.
 
     Attributes:
-        default: the name of the model that is used where none is named.
+        default: the name of the model for requests that name no model.
     """
 
     default: str | None = None
@@ -240,7 +248,7 @@ class ExploreSession:
     _last: tuple[Form, float | None, Drawing] | None = field(default=None, repr=False)
 
     def model(self, name: str) -> WarmModel:
-        """Return a model, of which the last ``MODELS`` are kept."""
+        """Return the model with this name. The last ``MODELS`` models stay in memory."""
         if name not in self._models:
             while len(self._models) >= MODELS:
                 self._models.pop(next(iter(self._models)))
@@ -248,15 +256,15 @@ class ExploreSession:
         return self._models[name]
 
     def name_of(self, name: str) -> str | None:
-        """Return the name of the model of a form, as ``Model.load`` takes it."""
+        """Return the name of a form's model, in the form that ``Model.load`` takes."""
         return f"{self.default or ''}{name}" if name.startswith("+") else name or self.default
 
     def draw(self, form: Form, found: float | None = None, row: Row | None = None) -> Drawing:
         """Rewrite the text of a form ``form.draws`` times.
 
         Args:
-            found: epsilon of the recovery, if that is asked for.
-            row: the text, and where it stands, for messages.
+            found: epsilon of the level or the recovery, if the form has one.
+            row: the text and its position, for messages.
 
         Raises:
             NoSpacesError: if the text cannot be cut into words.
@@ -311,16 +319,16 @@ class ExploreSession:
 
 
 def load_kernels(model: str | None = None) -> None:
-    """Load compiled code, which any mechanism's later draws are quicker by; on a new machine it is
-    compiled first.
+    """Load compiled code, which makes later draws of any mechanism faster. On a new machine, the
+    code is compiled first.
     """
     session = ExploreSession(model)
     text = next(iter(SAMPLES.values()))
-    # each kind of search
+    # cover each kind of search
     for mechanism in ("tem", "madlib", "mahalanobis", "diffractor_tem", "diffractor_geometric"):
         session.draw(Form.of(text=text, mechanism=mechanism, epsilon="5"))
-    # Lists of near words and products of 8 bits come into use after some draws: not in a move of
-    # the slider.
+    # Near-word lists and products of 8 bits are used only after some draws, which one move of the
+    # slider does not make.
     if has_written_bank(session.model("")):
         session.draw(Form.of(text=text, strategy="S5", epsilon="5"))
     for epsilon in ("1", "2", "20"):
@@ -329,11 +337,11 @@ def load_kernels(model: str | None = None) -> None:
 
 
 def _counted(engine: Engine, row: Row) -> tuple[BatchCounts, str | None]:
-    """Return the counts of a text, and the sentence that speaks against the model's language, in
-    the words that the operator of a release is told; None if nothing does.
+    """Return the counts of a text, and the warning about its language, as the operator of a release
+    gets it. The warning is None if the language of the text is plausible.
 
     Raises:
-        NoSpacesError: if the text cannot be cut into words, in the words of a release or an
+        NoSpacesError: if the text cannot be cut into words; the message is that of a release or an
             experiment.
     """
     check = LanguageCheck(engine.model, engine.lexicon, (row.column,))
@@ -345,7 +353,9 @@ def _counted(engine: Engine, row: Row) -> tuple[BatchCounts, str | None]:
 
 
 def _tokens(done: Rewritten, changes: TextChanges, engine: Engine) -> list[Token]:
-    """Return the tokens of the first text; of a unit that several sentences are drawn for, one."""
+    """Return the tokens of the first text. If several sentences replace a unit, the unit is one
+    token.
+    """
     encoded = done.encoded
     labels = Action.labels(with_found=True)
     tokens = []
@@ -370,9 +380,10 @@ def _tokens(done: Rewritten, changes: TextChanges, engine: Engine) -> list[Token
 
 
 def refusal(settings: Settings, model: Model) -> str | None:
-    """Why nothing would be released by these settings, whatever the text; None if something would.
+    """Return why a release by these settings would be refused, whatever the text, or None if it
+    would not be.
 
-    With ``release.max_recovery`` it can take seconds.
+    With ``release.max_recovery`` the call can take seconds.
 
     Args:
         settings: the settings of a release.
@@ -386,13 +397,13 @@ def refusal(settings: Settings, model: Model) -> str | None:
 
 
 def beyond_cap(spent: float, budget: DocumentBudget, ledger: LedgerParams) -> str | None:
-    """Why a text would not be released even if nothing of its subject ever was; None if it would
-    be.
+    """Return why a text would be withheld even if its subject had spent nothing before, or None if
+    it would not be.
 
     Args:
         spent: epsilon of the text.
     """
-    # what a ledger's own cap leaves, only the ledger knows
+    # the cap in the ledger is not known here
     if ledger.cap is None or ledger.cap == "unlimited":
         return None
     limit = cap_nano(ledger.cap)
@@ -401,15 +412,15 @@ def beyond_cap(spent: float, budget: DocumentBudget, ledger: LedgerParams) -> st
     if ledger.on_exhausted == "refuse":
         return str(ExhaustedError.of(limit, (1, 1), (1, 1)))
     return (
-        f"the cap of {limit / NANO:g} epsilon per subject (lexveil.toml: ledger.cap) leaves "
-        "nothing for a text that "
-        f"spends {spent:.4g}: it would be withheld, and listed (ledger.on_exhausted). Ask for "
-        "a smaller budget"
+        f"the cap of {limit / NANO:g} epsilon per subject (lexveil.toml: ledger.cap) is too "
+        f"small for a text that spends {spent:.4g}, so the text would be withheld and "
+        "listed (ledger.on_exhausted); choose a smaller budget"
     )
 
 
 def stamp(settings: Settings, model: Model) -> str | None:
-    """Why an output would be named as one without a guarantee; None if it has one, or is refused.
+    """Return why an output would be named as an output without a guarantee, or None if it has a
+    guarantee or is refused.
 
     Args:
         settings: the settings of a release.
@@ -420,7 +431,7 @@ def stamp(settings: Settings, model: Model) -> str | None:
     if not why:
         return None
     return (
-        f"no guarantee can be given, {'; '.join(why)}; lexveil.toml: release.without_guarantee "
-        "releases it all the "
-        f"same, and the output is named OUT.{preconditions.STAMP}"
+        f"no guarantee can be given, {'; '.join(why)}; lexveil.toml: "
+        "release.without_guarantee permits the release nevertheless, and the output is "
+        f"named OUT.{preconditions.STAMP}"
     )

@@ -19,8 +19,8 @@ MOST = 10_000  # maximum characters of a text: a longer one would take too long
 FIELDS = 40  # maximum number of fields of a form
 DEFAULTS = {"protection": DEFAULT_LEVEL, "epsilon": "5", "recovery": "0.1"}
 LARGEST = {"draws": 6, "seed": 2**53, "token": MOST}
-# Texts that the page opens with: invented for it, or long in the public domain. They refer to no
-# real person.
+# Texts with which the page opens. They were invented for the page, or have long been in the public
+# domain. They refer to no real person.
 SAMPLES: dict[str, str] = json.loads(
     Path(__file__).with_name("samples.json").read_text(encoding="utf-8")
 )
@@ -28,7 +28,7 @@ PUBLIC = frozenset(SAMPLES.values())
 
 
 class Row(NamedTuple):
-    """Text and its position in a file, named as in `lexveil privatize`.
+    """A text and its position in a file, which is named as in `lexveil privatize`.
 
     Attributes:
         text: the text.
@@ -55,7 +55,7 @@ class Form:
     Attributes:
         text: the text to rewrite.
         model: name of the model; empty for the default. A purpose follows after a +.
-        request: parameters of the privatization.
+        request: options of the rewriting.
         draws: number of experiments to draw.
         seed: seed of the experiments.
         token: number of the selected token; None if none is selected.
@@ -70,7 +70,7 @@ class Form:
 
     @classmethod
     def of(cls, **fields: str) -> Self:
-        """Create a form from fields; missing fields take the initial values of the page.
+        """Create a form from fields. Missing fields have the initial values of the page.
 
         Raises:
             RequestError: if a field has an invalid value; the message contains nothing of the text.
@@ -95,15 +95,15 @@ class Form:
         if budget not in given:
             raise RequestError(f"{option(budget)} is empty; give a number")
         if given.get("strategy") == SENTENCES and given.get("protection") == DEFAULT_LEVEL:
-            del given["protection"]  # as where nothing is asked for: not every bank has levels
+            del given["protection"]  # as without a request, because some banks have no levels
         given.pop("seed", None)
         numbers = {name: _whole(name, fields[name]) for name in LARGEST if fields.get(name)}
         model = fields.get("model", "")
         purpose = fields.get("purpose", "")
-        # Only names that the page offers: another name could be that of a file.
+        # Accept only names that the page offers, because another name could be the name of a file.
         if "+" in model or purpose not in ("", *installed_purposes()):
             raise RequestError(
-                "there is no model or purpose of this name; take one that the page offers"
+                "there is no model or purpose of this name; choose one that the page offers"
             )
         model += f"+{purpose}=1" if purpose else ""
         return cls(text, model, Request.of(given, written=True, quotes=False), **numbers)
@@ -120,7 +120,7 @@ class Form:
                 body.decode("utf-8"), keep_blank_values=True, max_num_fields=FIELDS, errors="strict"
             )
         except ValueError:
-            raise RequestError("the form cannot be read") from None
+            raise RequestError("the form cannot be read; load the page again") from None
         return cls.of(**dict(fields))
 
     def of_all_tokens(self) -> Self:
@@ -139,7 +139,7 @@ class Form:
 
         Args:
             model: the model whose project's files complete the form.
-            found: epsilon of the level of protection or of the recovery, if the request has one; no
+            found: epsilon of the level of protection or of the recovery, if the request has one. No
                 token gets a larger epsilon unless the request allows it, as in `lexveil privatize`.
             is_release: whether the settings are for a release.
 

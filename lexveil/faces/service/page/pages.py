@@ -1,4 +1,6 @@
-"""The page of `lexveil explore`, served on this machine: its routes and what stands before them."""
+"""The page of `lexveil explore`, which is served on this machine: its routes and its access
+control.
+"""
 
 from __future__ import annotations
 
@@ -52,11 +54,11 @@ from lexveil.release.settings import measured_level, settings_of
 T = TypeVar("T")
 FOLDER = Path(__file__).parent
 MOST_BYTES = 2**18  # of a body
-# a model's first mechanism can take that long
+# the first mechanism of a model can take this long
 QUEUE = 32
 QUEUE_SECONDS = 60.0
-READER_SECONDS = 600.0  # an epsilon of a recovery can take that long, the first time
-TABLE = 150  # tokens in the table of what changed
+READER_SECONDS = 600.0  # the first computation of the epsilon of a recovery can take this long
+TABLE = 150  # number of tokens in the table of changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +69,8 @@ class Shown:
         rows: the texts of the file, which are private.
         file: the name of the file.
         column: the text column of the file.
-        command: writes the command for a release; takes the request, file, columns and the name of
-            the model.
+        command: function that returns the command for a release, from the request, the file, the
+            columns and the name of the model.
     """
 
     rows: Sequence[Row] = ()
@@ -77,8 +79,8 @@ class Shown:
     command: Callable[[RewriteRequest, str, Sequence[str], str | None], str] = lambda *_: ""
 
     def row(self, text: str) -> Row:
-        """Return the row in which a text stands; a text that is in none of the rows is in a file of
-        its own.
+        """Return the row that contains a text. A text that is not in the file gets a row of its
+        own.
         """
         return next(
             (row for row in self.rows if row.text == text), Row(text, column=self.column or "text")
@@ -86,7 +88,7 @@ class Shown:
 
 
 def figure(number: float, digits: int) -> str:
-    """Return a number above 0 in so many significant digits, as people write it: 12,300 rather than
+    """Return a number above 0 with some significant digits, in decimal notation: 12,300 rather than
     1.23e+04.
     """
     if not 1e-4 <= number < 1e12:
@@ -104,10 +106,10 @@ NO_BUDGET = dict.fromkeys(BUDGETS)
 
 
 class Pages:
-    """Answers by the session, and by what a reader makes of it; each has a thread, which requests
-    take turns in.
+    """Answers of the page. A session computes the draws, and the adversary computes guesses. Each
+    of the two has a thread, and requests take turns in it.
 
-    What nobody waits for any more, because another text was typed, is not worked out.
+    A result is not computed if its client no longer waits for it, because another text was typed.
     """
 
     def __init__(self, session: ExploreSession, token: str, shown: Shown) -> None:
@@ -128,7 +130,9 @@ class Pages:
         self._templates.globals |= {"Fate": Fate, "version": version()}
 
     async def page(self, _: Request) -> Response:
-        """Return the page, with a public text; rows of a file are shown when they are opened."""
+        """Return the page with a public text. Rows of a file are shown only when the user opens
+        them.
+        """
         model = self.session.model("")
         defaults = Form.of()
         return self._html(
@@ -148,7 +152,7 @@ class Pages:
         )
 
     async def sample(self, request: Request) -> Response:
-        """Return the field of the text with a public text or a row in it."""
+        """Return the text field with a public text or a row of the file."""
         kind, _, name = request.query_params.get("sample", "").partition(":")
         try:
             text = self.shown.rows[int(name)].text if kind == "row" else SAMPLES[name]
@@ -159,7 +163,7 @@ class Pages:
         return answer
 
     async def draws(self, request: Request, form: Form) -> Response:
-        """Return the text as it is cut, and what came of it."""
+        """Return the tokens of the text and their outcomes in the draws."""
         drawing = await self._drawn(request, form)
         return self._html(
             "draws",
@@ -184,8 +188,8 @@ class Pages:
         return self._html("token", form=form, detail=detail)
 
     async def expected(self, request: Request, form: Form) -> Response:
-        """Show the share of words that a best-informed reader is expected to name at the largest
-        epsilon of a token.
+        """Return the share of words that a Bayes-optimal adversary is expected to name, at the
+        largest epsilon of a token.
         """
         drawing = await self._drawn(request, form)
         epsilons = drawing.epsilons
@@ -206,7 +210,7 @@ class Pages:
         )
 
     async def release(self, request: Request, form: Form) -> Response:
-        """Whether the text would be refused as a release, where that takes long to say."""
+        """Return whether a release of the text would be refused, if computing this takes long."""
         drawing = await self._drawn(request, form)
         settings = drawing.in_release
         budget = {
@@ -221,7 +225,9 @@ class Pages:
         return self._html("release", drawing=drawing, refused=refused, is_late=True)
 
     async def guesses(self, request: Request, form: Form) -> Response:
-        """Show the guesses of a reader about the words that came out at one token."""
+        """Return the guesses of an adversary about the source of the words that were written at one
+        token.
+        """
         drawing = await self._drawn(request, form)
         token = drawing.token(form.token)
         words = drawing.words
@@ -242,10 +248,10 @@ class Pages:
         return self._html("guesses", failed=None, guesses=guesses)
 
     async def _drawn(self, request: Request, form: Form) -> Drawing:
-        """Return the draws of a form, which are made but once.
+        """Return the draws of a form. They are computed only once per form.
 
         Raises:
-            RequestError: if no epsilon gives the level or the recovery that it asks for.
+            RequestError: if no epsilon gives the level or the recovery of the form.
         """
         epsilon = None
         level = form.request.level
@@ -263,8 +269,8 @@ class Pages:
     async def _ask(
         self, request: Request, function: Callable[..., T], form: Form, *arguments: Any
     ) -> T:
-        # Which budget it is does not matter here, so it is always the same, for the answer to be
-        # known again.
+        # The budget does not matter for this answer. It is set to a constant, so that the cache
+        # finds the answer again.
         name = self._model(form)
         asked = self._asked(form).model_copy(update={**NO_BUDGET, "epsilon": 1.0})
         return await self.readers.take(request, lambda: function(name, asked, *arguments))
@@ -274,8 +280,8 @@ class Pages:
 
     @staticmethod
     def _asked(form: Form) -> RewriteRequest:
-        """Return the request without what no answer of the background depends on, so that it is
-        known again.
+        """Return the request without the fields that no slow answer depends on, so that the cache
+        finds the answer again.
         """
         same: dict[str, object] = {
             "keep_layout": False,
@@ -294,7 +300,7 @@ class Pages:
     def posted(
         self, answer: Callable[[Request, Form], Awaitable[Response]]
     ) -> Callable[[Request], Awaitable[Response]]:
-        """Return a route that answers a form that was sent."""
+        """Return a route that answers a submitted form."""
 
         async def route(request: Request) -> Response:
             return await answer(request, Form.read(await request.body()))
@@ -302,15 +308,15 @@ class Pages:
         return route
 
     async def failed(self, _: Request, error: Exception) -> Response:
-        """Return an error that the page shows, in words that hold no text."""
+        """Return an error that the page shows. Its message contains no text of the user."""
         return self._html("error", 422, message=str(error))
 
 
 def create_page(session: ExploreSession, token: str, shown: Shown | None = None) -> Starlette:
-    """Return the application.
+    """Return the application of the page.
 
     Args:
-        token: without which nobody is answered.
+        token: secret token that every request must have.
         shown: rows of a file.
     """
     pages = Pages(session, token, shown or Shown())
@@ -348,20 +354,20 @@ HOST = "127.0.0.1"
 
 
 def serve(session: ExploreSession, port: int, shown: Shown, tell: Callable[[str], object]) -> int:
-    """Serve until SIGTERM or Ctrl-C.
+    """Serve the page until SIGTERM or Ctrl-C.
 
     Args:
-        port: 0 lets the system choose one.
-        tell: is called with the page's address when it can be opened.
+        port: port to listen at; 0 lets the system choose one.
+        tell: function that is called with the page's address when the page can be opened.
     """
     token = secrets.token_urlsafe(24)
     config = Config(
         create_page(session, token, shown),
         host=HOST,
         port=port,
-        # none for each request: there is one for each key that is pressed
+        # no log line for each request, because every keystroke sends one
         log_config=log_config(level="WARNING"),
-        access_log=False,  # its lines have the token
+        access_log=False,  # its log lines contain the token
         server_header=False,
         proxy_headers=False,
         ws="none",
@@ -370,9 +376,9 @@ def serve(session: ExploreSession, port: int, shown: Shown, tell: Callable[[str]
     )
     socket = bound(config, f"--port {port}")
     try:
-        # The first answer is then as quick as others.
+        # so that the first answer is as fast as later answers
         session.draw(Form.of(text=next(iter(SAMPLES.values())), epsilon="5"))
-        socket.listen()  # who asks at once waits for the answer, and is not turned away
+        socket.listen()  # a request at this time waits for the answer, and is not refused
         tell(f"http://{HOST}:{socket.getsockname()[1]}/?token={token}")
         with _compiled(session.default):
             Server(config).run([socket])
@@ -387,14 +393,14 @@ def read_rows(
     """Return the first rows of a file or a folder that have a text.
 
     Args:
-        column: the column of the texts; None looks for it.
-        spool: the file where standard input is kept meanwhile.
+        column: the column of the texts; None chooses it by type and name.
+        spool: the file where standard input is stored meanwhile.
 
     Returns:
-        Texts cut at the length that the page takes, and their column.
+        The rows, with texts cut at the length that the page accepts, and their column.
 
     Raises:
-        RequestError: if it cannot be read.
+        RequestError: if the source cannot be read.
     """
     rows: list[Row] = []
     columns = () if column is None else (column,)
@@ -419,10 +425,10 @@ def read_rows(
 
 @contextmanager
 def _compiled(name: str | None) -> Iterator[None]:
-    """Load compiled code while somebody opens the page; another process compiles it, if need be,
-    until the page ends.
+    """Load compiled code while the user opens the page. If code must be compiled, another process
+    does it, and ends when the page ends.
 
-    Until then draws do without, so that none waits for it.
+    Draws do not wait for compiled code, and work without it until then.
     """
     code = (
         "import os, sys, lexveil.faces.service.page.drawing as drawing; os.nice(10); "
@@ -432,7 +438,7 @@ def _compiled(name: str | None) -> Iterator[None]:
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def load() -> None:
-        if process.wait() >= 0:  # it was not ended
+        if process.wait() >= 0:  # the process has not ended
             load_kernels(name)
 
     threading.Thread(target=load, daemon=True).start()

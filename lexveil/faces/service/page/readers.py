@@ -1,6 +1,7 @@
-"""The adversary of the explore page: it takes seconds, so it runs in a thread of its own.
+"""The adversary of the explore page. Its computations take seconds, so it runs in a thread of its
+own.
 
-It is told of no text: settings, numbers of words, epsilons.
+It never gets a text, only settings, numbers of words, and epsilons.
 """
 
 from __future__ import annotations
@@ -29,17 +30,19 @@ from lexveil.release.settings import (
     settings_of,
 )
 
-REMEMBERED = 256  # answers of each kind
-GUESSES = 3  # of a reader, for each output
+REMEMBERED = 256  # number of answers of each kind in the cache
+GUESSES = 3  # number of guesses of the adversary for each output
 
 
 class ExpectedShares(NamedTuple):
-    """The shares of perturbed content words, of which levels of protection speak: the share that a
-    best-informed reader names, the share that comes out unchanged, and the share of rare words that
-    is named.
+    """The shares of perturbed content words to which levels of protection refer: the share that a
+    Bayes-optimal adversary names, the share that stays unchanged, and the share of rare words that
+    the adversary names.
 
-    The further fields say what a purpose hides less, what is to be said of the figures, and how
-    often a reader finds the source of an output among others.
+    Attributes:
+        purposes: sentences about how much less a purpose protects.
+        aside: remark about the figures.
+        linkage: sentence about how often an adversary identifies the source of an output.
     """
 
     recovered: float
@@ -54,8 +57,8 @@ class ExpectedShares(NamedTuple):
 def expected_shares(
     name: str | None, request: Request, epsilon: float, level: LevelName | None
 ) -> ExpectedShares:
-    """Return the shares of words that a reader is expected to name of tokens of one epsilon, which
-    may be the epsilon of a level of protection.
+    """Return the shares of words that an adversary is expected to name if all tokens have one
+    epsilon. The epsilon may be the epsilon of a level of protection.
     """
     model, plain, prepared = _prepared(name, request)
     curve = StoredCurve(model, plain.mechanism, plain.strategy, plain.policy, prepared)
@@ -64,7 +67,7 @@ def expected_shares(
     rare = recovered(at, "rare")
     aside = recovery_at(at).aside
     resolved = resolve_settings(request, model) if level is None else at_level(plain, model, level)
-    if (shown := resolved.protection) is not None:  # as the menu and records say it
+    if (shown := resolved.protection) is not None:  # in the words of the menu and of records
         named = shown.content
         rare = shown.rare
         aside = f", {shown.reader}"
@@ -81,14 +84,14 @@ def base_epsilon(name: str | None, request: Request) -> float | None:
 
 @lru_cache(REMEMBERED)
 def linkage_said(name: str | None, request: Request) -> str:
-    """Return the sentence that says how often a reader finds the source of an output again."""
+    """Return the sentence about how often an adversary identifies the source of an output."""
     model = _model(name)
     return linkage_of(resolve_settings(request, model), model).sentence
 
 
 @lru_cache(REMEMBERED)
 def release_refusal(name: str | None, request: Request) -> str:
-    """Why nothing would be released by these settings; empty if something would."""
+    """Return why a release by these settings would be refused, or "" if it would not be."""
     model = _model(name)
     return refusal(settings_of(request, model.project), model) or ""
 
@@ -97,7 +100,9 @@ def release_refusal(name: str | None, request: Request) -> str:
 def guesses(
     name: str | None, request: Request, epsilon: float, outputs: tuple[int, ...]
 ) -> list[list[int]]:
-    """Return the words, by their numbers, that a reader holds for likeliest behind each output."""
+    """Return the words, by their numbers, that an adversary considers the likeliest sources of each
+    output.
+    """
     ids = np.array(outputs, dtype=np.int64)
     reader = _reader(name, request, epsilon)
     return list(reader.candidates(ids, np.full(len(ids), epsilon), GUESSES).ids.tolist())
