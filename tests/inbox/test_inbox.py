@@ -495,7 +495,7 @@ def test_other_spans_are_no_other_version(spanned):
     [
         (
             {"found": [SPAN, SPAN | {"type": f"{SECRET} 1"}]},
-            "line 2, `found`, span 2: its type is no name",
+            "line 2, `found`, span 2: the type of the span is not a name",
         ),
         ({"found": f"[{SECRET}"}, "line 2, `found`: not valid JSON"),
         ({}, "line 2: it has no `found`; every row must have its spans"),

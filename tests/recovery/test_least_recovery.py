@@ -56,6 +56,6 @@ def test_it_is_what_the_smallest_epsilon_leaves(built, strategy, monkeypatch):
 
 def test_the_reason_names_the_share_and_the_way_out():
     why = below_least(0.0672, "content")
-    reader = "whoever sees no output is already expected to name 6.7% of the content words"
+    reader = "a reader who sees no output is already expected to name 6.7% of the content words"
     assert why.startswith(f"out of reach: {reader}")
     assert "ask for more" in why
