@@ -164,7 +164,7 @@ class Request(Options):
         OptionHelp(metavar="M", follows_strategy=True),
     ] = "tem_context"
     """the mechanism that replaces words or sentences (docs/reference/mechanisms.md; default:
-    tem_context; for S5, tem, and also possible are madlib, mahalanobis and vickrey)"""
+    tem_context; for S5 the default is tem, and madlib, mahalanobis and vickrey are possible)"""
     strategy: Annotated[Literal["none", "S1", "S2", "S3", "S4", "S5"], OptionHelp(metavar="S")] = (
         "S1"
     )
@@ -309,13 +309,13 @@ class Request(Options):
         given = [name for name in BUDGETS if getattr(self, name) is not None]
         if (self.mechanism == "none") != (self.strategy == "none"):
             raise ValueError(
-                f"{option('mechanism')} is {self.mechanism} and {option('strategy')} is "
-                f"{self.strategy}; set both to none, which keeps texts unchanged, or "
-                "neither"
+                f"{option('mechanism')} is '{self.mechanism}' and {option('strategy')} is "
+                f"'{self.strategy}'; set both to 'none', which keeps texts unchanged, or set "
+                "neither to 'none'"
             )
         if self.mechanism == "none" and given:
             raise ValueError(
-                f"{option('mechanism')} none spends no epsilon; remove {option(given[0])}"
+                f"{option('mechanism')} 'none' spends no epsilon; remove {option(given[0])}"
             )
         if len(given) > 1:
             raise ValueError(
@@ -433,8 +433,8 @@ class FileRequest(Request):
 
 
 def as_requested(name: str, default: Any = None, example: Any = None) -> Any:
-    """Return the field of a request for another model. The field has its meaning and limits, with
-    another default and an example of a value.
+    """Return a field for another model that has the type, limits and help of an option of
+    ``Request``, with a different default and an example of a value.
     """
     field = copy(Request.model_fields[name])
     field.default = default

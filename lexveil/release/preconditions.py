@@ -217,9 +217,9 @@ def require_named_subjects(ledger: LedgerParams, has_subjects: bool) -> None:
     """
     if ledger.keys == "plain" and not has_subjects:
         raise RequestError(
-            "lexveil.toml: ledger.keys is plain, so the ledger would store texts without a "
-            f"subject in plain; give {option('subject_column')}, or set ledger.keys to "
-            "hashed"
+            "lexveil.toml: ledger.keys is plain, so the ledger would store each text "
+            f"without a subject as its own key; give {option('subject_column')}, or set "
+            "ledger.keys to hashed"
         )
 
 

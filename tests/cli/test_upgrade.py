@@ -117,7 +117,7 @@ def test_other_settings_are_not_overwritten(old, cli):
     said = cli("init", "--upgrade", old, code=2).err
     line = (old / "params.yaml").read_text(encoding="utf-8").splitlines().index("  workers: 3") + 1
     assert f"machine.workers is 7 in {old / 'lexveil.toml'}, line 2 and 3 in params.yaml" in said
-    assert f"3 in params.yaml, line {line}. " in said and "nothing was changed" in said
+    assert f"3 in params.yaml, line {line}; " in said and "nothing was changed" in said
     assert (old / "params.yaml").read_bytes() == before
     assert (old / "lexveil.toml").read_text(encoding="utf-8") == "[machine]\nworkers = 7\n"
 
@@ -163,7 +163,7 @@ def test_files_that_are_wrong_together_are_not_joined(old, cli):
     (old / "lexveil.toml").write_text("[inbox]\nepsilon = 5.0\n", encoding="utf-8")
     before = (old / "params.yaml").read_bytes()
     said = cli("init", "--upgrade", old, code=2).err
-    assert "inbox.protection and inbox.epsilon are given together" in said
+    assert "inbox.protection and inbox.epsilon are both set" in said
     assert (old / "params.yaml").read_bytes() == before
     assert (old / "lexveil.toml").read_text(encoding="utf-8") == "[inbox]\nepsilon = 5.0\n"
 
@@ -213,7 +213,7 @@ def test_permissions_stay(old, cli):
 def test_stages_of_another_version_are_named(old, cli):
     (old / "tasks").mkdir()
     (old / "tasks/count_ngrams.py").write_text("# ours\n", encoding="utf-8")
-    assert "files of the project differ from those of this version" in (
+    assert "files of the project differ from the files of this version" in (
         cli("init", "--upgrade", old).out
     )
 

@@ -59,7 +59,7 @@ def test_rows_that_are_too_long_are_explained(tickets, cli):
 
 def test_a_release_of_nothing_says_how_long_rows_may_be(tickets, cli):
     cli("ledger", "cap", "4.5", "--because", "a test")
-    assert "(enough for a row of 1 perturbed tokens)" in privatize(cli, code=1).err
+    assert "(which is enough for a row of 1 perturbed tokens)" in privatize(cli, code=1).err
 
 
 def test_the_first_release_says_how_long_rows_may_be(tickets, cli):
@@ -68,7 +68,7 @@ def test_the_first_release_says_how_long_rows_may_be(tickets, cli):
 
 def test_a_cap_that_is_set_is_confirmed(tickets, cli):
     said = cli("ledger", "cap", "45", "--because", "a test").err
-    assert "the ledger's cap is 45 epsilon of one subject from now on" in said
+    assert "the ledger's cap is 45 epsilon per subject from now on" in said
     assert "unlimited" in cli("ledger", "cap", "unlimited", "--because", "a test").err
 
 

@@ -120,7 +120,7 @@ def test_each_row_comes_out_once_and_is_charged_once_whoever_is_killed(table, ou
         ({"who": None}, "a row has no subject"),
         ({"column": "nowhere"}, "nowhere"),
         ({"model_folder": "/nowhere"}, r"\(/nowhere\) is not the driver's"),
-        ({"driver": "Lexveil 9"}, r"^a worker on .* has Lexveil 0.*, and the driver Lexveil 9"),
+        ({"driver": "Lexveil 9"}, r"^a worker on .* has Lexveil 0.*, but the driver has Lexveil 9"),
         (
             {"raises": True},
             r"^the cluster's job failed \(\S+ in .*; the engine's log states the reason",

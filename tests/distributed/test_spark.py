@@ -161,8 +161,8 @@ def test_each_row_comes_out_once_and_is_charged_once_whoever_is_killed(cluster, 
     ("first", "build", "said"),
     [
         ({"who": None}, None, "a row has no subject"),
-        ({"body": "zorblax \0"}, None, "a text of `body` holds a NUL"),
-        ({}, "Lexveil 9", r"a worker on .* has Lexveil 0.*, and the driver Lexveil 9"),
+        ({"body": "zorblax \0"}, None, "a text of `body` has a NUL"),
+        ({}, "Lexveil 9", r"a worker on .* has Lexveil 0.*, but the driver has Lexveil 9"),
     ],
 )
 def test_who_is_refused_spends_nothing_and_spark_shows_no_text(

@@ -24,7 +24,7 @@ def test_a_missing_column_is_said_without_names(hides, outside, monkeypatch, cli
         said = cli(command, "in.csv", *more, *HOW, "--text-column", "hiv_note", code=2).err
         assert "no column (hidden) among its 2" in said or not hides
         assert hides not in ("hiv_" in said, "therapist" in said)
-    with pytest.raises(lexveil.RequestError, match="is none of the columns") as missing:
+    with pytest.raises(lexveil.RequestError, match="is not one of the columns") as missing:
         lexveil.privatize(frame, column="hiv_note", model="toy")
     assert ("hiv_" in str(missing.value)) != hides
     # What names the column that was found says that there is one.

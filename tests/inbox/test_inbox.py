@@ -369,7 +369,7 @@ def test_a_query_of_a_database(inbox, attach):
         ),
         ({"source": "postgresql://localhost/crm"}, "inbox.source is the address of a database"),
         ({"document_budget": None}, "set one of inbox.protection"),
-        ({"protection": "light"}, "protection and inbox.document_budget are given together"),
+        ({"protection": "light"}, "protection and inbox.document_budget are both set"),
         ({"archive": "data/releases"}, "inbox.archive"),
         ({"operator": "releases/mine"}, "inbox.operator lies in a folder that is published"),
     ],
@@ -498,7 +498,7 @@ def test_other_spans_are_no_other_version(spanned):
             "line 2, `found`, span 2: the type of the span is not a name",
         ),
         ({"found": f"[{SECRET}"}, "line 2, `found`: not valid JSON"),
-        ({}, "line 2: it has no `found`; every row must have its spans"),
+        ({}, "line 2: the row has no `found`; every row must have its spans"),
     ],
 )
 def test_spans_that_are_refused_name_row_and_column_and_no_text(inbox, spans, says):

@@ -115,7 +115,7 @@ def another_ledger(used, anchor):
         (older_copy, "is an older copy"),
         (another_ledger, "anchor of another ledger"),
         (lambda used, anchor: anchor.unlink(), "is missing"),
-        (lambda used, anchor: edit(used, "delete from entries where seq > 7"), "was cut"),
+        (lambda used, anchor: edit(used, "delete from entries where seq > 7"), "was truncated"),
         (lambda used, anchor: edit(used, "delete from entries"), "was changed"),
         (
             lambda used, anchor: edit(used, "update entries set payload = '[]' where seq = 9"),
@@ -252,7 +252,7 @@ def test_an_anchor_that_is_ahead_and_stays_so_is_an_alarm(used, anchor):
     with Ledger.open(used, anchor=anchor) as ledger:
         spend(ledger, "ana")
     shutil.copy(older, used / "ledger.sqlite")
-    assert "forgets spending" in refused(used, anchor)
+    assert "lacks spending" in refused(used, anchor)
 
 
 def test_a_server_lets_others_go_on_while_the_ledger_is_read(

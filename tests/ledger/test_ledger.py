@@ -120,8 +120,8 @@ def test_what_cannot_be_renamed_is_refused_and_stays_paid(ledger, tmp_path, name
 @pytest.mark.parametrize(
     ("subjects", "epsilon", "budget", "cap", "says"),
     [
-        (["ana", ""], [1, 1], 1.0, None, "document 2 has no subject: an empty text"),
-        (["ana", None], [1, 1], 1.0, None, "document 2 has no subject: not a text"),
+        (["ana", ""], [1, 1], 1.0, None, "document 2 has no subject: its key is an empty text"),
+        (["ana", None], [1, 1], 1.0, None, "document 2 has no subject: its key is not a text"),
         *(
             (["ana"], [epsilon], 1.0, None, "epsilon")
             for epsilon in (-1, float("nan"), float("inf"))

@@ -67,13 +67,17 @@ def test_verify(here, cli):
     )
     said = cli(*verify, *since).out
     assert (
-        "0 entries, no releases, 0 subjects: everything holds\ntrusted, not verified: the" in said
+        "0 entries, no releases, 0 subjects: no problem was found\ntrusted, not verified: the"
+        in said
     )
     edit(Path(".lexveil/ledger"), "update entries set time = '' where seq = 2")
     cli(*verify, *since)
     edit(Path(".lexveil/ledger"), "delete from entries where seq > 8")
     said = cli(*verify, *since, code=1).out
-    assert "the ledger was cut or replaced\nthe ledger does not hold\ntrusted" in said
+    assert (
+        "the ledger was truncated or replaced\nthe verification of the ledger failed\ntrusted"
+        in said
+    )
     said = json.loads(cli(*verify, "--json", code=1).out)
     assert not said["holds"] and said["problems"][0]["where"] == "entry 2"
 

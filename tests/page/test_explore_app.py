@@ -288,7 +288,7 @@ PAPER = {"mechanisms": {"truncated_gumbel": {"calibration": "paper"}}}
         (
             {"ledger": {"keys": "plain"}},
             ONE,
-            "the ledger would store texts without a subject in plain",
+            "the ledger would store each text without a subject as its own key",
         ),
         (
             {"ledger": {"cap": 0.5, "on_exhausted": "refuse"}},

@@ -85,7 +85,7 @@ def test_columns_of_pandas_may_have_any_labels(labels, texts, built):
             r"column: texts is a table; name one of its columns: `id`, `body`, `who`",
         ),
         (pl.LazyFrame(ROWS), "body", r"frame\.collect\(\)"),
-        (ROWS["body"], "body", r"column names a column, and texts is a list, which has none"),
+        (ROWS["body"], "body", r"column names a column, but texts is a list, which has no columns"),
         (ROWS, "body", r"texts: a dict; give a list of strings"),
         (5, None, r"texts: an int; give a list of strings"),
         (ROWS, None, r"a dict; give a list of strings"),

@@ -249,7 +249,7 @@ def test_two_weights_never_share_a_name_or_a_hash(scale):
     "weight", ["1e-300", "0.0099", "0", "-1", "nan", "inf", "10.0001", "1e300", "x", "1e-2000"]
 )
 def test_weights_that_are_refused(scale, weight):
-    with pytest.raises(RequestError, match=r"its weight is .*; it must be .* from 0\.01 to 10"):
+    with pytest.raises(RequestError, match=r"the weight is .*, but it must be .* from 0\.01 to 10"):
         find_purpose(f"toy.tsv={weight}")
 
 

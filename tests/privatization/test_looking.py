@@ -213,7 +213,7 @@ def test_nothing_is_written_charged_or_logged(titled, tmp_path, cli, caplog):
         ([], "on a terminal only, but --json"),
         (["-o", "out.jsonl", "--json"], "--preview writes nothing"),
         (["--mode", "release", "--json"], "remove --mode release"),
-        (["--average-words", "data", "--json"], "takes all rows"),
+        (["--average-words", "data", "--json"], "needs all rows"),
     ],
 )
 def test_refused(titled, cli, more, why):

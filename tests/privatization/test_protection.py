@@ -114,7 +114,7 @@ def test_a_level_is_the_same_epsilon_for_tokens_of_short_and_long_texts(released
 def test_the_cap_of_a_new_ledger_is_that_of_ten_texts_of_ordinary_length(released, default_level):
     """The longest text of the release does not raise the cap."""
     words = PackagedModel(EN).card.average_words
-    cap = f"{TIMES * words * default_level.epsilon:g} epsilon of one subject over all releases"
+    cap = f"{TIMES * words * default_level.epsilon:g} epsilon per subject over all releases"
     assert f"{cap}, enough for {TIMES} of a text of" in released.err
     assert f"a text of {words:.0f} words" in released.err
 

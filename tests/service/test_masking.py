@@ -40,7 +40,7 @@ def test_the_cap_of_a_new_ledger_and_paths_are_shown_in_full(service, logged):
     answer = client.post("/v1/privatize", json=asked)
     cap = answer.json()["record"]["release"]["cap"]
     assert f"WARNING the ledger has a cap from now on: {cap:g} epsilon" in logged.text
-    assert "audit: there is none of tem S3 in " in logged.text
+    assert "audit: there is no audit of tem S3 in " in logged.text
 
 
 def test_a_missing_ledger_is_named_by_its_path(service, logged, ledger):

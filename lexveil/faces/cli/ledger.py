@@ -25,10 +25,10 @@ ledger = actions(
     """Show, verify and administer the budget ledger: what each subject has spent over all releases.
 
     Every release is charged to the subjects of its documents before its noise is drawn. No subject
-    exceeds the cap of lexveil.toml: ledger, or else the ledger's own cap. lexveil.toml also names
-    the ledger's folder; outside of projects it is `ledger` in your data folder, which standard
-    error names. Subjects are stored as salted hashes of their keys. docs/explanation/ledger.md says
-    what the ledger guarantees, and what to back up.
+    exceeds the cap of lexveil.toml (ledger.cap) or, without one, the ledger's own cap. The folder
+    of the ledger is ledger.folder in lexveil.toml. Outside of projects, it is `ledger` in your data
+    folder, and standard error names it. Subjects are stored as salted hashes of their keys.
+    docs/explanation/ledger.md says what the ledger guarantees, and what to back up.
 
         lexveil ledger show --top 10
         lexveil ledger show --subject user-1234

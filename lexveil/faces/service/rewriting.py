@@ -271,8 +271,8 @@ def check_start(terms: Terms, model: Model) -> None:
     params = ledger_of(model.project)
     if params.keys == "plain" and not terms.require_subjects:
         raise RequestError(
-            "lexveil.toml: ledger.keys is plain, so the ledger would store texts without a "
-            f"subject in plain; add {option('require_subjects')}"
+            "lexveil.toml: ledger.keys is plain, so the ledger would store each text "
+            f"without a subject as its own key; add {option('require_subjects')}"
         )
     if model.configuration.release.without_guarantee:
         raise RequestError(

@@ -77,8 +77,8 @@ class WarmModel(Model):
         )
 
     def once(self, key: tuple[object, ...], make: Callable[[], T]) -> T:
-        """Return the result of the first call of ``make`` with a key, by this model with the same
-        purposes.
+        """Return the cached result of ``make`` for a key and for the purposes of this model. The
+        first call computes the result.
         """
         named = (self.name, *key)
         if named not in self._kept:

@@ -161,7 +161,7 @@ def bank_of(model: Model) -> Path:
 
 
 def open_wanted(named: str | None, model: Model) -> SentenceBank:
-    """Open the bank of a name that ``bank_named`` takes.
+    """Open the bank with this name. ``bank_named`` describes the names.
 
     Raises:
         RequestError: if ``bank_named`` finds no bank, or ``open_bank`` cannot open it.

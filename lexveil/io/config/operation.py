@@ -175,8 +175,8 @@ class LedgerParams(Documented):
     keys: Literal["hashed", "plain"] = "hashed"
     """form of the subject names in the ledger: salted hashes, or plain"""
     on_exhausted: OnExhausted = "withhold"
-    """treatment of documents that exceed the cap: withhold leaves them out; refuse releases
-    nothing"""
+    """treatment of documents that exceed the cap: "withhold" leaves them out;
+    "refuse" releases nothing"""
 
     @model_validator(mode="before")
     @classmethod

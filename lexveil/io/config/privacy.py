@@ -228,9 +228,9 @@ class GridParams(Documented):
     """words for which a level of recovery holds: content (all but function words), all,
     function, frequent, middle, rare"""
     budget: Literal["document", "token"] = "document"
-    """meaning of a base epsilon: document gives each text a budget of base epsilon times the
-    words per text, which its tokens share; token gives each perturbed token that epsilon,
-    however long its text is, as a level does"""
+    """meaning of a base epsilon. "document": each text has a budget of base epsilon times the
+    words per text, which its tokens share; "token": each perturbed token has that epsilon,
+    however long its text is, as at a level"""
 
     def is_per_token(self, noise: NoiseSetting) -> bool:
         """Return whether the runs with this noise give every perturbed token the same epsilon."""

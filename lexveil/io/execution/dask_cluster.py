@@ -65,8 +65,8 @@ _opened: dict[str, Callable[[Any], Any]] = {}
 
 
 class FunctionPlugin(WorkerPlugin):  # type: ignore[misc]
-    """Sends a function to every worker, later workers included, so that a task can run on any of
-    them.
+    """Plugin that sends a function to every worker, including workers that start later, so that a
+    task can run on any worker.
     """
 
     def __init__(self, name: str, function: PickledPayload) -> None:

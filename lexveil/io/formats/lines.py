@@ -179,8 +179,8 @@ def _utf8_lines(first: bytes, stream: IO[bytes], source: Source) -> Iterator[str
             yield raw.decode("utf-8")
         except UnicodeDecodeError as error:
             raise RequestError(
-                f"{source.shown}, line {number}: not UTF-8 at byte {error.start + 1}; convert it, "
-                f"or name its encoding with {option('encoding')}"
+                f"{source.shown}, line {number}: the text is not UTF-8 at byte {error.start + 1}; "
+                f"convert the file, or name its encoding with {option('encoding')}"
             ) from None
         raw = _raw_line(stream, source, number + 1)
 

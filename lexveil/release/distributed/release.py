@@ -29,8 +29,8 @@ from lexveil.release.record import release_record
 from lexveil.release.run import RowSource, Run
 
 WITHHELD = (
-    "the number of withheld rows is not hidden: if the rows of a subject together cost more "
-    "than the rest of its budget, all of them are withheld"
+    "the withholding of rows is not hidden: all rows of a subject are withheld if together they "
+    "cost more than the ledger has left for the subject"
 )
 CHANGED = (
     "the table was different when it was read again, so nothing is published; give a table "

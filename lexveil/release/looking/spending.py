@@ -36,8 +36,8 @@ class SubjectSpending(Result):
         longest_row: Largest number of perturbed tokens of a row that costs no more than the cap;
             null if the cost of a row does not grow with its length.
         charged_before: Number of subjects that earlier releases have charged.
-        left: Smallest rest of the cap of one of the subjects, before this release; null without a
-            cap.
+        left: Smallest amount of the cap that a subject has left before this release; null without
+            a cap.
         short: Number of subjects whose rest of the cap is smaller than the cost of the release.
         releases: Number of such releases that the cap allows before a row is withheld.
     """
