@@ -18,6 +18,13 @@ from lexveil.release.adapters.files import PrivatizedFiles
 from lexveil.release.looking import preview as looking
 from lexveil.release.looking.preview import Preview
 
+# For a process of its own: the meaning of an epsilon is estimated from few words.
+ESTIMATE_QUICKLY = """
+import lexveil.readers.estimate, lexveil.readers.public_words
+lexveil.readers.estimate.DRAWS = 256
+lexveil.readers.public_words.WORDS_OF_A_BAND = 30
+"""
+
 
 def until(condition: Callable[[], Any], patience: float = 1800.0) -> Any:
     """Wait until something holds, and give it; nothing is measured by the patience."""

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from tests.asking import ESTIMATE_QUICKLY
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.slow
@@ -112,6 +113,7 @@ def test_neither_an_import_nor_a_call_changes_anything(outside):
         "import lexveil",
         "import lexveil.api",
         "[getattr(lexveil, n) for n in dir(lexveil)]",
+        ESTIMATE_QUICKLY,
         *(PRIVATIZE.replace("QUIET", way) for way in ways),
     ]
     assert changes_of(steps, outside) == {}
@@ -124,7 +126,7 @@ def test_changes_are_found(tmp_path):
 
 def test_a_program_that_multiplies_matrices_by_numba_imports_scipy_as_ever(outside):
     program = (
-        f"import sys, lexveil\n{PRIVATIZE.replace('QUIET', 'workers=1')}\n"
+        f"import sys, lexveil\n{ESTIMATE_QUICKLY}\n{PRIVATIZE.replace('QUIET', 'workers=1')}\n"
         "assert sys.modules['numba'] and 'scipy.linalg' in sys.modules"
     )
     subprocess.run(

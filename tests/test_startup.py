@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from lexveil.base.runtime.graph_libraries import PACKAGES
+from tests.asking import ESTIMATE_QUICKLY
 
 pytestmark = pytest.mark.slow
 
@@ -104,7 +105,7 @@ def test_a_few_texts_need_nothing_of_the_graph(outside):
     used once.
     """
     (outside / "in.jsonl").write_text('{"text": "The fire burned for days."}\n', encoding="utf-8")
-    script = PRIVATIZE + COMMAND
+    script = ESTIMATE_QUICKLY + PRIVATIZE + COMMAND
     without((), script, outside)
     for file in outside.glob("out.jsonl*"):
         file.unlink()
@@ -113,7 +114,7 @@ def test_a_few_texts_need_nothing_of_the_graph(outside):
 
 def test_what_needs_no_project_needs_nothing_of_the_extra(outside):
     (outside / "in.jsonl").write_text('{"text": "The fire burned for days."}\n', encoding="utf-8")
-    without(sorted(PACKAGES), WITHOUT_PROJECT, outside)
+    without(sorted(PACKAGES), ESTIMATE_QUICKLY + WITHOUT_PROJECT, outside)
 
 
 def test_what_needs_the_extra_says_so_in_one_line(outside):
