@@ -451,6 +451,7 @@ FAULTS = [
         "context",
         _beside_the_source(-1),
         IN_CONTEXT | {"own": {"tem_context": {"model": "smollm2"}}},
+        nightly=True,
     ),
     Fault(
         "kappa depends on the word",
@@ -477,6 +478,7 @@ FAULTS = [
         "reuse",
         wrap(f"{P}.engine.engine:WordEngine.worker", _one_key),
         TEM | {"workers": 2},
+        nightly=True,
     ),
     Fault(
         "noise key computed from the texts",

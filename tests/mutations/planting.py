@@ -29,6 +29,8 @@ class Fault:
             samples, workers, own (parameters of mechanisms), policy. None where no audit can see
             it.
         tests: named tests that catch it: file::function, and the values of its parameters.
+        nightly: whether it takes so many samples, or processes, that it is tried by night; others
+            of its kind are tried by day.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Fault:
     plant: Plant
     audit: dict[str, Any] | None = None
     tests: tuple[tuple[str, dict[str, Any]], ...] = ()
+    nightly: bool = False
 
     def fixtures(self) -> set[str]:
         """The fixtures that its named tests ask for."""
@@ -165,6 +168,7 @@ def read_faults(path: Path) -> list[Fault]:
             plant=swap(entry["in"], entry["old"], entry["new"]),
             audit=entry.get("audit"),
             tests=tuple((test["test"], test["values"]) for test in entry.get("tests", ())),
+            nightly=entry.get("nightly", False),
         )
         for entry in yaml.load(path.read_text(encoding="utf-8"), Loader=FaultLoader)
     ]

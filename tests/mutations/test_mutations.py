@@ -30,7 +30,13 @@ BY_DAY = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(fault, id=fault.name, marks=[pytest.mark.nightly] * fault.nightly)
+        for fault in FAULTS
+    ],
+)
 def test_a_planted_fault_is_caught(fault, request, monkeypatch):
     # made without the fault
     fixtures = {name: request.getfixturevalue(name) for name in fault.fixtures()}

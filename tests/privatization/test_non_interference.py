@@ -140,9 +140,9 @@ def test_options(world, strategy, more):
 @pytest.mark.parametrize(
     ("mechanism", "form"),
     [
-        ("tem_context", "csv"),
+        ("tem", "jsonl"),
+        pytest.param("tem_context", "csv", marks=pytest.mark.nightly),
         pytest.param("madlib", "parquet", marks=pytest.mark.nightly),
-        pytest.param("tem", "jsonl", marks=pytest.mark.nightly),
         pytest.param("tem", "jsonl.gz", marks=pytest.mark.nightly),
     ],
 )

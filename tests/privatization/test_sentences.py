@@ -236,7 +236,7 @@ def test_releases_draw_other_noise_each_time_and_experiments_the_same(bank):
     assert seeded[0] == seeded[1] != seeded[2]
 
 
-@pytest.mark.parametrize("mechanism", ["tem", "vickrey"])
+@pytest.mark.parametrize("mechanism", ["tem", pytest.param("vickrey", marks=pytest.mark.nightly)])
 def test_neither_batches_nor_workers_change_an_experiment(mechanism, bank, here, monkeypatch):
     texts = [f"{sentence} {TEXTS[n % 4]}" for n, sentence in enumerate(SENTENCES[:300])]
     pd.DataFrame({"text": texts}).to_csv(here / "in.csv", index=False)
