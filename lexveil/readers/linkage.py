@@ -106,9 +106,11 @@ class DisclosedTexts:
 
 
 def n_unique(texts: DisclosedTexts) -> int:
-    """Return the number of texts whose structure no other of these texts has."""
-    _, counts = np.unique(np.array(texts.keys, dtype=f"S{DIGEST}"), return_counts=True)
-    return int((counts == 1).sum())
+    """Return the number of texts whose structure no other of these texts has. A text that discloses
+    no structure has an empty key, and does not count.
+    """
+    keys, counts = np.unique(np.array(texts.keys, dtype=f"S{DIGEST}"), return_counts=True)
+    return int(((counts == 1) & (keys != b"")).sum())
 
 
 @dataclass(frozen=True, slots=True, repr=False)

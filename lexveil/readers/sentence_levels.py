@@ -2,10 +2,11 @@
 epsilon at which a reader identifies the sources of outputs, and names their words, no more often
 than the level allows.
 
-The reader knows the exact channel. Of 1,000 public texts of similar length, each is a source once
-and a candidate always. The reader guesses the likeliest candidate as the source; no other reader is
-right more often. Words are named as in ``recovery.sentences``: by the probabilities of the other
-texts, as if the source itself were unknown.
+The reader knows the exact channel, and with the sentence as unit also the number of sentences of
+each text. Of 1,000 public texts of similar length, each is a source once and a candidate always.
+The reader guesses the likeliest candidate as the source; no other reader is right more often. Words
+are named as in ``recovery.sentences``: by the probabilities of the other texts, as if the source
+itself were unknown.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from lexveil.base.errors import RequestError
-from lexveil.base.types import Bytes, Counts, Flags, Floats, Vectors
-from lexveil.core.embeddings.sentences import Units
+from lexveil.base.types import Bytes, Counts, Flags, Floats, Ids, Vectors
+from lexveil.core.embeddings.sentences import CutTexts, Units
 from lexveil.core.mechanisms.noise.streams import stream
 from lexveil.core.mechanisms.sentence_draws import SentenceDraws
 from lexveil.core.protection import Shares
@@ -32,7 +33,7 @@ STEPS_OF_AN_OCTAVE = 8  # epsilons of the grid per doubling
 STRIDE = 4  # step of the first search, in epsilons of the grid
 NOISE = 0.02  # share of sources that may be found by chance
 LEAST_NUMBER = -2 * STEPS_OF_AN_OCTAVE  # number of epsilon 1/4
-START = 2 * STEPS_OF_AN_OCTAVE  # number of epsilon 4, at which the search begins
+START = 3 * STEPS_OF_AN_OCTAVE  # number of epsilon 8, at which the search begins
 MOST = 10 * STEPS_OF_AN_OCTAVE  # number of epsilon 1,024
 
 
@@ -55,35 +56,62 @@ class PublicSources:
     """Public texts that serve as sources and as candidates in the measurement of linkage.
 
     Attributes:
-        vectors: (P, p) the vectors of the texts.
+        vectors: the vectors of the units, which are the texts or their sentences.
+        unit_of: (n,) the unit that each draw replaces.
+        starts: (P + 1,) the first draw of each text.
         words: (P, W) 1 if a text contains a content word, else 0. The W words are those that occur
             in some text.
         is_rare: (W,) whether a word is rare.
     """
 
     vectors: Vectors
+    unit_of: Ids
+    starts: Ids
     words: Vectors
     is_rare: Flags
 
     @classmethod
-    def of(cls, texts: Units, vectors: Vectors, bands: Bytes) -> PublicSources:
+    def of(
+        cls, cut: CutTexts, per_text: int | None, embed: Callable[[Units], Vectors], bands: Bytes
+    ) -> PublicSources:
         """Build the sources from texts.
 
         Args:
-            texts: the tokens of the texts.
-            vectors: the vectors of the texts.
+            per_text: number of draws for a text; None for one draw for each sentence.
+            embed: the function that gives vectors to units.
             bands: (V,) the band of each token, as an index into ``BANDS``.
         """
-        known = texts.known()
+        units, drawn_for, unit_of = cut.draws(per_text)
+        starts = np.searchsorted(drawn_for, np.arange(len(cut) + 1)).astype(np.int64)
+        known = cut.texts.known()
         is_content = bands[known.rows] != BANDS.index("function")
         of_text = np.repeat(np.arange(len(known)), np.diff(known.starts))
         rows, columns = np.unique(known.rows[is_content], return_inverse=True)
         words = np.zeros((len(known), len(rows)), dtype=np.float32)
         words[of_text[is_content], columns] = 1
-        return cls(vectors, words, bands[rows] == BANDS.index("rare"))
+        return cls(embed(units), unit_of, starts, words, bands[rows] == BANDS.index("rare"))
 
     def __len__(self) -> int:
-        return len(self.vectors)
+        return len(self.starts) - 1
+
+    def log_likelihoods(self, log_p: Floats, drawn: Ids) -> Floats:
+        """(P, P) log-likelihood of each output under each candidate; -inf for a candidate with
+        another number of draws.
+
+        Args:
+            log_p: the log-probability of each drawn sentence of the bank, for each unit.
+            drawn: (n,) the column of each draw in ``log_p``.
+        """
+        counts = np.diff(self.starts)
+        scores = np.full((len(self), len(self)), -np.inf)
+        for count in np.unique(counts).tolist():
+            texts = np.flatnonzero(counts == count)
+            draws = self.starts[texts][:, None] + np.arange(count)
+            alike = np.zeros((len(texts), len(texts)))
+            for one in draws.T:
+                alike += log_p[np.ix_(self.unit_of[one], drawn[one])].T
+            scores[np.ix_(texts, texts)] = alike
+        return scores
 
 
 def content_bands(counts: Counts, tokens: Sequence[str], is_plain: Callable[[str], bool]) -> Bytes:
@@ -97,18 +125,14 @@ def content_bands(counts: Counts, tokens: Sequence[str], is_plain: Callable[[str
     return bands_of(counts, plain)
 
 
-def found_at(
-    mechanism: SentenceDraws, sources: PublicSources, per_text: int, epsilon: float
-) -> SentenceShares:
-    """Return the shares that a reader recovers from outputs of ``per_text`` sentences each."""
-    n = len(sources)
-    of = np.repeat(np.arange(n), per_text)
-    spent = np.full(len(of), epsilon)
+def found_at(mechanism: SentenceDraws, sources: PublicSources, epsilon: float) -> SentenceShares:
+    """Return the shares that a reader recovers from an output of each text."""
+    spent = np.full(len(sources.unit_of), epsilon)
     noise = mechanism.noise(spent, stream(PUBLIC_SEED, "sentence levels"))
-    rows = mechanism.replace_queries(sources.vectors, of, spent, noise)
+    rows = mechanism.replace_queries(sources.vectors, sources.unit_of, spent, noise)
     channel = Channel.of(mechanism, sources.vectors, rows, epsilon)
-    places = np.array([channel.place[row] for row in rows.tolist()]).reshape(n, per_text)
-    of_outputs = channel.log_p.T[places].sum(axis=1)
+    drawn = np.array([channel.place[row] for row in rows.tolist()], dtype=np.int64)
+    of_outputs = sources.log_likelihoods(channel.log_p, drawn)
     hits = [first_chance(scores, source) for source, scores in enumerate(of_outputs)]
     named_words = named_by(sources, of_outputs)
     return SentenceShares(float(np.mean(hits)), *named_words)
@@ -116,12 +140,15 @@ def found_at(
 
 def named_by(sources: PublicSources, log_likelihood: Floats) -> Shares:
     """Return the shares of the words of sources that a reader names. The reader knows all texts
-    except the source itself, and weights the words of each text by the text's probability.
+    except the source itself, and weights the words of each text by the text's probability. If no
+    other text can have given the output, all have the same weight.
 
     Args:
         log_likelihood: (P, P) log-likelihood of each output under each candidate.
     """
-    others = log_likelihood - log_likelihood.max(axis=1, keepdims=True)
+    others = log_likelihood.copy()
+    np.fill_diagonal(others, -np.inf)
+    others[~np.isfinite(others).any(axis=1)] = 0.0
     np.fill_diagonal(others, -np.inf)
     chances = np.exp(others - others.max(axis=1, keepdims=True))
     chances /= chances.sum(axis=1, keepdims=True)
@@ -150,10 +177,9 @@ class LevelSearch:
         blind: the shares of words that a reader names without any output.
     """
 
-    def __init__(self, mechanism: SentenceDraws, sources: PublicSources, per_text: int) -> None:
+    def __init__(self, mechanism: SentenceDraws, sources: PublicSources) -> None:
         self._mechanism = mechanism
         self._sources = sources
-        self._per_text = per_text
         self._measured: dict[int, SentenceShares] = {}
         self.blind = named_by(sources, np.zeros((len(sources), len(sources))))
 
@@ -162,9 +188,7 @@ class LevelSearch:
         the grid.
         """
         if step not in self._measured:
-            self._measured[step] = found_at(
-                self._mechanism, self._sources, self._per_text, epsilon_of(step)
-            )
+            self._measured[step] = found_at(self._mechanism, self._sources, epsilon_of(step))
         return self._measured[step]
 
     def holds(self, step: int, linkage: float, shares: Shares) -> bool:
@@ -179,9 +203,9 @@ class LevelSearch:
             and reached.rare <= max(shares.rare, NEARLY * self.blind.rare)
         )
 
-    def largest(self, linkage: float, shares: Shares) -> tuple[float, SentenceShares]:
-        """Return the largest epsilon of the grid up to which a reader recovers at most the allowed
-        shares, and the shares recovered there. The search ends at the peak of linkage.
+    def largest(self, linkage: float, shares: Shares) -> int:
+        """Return the number of the largest epsilon of the grid such that at this and every smaller
+        epsilon a reader recovers at most the allowed shares; search only up to the peak of linkage.
 
         Raises:
             RequestError: if a reader recovers more at every epsilon.
@@ -202,7 +226,7 @@ class LevelSearch:
                 peak = self._last(step - STRIDE, step, linkage, shares)
                 break
             peak = max(peak, step, key=lambda tried: self.at(tried).linkage)
-        return epsilon_of(peak), self.at(peak)
+        return peak
 
     def _is_past(self, peak: int, step: int) -> bool:
         """Return whether linkage has fallen so far below the peak that the difference is not due to

@@ -47,9 +47,11 @@ class Channel:
         for start in range(0, len(queries), QUERIES_AT_A_TIME):
             block = queries[start : start + QUERIES_AT_A_TIME]
             distances = product_distances(block, mechanism.vectors)
-            log_weight = -epsilon / 2 * np.minimum(distances, gamma)
-            total = np.logaddexp.reduce(log_weight, axis=1, keepdims=True)
-            parts.append(log_weight[:, drawn] - total)
+            # ε·γ/2 is below 50, so that no weight is 0
+            log_weight = -epsilon / 2 * np.minimum(distances, gamma, out=distances)
+            of_drawn = log_weight[:, drawn]
+            total = np.exp(log_weight, out=log_weight).sum(axis=1, keepdims=True)
+            parts.append(of_drawn - np.log(total))
         place = {row: number for number, row in enumerate(drawn.tolist())}
         return cls(np.concatenate(parts), place)
 

@@ -190,7 +190,7 @@ class LedgerCharge(Charge):
             longest = budget.longest(self.cap)
             withheld = ""
             if longest is not None:
-                withheld = f"; a row of more than {longest:,} perturbed tokens is withheld"
+                withheld = f"; a row of more than {longest:,} {budget.drawn} is withheld"
             LOG.warning(
                 f"the ledger has a cap from now on: {self.cap:g} epsilon per subject over "
                 f"all releases, enough for {TIMES} of {budget.usual_text}{withheld}. To "

@@ -35,7 +35,7 @@ from lexveil.core.mechanisms.registry import MECHANISMS
 from lexveil.core.mechanisms.tem import TemParameters
 from lexveil.core.protection import LEVELS, LevelName, MeasuredLevel
 from lexveil.core.screen_parts import NONE, chosen_parts
-from lexveil.io.artifacts.default_bank import open_wanted, takes_written_bank
+from lexveil.io.artifacts.default_bank import level_of_written, open_wanted, takes_written_bank
 from lexveil.io.artifacts.levels import PER_TEXT, level_of, measured_levels, spending_at
 from lexveil.io.artifacts.model import Model
 from lexveil.io.artifacts.project import Project
@@ -59,6 +59,7 @@ WORDS_OF_SENTENCES = "S3"
 EPSILON = 5.0  # epsilon of a sentence of the packaged bank, unless the request gives one
 # policy for sentences: no word of a text is kept
 NOTHING_KEPT = Policy("perturb", "perturb", "perturb")
+ORDINARY_SENTENCES = 10  # sentences of a text of ordinary length
 # times the share that an adversary names without any output; a smaller share is no useful target
 NEARLY = 1.5
 
@@ -81,7 +82,10 @@ class Sentences:
 
     def spending(self, epsilon: float) -> PerToken:
         """Return the spending of an epsilon on every sentence that is written for a text."""
-        return PerToken(DocumentBudget(epsilon * (self.per_text or MOST_TOKENS), epsilon))
+        if self.per_text is not None:
+            return PerToken(DocumentBudget(epsilon * self.per_text, epsilon))
+        most = epsilon * MOST_TOKENS
+        return PerToken(DocumentBudget(most, epsilon, ordinary_sentences=ORDINARY_SENTENCES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,9 +325,9 @@ def at_level(settings: Settings, model: Model, name: LevelName) -> Settings:
 def sentences_completed(settings: Settings, model: Model, request: Request) -> Settings:
     """Return the settings of sentences with the epsilon of each sentence.
 
-    The packaged bank has no levels, because no public texts are packaged. If the request does not
-    determine epsilon, that bank has a default epsilon at which sources are hardly ever identified
-    (docs/reference/sentences.md).
+    If the request does not determine epsilon, the packaged bank has a default epsilon at which
+    sources are hardly ever identified (docs/reference/sentences.md). It has levels for some
+    settings only.
 
     Raises:
         RequestError: if ``sentences_at_level`` refuses the level, or if the mechanism has no
@@ -339,36 +343,31 @@ def sentences_completed(settings: Settings, model: Model, request: Request) -> S
             f"are measured with tem; give {option('epsilon')} of each sentence, or choose "
             "tem"
         )
-    if takes_written_bank(request.bank, model):
-        if request.protection is None:
-            return replace(settings, spending=wanted.spending(EPSILON))
-        raise RequestError(
-            f"{option('protection')} {request.protection}: the packaged bank has no levels "
-            "of protection, because no public texts are packaged to measure them on. Remove "
-            f"{option('protection')}, so that each sentence spends epsilon {EPSILON:g}; "
-            f"give {option('epsilon')} (docs/reference/sentences.md has the measured "
-            "figures); or build a bank of public texts by `lexveil sentences build`, which "
-            "has levels"
-        )
+    if request.protection is None and takes_written_bank(request.bank, model):
+        return replace(settings, spending=wanted.spending(EPSILON))
     return sentences_at_level(settings, model, request.level)
 
 
 def sentences_at_level(settings: Settings, model: Model, name: LevelName) -> Settings:
-    """Return the settings of sentences at a level of protection, calibrated on the public texts of
-    the bank.
+    """Return the settings of sentences at a level of protection, calibrated on public texts: those
+    of the bank, or for the packaged bank those by which its levels were measured.
 
     Raises:
         RequestError: if the bank cannot be used or has no levels, or no epsilon gives the level.
     """
     wanted = settings.sentences
     assert wanted is not None
-    found = level_of_bank(open_wanted(wanted.bank, model), model, wanted.per_text, name)
+    if takes_written_bank(wanted.bank, model):
+        found = level_of_written(model, wanted.per_text, name)
+    else:
+        found = level_of_bank(open_wanted(wanted.bank, model), model, wanted.per_text, name)
     level = Protection(
         level=name,
         reader="measured on public texts, by the exact channel",
         content=found.content,
         rare=found.rare,
         linkage=found.linkage,
+        missed=found.missed,
     )
     return replace(settings, spending=wanted.spending(found.epsilon), protection=level)
 

@@ -6,26 +6,34 @@ import csv
 import json
 import re
 import sys
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 from asking import command
 
+from benchmarks.written_bank.levels import page
 from lexveil.base.errors import RequestError
+from lexveil.core.protection import LEVELS
 from lexveil.core.screen_parts import PARTS
 from lexveil.core.text.encode import encode
 from lexveil.io.artifacts import default_bank
 from lexveil.io.artifacts.default_bank import (
     SENTENCES_FILE,
     WRITTEN,
+    WRITTEN_LEVELS,
+    MeasuredWritten,
     bank_named,
     bank_of,
+    level_of_written,
+    levels_of_written,
     read_written_card,
 )
 from lexveil.io.artifacts.levels import CARD
 from lexveil.io.artifacts.model import Model
 from lexveil.io.artifacts.screened_words import is_screened, screen_record, screened_words
 from lexveil.io.artifacts.sentence_banks import open_bank
+from lexveil.readers import sentence_levels
 
 CONTACT = re.compile(r"[@#/\\_|<>{}\[\]()]|www|http|\w\.(com|org|net)\b|[0-9]{3}|[0-9][ .-]+[0-9]")
 NAMES = "john mary emily sarah michael david james alex lisa anna smith johnson emma jack".split()
@@ -157,8 +165,77 @@ def test_its_name_is_refused_for_a_model_of_another_language(here, monkeypatch):
         bank_named("shipped", model)
 
 
-def test_a_level_of_it_is_refused_with_what_to_do(here, capsys):
+def test_its_levels_keep_what_they_promise():
+    """Words may be named half as often again as without any output."""
+    measured = levels_of_written(Model.load(name="en"))
+    for found in (level for one in measured for level in one.levels):
+        allowed = LEVELS[found.level]
+        assert found.linkage <= allowed.content
+        assert found.content <= max(allowed.content, 1.5 * found.content_without)
+        assert found.rare <= max(allowed.rare, 1.5 * found.rare_without)
+
+
+@pytest.mark.parametrize("level", [*LEVELS])
+@pytest.mark.parametrize("model", ["en", "en+sentiment=3"])
+def test_it_has_levels_for_the_usual_settings(level, model):
+    assert level_of_written(Model.load(name=model), 4, level).level == level
+
+
+def test_the_page_has_the_levels_that_ship():
+    table = MeasuredWritten.model_validate_json((WRITTEN / WRITTEN_LEVELS).read_bytes())
+    assert page(table) in Path("docs/reference/levels.md").read_text(encoding="utf-8")
+
+
+def test_a_level_of_it_needs_no_search(here, monkeypatch):
+    monkeypatch.setattr(sentence_levels, "found_at", None)
     (here / "in.txt").write_text("The room was dirty.\n")
-    assert command("inspect", "in.txt", "--strategy", "S5", "--protection", "light") == 2
+    options = ["--strategy", "S5", "--protection", "strong"]
+    assert command("privatize", "in.txt", "-o", "out.txt", *options) == 0
+    record = json.loads((here / "out.txt.record.json").read_text())
+    strong = level_of_written(Model.load(name="en"), 4, "strong")
+    assert record["base_epsilon"] == strong.epsilon
+    assert record["linkage"]["at"][0]["found"] == strong.linkage
+
+
+def test_a_level_that_names_more_than_it_allows_says_so(here, capsys):
+    """A reader of reviews names about 9 % of the content words without any output."""
+    (here / "in.txt").write_text("The room was dirty.\n")
+    options = ["--strategy", "S5", "--protection", "strong"]
+    assert command("inspect", "in.txt", *options) == 0
+    missed = level_of_written(Model.load(name="en"), 4, "strong").missed
+    assert f"that is more than the level allows: {missed}" in capsys.readouterr().out
+    assert command("privatize", "in.txt", "-o", "out.txt", *options) == 0
+    assert json.loads((here / "out.txt.record.json").read_text())["protection"]["missed"] == missed
+    statement = " ".join((here / "out.txt.statement.txt").read_text().split())
+    assert f"that is more than the level allows: {missed}" in statement
+
+
+def test_its_levels_are_of_its_sentences_alone(monkeypatch):
+    """Whoever exchanges the sentences has to measure anew."""
+    model = Model.load(name="en")
+    assert levels_of_written(model)
+    card = read_written_card().model_copy(update={"sha256": "0" * 64})
+    monkeypatch.setattr(default_bank, "read_written_card", lambda: card)
+    assert not levels_of_written(model)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--sentences", "5"], ": 4 for a text; 4 for a text with sentiment=3; "),
+        (["--purpose", "sentiment=2"], "4 for a text with sentiment=3; 8 for a text"),
+    ],
+)
+def test_a_level_of_other_settings_is_refused_with_what_to_do(here, capsys, options, said):
+    (here / "in.txt").write_text("The room was dirty.\n")
+    asked = ["--strategy", "S5", "--protection", "light", *options]
+    assert command("inspect", "in.txt", *asked) == 2
     told = capsys.readouterr().err
-    assert "Leave --protection out" in told and "banks/" not in told
+    assert said in told and "name --epsilon of each sentence" in told
+
+
+def test_its_levels_are_shown(here, capsys):
+    assert command("sentences", "show") == 0
+    shown = capsys.readouterr().out
+    strong = level_of_written(Model.load(name="en"), 4, "strong")
+    assert f"protection strong, 4 for a text: epsilon {strong.epsilon:g} of each" in shown

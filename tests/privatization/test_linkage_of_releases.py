@@ -55,7 +55,15 @@ def test_what_was_not_measured_of_a_bank_is_no_expectation(name, options):
 
 @pytest.mark.parametrize(("epsilon", "found"), [(3.0, 0.04), (3.5, None)])
 def test_a_bank_says_what_its_levels_say_of_the_same_epsilon(epsilon, found, monkeypatch):
-    level = BankLevel(level="strong", epsilon=3.0, linkage=0.04, content=0.05, rare=0.01)
+    level = BankLevel(
+        level="strong",
+        epsilon=3.0,
+        linkage=0.04,
+        content=0.05,
+        rare=0.01,
+        content_without=0.04,
+        rare_without=0.0,
+    )
     opened = SimpleNamespace(card=SimpleNamespace(levels=[level]))
     monkeypatch.setattr("lexveil.release.linkage.open_wanted", lambda *_: opened)
     request = Request(strategy="S5", bank="of mine", epsilon=epsilon)

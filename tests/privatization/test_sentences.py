@@ -389,7 +389,6 @@ def test_what_is_published_is_a_function_of_the_output(bank, here, form, unit, m
 
 REFUSED = [
     ({"epsilon": None}, "the bank has no levels of protection"),
-    ({"epsilon": None, "unit": "sentence"}, "levels exist only for the unit text"),
     ({"epsilon": -1.0}, "epsilon"),
     ({"epsilon": 1e12}, "epsilon"),
     ({"sentences": 0}, "sentences"),
@@ -477,6 +476,25 @@ def at_level(bank, **how):
     return privatize(TEXTS, bank, **{"epsilon": None} | how).record
 
 
+def test_a_bank_of_another_version_is_refused_with_the_way_out(bank, tmp_path):
+    """An old card lacks fields of today, too."""
+    old = tmp_path / "old"
+    old.mkdir()
+    card = json.loads((bank / "bank.json").read_text()) | {"format": 1}
+    del card["levels"]
+    (old / "bank.json").write_text(json.dumps(card))
+    with pytest.raises(RequestError, match=r"reads format 2; build the bank again"):
+        read_card(old)
+
+
+def test_a_bank_keeps_where_sentences_of_its_public_texts_end(calibrated):
+    """Every text begins a sentence, and some have several."""
+    public = open_bank(calibrated, Model.load(name="en")).public
+    begins = {*public.sentences.starts.tolist()}
+    assert {*public.texts.starts.tolist()} <= begins
+    assert len(public) == 80 < len(public.sentences)
+
+
 def test_a_bank_has_levels_that_hold_what_they_promise(calibrated):
     levels = {level.level: level for level in read_card(calibrated).levels}
     assert [*levels] == ["strong", "balanced", "light"]
@@ -508,6 +526,13 @@ def test_a_level_for_more_sentences_is_worked_out_once_and_kept(calibrated, monk
     assert more < usual
     monkeypatch.setattr(bank_levels, "found_level", None)
     assert at_level(calibrated, protection="strong", sentences=8).base_epsilon == more
+
+
+@pytest.mark.usefixtures("few_candidates")
+def test_a_level_of_sentence_by_sentence_is_worked_out(calibrated):
+    record = at_level(calibrated, protection="balanced", unit="sentence")
+    assert record.protection.linkage <= 0.2
+    assert record.base_epsilon > 0
 
 
 @pytest.mark.usefixtures("few_candidates")
@@ -556,6 +581,35 @@ def test_inspect_says_what_sentences_would_be_drawn(
     assert found["budget"]["epsilon_per_token"]["least"] == 10.0
     assert found["tried"]["unique_structures"] == n_unique
     assert found["guarantee"]["formula"] != "none"
+
+
+def inspected(file, bank, **how):
+    return lexveil.inspect(file, bank=str(bank), quiet=True, **HOW | {"model": "en"} | how)
+
+
+def test_inspect_of_one_text_says_that_nothing_of_its_structure_is_disclosed(bank, here):
+    (here / "one.txt").write_text(f"{TEXTS[0]}\n")
+    found = inspected("one.txt", bank)
+    assert found.tried.unique_structures == 0
+    assert "none is told from the others by its shape" in str(found)
+
+
+@pytest.mark.parametrize(("unit", "shown"), [("text", None), ("sentence", 100)])
+def test_the_cap_of_a_new_ledger_is_that_of_ten_texts_of_sentences(bank, here, unit, shown):
+    """With the text as unit every text spends as much; else a text of ten sentences is ordinary."""
+    (here / "in.txt").write_text("\n".join(TEXTS[:2]))
+    found = inspected("in.txt", bank, unit=unit)
+    assert found.budget.default_cap == 10 * 10.0 * (PER_TEXT if unit == "text" else 10)
+    assert found.spending.longest_row == shown
+    assert ("a row of more than 100 sentences is withheld" in str(found)) == (shown is not None)
+    assert "perturbed tokens" not in str(found)
+
+
+def test_inspect_says_what_a_purpose_hides_less(bank, here):
+    (here / "in.txt").write_text("\n".join(TEXTS[:2]))
+    plain, kept = (str(inspected("in.txt", bank, model=name)) for name in ("en", "en+sentiment=3"))
+    assert "Less hidden" not in plain
+    assert kept.count("Less hidden, by the purpose sentiment=3: where a text stands on it") == 1
 
 
 @pytest.mark.parametrize("unit", ["text", "sentence"])

@@ -241,38 +241,51 @@ class DocumentBudget:
             if neither was.
         ordinary_words: the public number of words of a text of ordinary length, if every token gets
             the cap and B only limits the longest texts; None if every text may spend B.
+        ordinary_sentences: the same number for texts whose sentences are replaced, each of which
+            gets the cap.
     """
 
     total: float
     cap: float
     average_words: float | None = None
     ordinary_words: float | None = None
+    ordinary_sentences: int | None = None
+
+    @property
+    def _ordinary(self) -> float | None:
+        return self.ordinary_words or self.ordinary_sentences
+
+    @property
+    def drawn(self) -> str:
+        """A word for messages for what is drawn, which spends epsilon."""
+        return "perturbed tokens" if self.ordinary_sentences is None else "sentences"
 
     @property
     def usual(self) -> float:
         """The largest ε that a text of ordinary length spends. The ledger's default cap is computed
         from this ε.
         """
-        if self.ordinary_words is None:
+        if self._ordinary is None:
             return self.total
-        return min(self.total, self.ordinary_words * self.cap)
+        return min(self.total, self._ordinary * self.cap)
 
     @property
     def usual_text(self) -> str:
         """A phrase for messages that describes the text that spends ``usual``."""
-        if self.ordinary_words is None:
+        if self._ordinary is None:
             return "a text that spends its whole budget"
-        return f"a text of {self.ordinary_words:.0f} words"
+        counted = "words" if self.ordinary_sentences is None else "sentences"
+        return f"a text of {self._ordinary:.0f} {counted}"
 
     def times(self, n: int) -> DocumentBudget:
         """Return the budget of a document of n parts, each of which spends this budget."""
         return replace(self, total=self.total * n)
 
     def longest(self, cap: float) -> int | None:
-        """Return the largest number of perturbed tokens for which a row costs at most ``cap``, the
-        cap of a subject; None if the cost of a row does not grow with its length.
+        """Return the largest number of draws for which a row costs at most ``cap``, the cap of a
+        subject; None if the cost of a row does not grow with its length.
         """
-        return None if self.ordinary_words is None else math.floor(cap / self.cap)
+        return None if self._ordinary is None else math.floor(cap / self.cap)
 
 
 @dataclass(frozen=True, slots=True)

@@ -256,6 +256,7 @@ class Protection(Result):
         reader: Adversary, and source of the shares.
         linkage: For sentences of a bank, the share of texts whose source an adversary finds among
             1,000 texts; null for words.
+        missed: The words of which more are named than the level allows; null if there are none.
     """
 
     level: Literal["strong", "balanced", "light"]
@@ -263,14 +264,18 @@ class Protection(Result):
     rare: Number
     reader: str
     linkage: Number | None = None
+    missed: str | None = None
 
     @property
     def sentence(self) -> str:
         """Return a sentence for statements about the level of protection."""
+        missed = (
+            "" if self.missed is None else f"; that is more than the level allows: {self.missed}"
+        )
         return (
             f"protection {self.level}: a reader who knows the method is expected to name "
             f"{_of_100(self.content)} of "
-            f"100 content words and {_of_100(self.rare)} of 100 rare ones ({self.reader})"
+            f"100 content words and {_of_100(self.rare)} of 100 rare ones ({self.reader}){missed}"
         )
 
 

@@ -61,6 +61,36 @@ class Units:
 
 
 @dataclass(frozen=True, slots=True)
+class CutTexts:
+    """Texts that are known by their tokens and by the ends of their sentences.
+
+    Attributes:
+        texts: each text one unit.
+        sentences: the same tokens, each sentence one unit.
+    """
+
+    texts: Units
+    sentences: Units
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def draws(self, per_text: int | None) -> tuple[Units, Ids, Ids]:
+        """Return the units that have a vector, and for each draw its text and its unit.
+
+        Args:
+            per_text: draws for a text, which is a unit then; None makes each sentence a unit, with
+                one draw.
+        """
+        if per_text is not None:
+            of = np.repeat(np.arange(len(self.texts)), per_text)
+            return self.texts, of, of
+        begins = self.sentences.starts[:-1]
+        text_of = np.searchsorted(self.texts.starts, begins, side="right") - 1
+        return self.sentences, text_of, np.arange(len(self.sentences))
+
+
+@dataclass(frozen=True, slots=True)
 class SentenceAxis:
     """One coordinate for a purpose: weight · tanh(mean score of the tokens / deviation).
 

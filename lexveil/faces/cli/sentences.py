@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +13,7 @@ from lexveil.faces.cli.options import CHOSEN, ChosenModel, Count, Json, ModelNam
 from lexveil.faces.cli.output import show
 
 if TYPE_CHECKING:
-    from lexveil.io.artifacts.sentence_banks import BankCard
+    from lexveil.io.artifacts.sentence_banks import BankCard, BankLevel
 
 sentences = actions(
     "sentences",
@@ -73,7 +74,8 @@ def build(
         screen=screen,
     )
     card = build_bank(sources, output, options)
-    show(card.to_dict() if json else card, json, lambda made: _lines(made, str(output)))
+    levels = _levels_of(card)
+    show(card.to_dict() if json else card, json, lambda made: _lines(made, str(output), levels))
 
 
 @sentences.command(name="show")
@@ -95,7 +97,12 @@ def show_bank(
         nearest: number of sentences to show
     """
     from lexveil.io.artifacts.bank_neighbours import neighbours
-    from lexveil.io.artifacts.default_bank import SHIPPED, bank_named, takes_written_bank
+    from lexveil.io.artifacts.default_bank import (
+        SHIPPED,
+        bank_named,
+        levels_of_written,
+        takes_written_bank,
+    )
     from lexveil.io.artifacts.model import Model
     from lexveil.io.artifacts.sentence_banks import read_card
 
@@ -103,8 +110,13 @@ def show_bank(
     folder = bank_named(bank, model)
     if sentence is None:
         card = read_card(folder)
-        called = SHIPPED if takes_written_bank(bank, model) else bank or str(folder)
-        show(card.to_dict() if json else card, json, lambda made: _lines(made, called))
+        called = bank or str(folder)
+        levels = _levels_of(card)
+        if takes_written_bank(bank, model):
+            called = SHIPPED
+            measured = levels_of_written(model)
+            levels = [line for one in measured for line in _levels(one.levels, one.settings)]
+        show(card.to_dict() if json else card, json, lambda made: _lines(made, called, levels))
         return
     found = neighbours(folder, sentence, nearest, model)
     show(
@@ -114,10 +126,7 @@ def show_bank(
     )
 
 
-def _lines(card: object, called: str) -> list[str]:
-    from lexveil.io.artifacts.sentence_banks import BankCard
-
-    assert isinstance(card, BankCard)
+def _lines(card: BankCard, called: str, levels: Sequence[str]) -> list[str]:
     said = "public" if card.public else "not declared public, so that releases refuse the bank"
     return [
         f"{called}: {card.sentences:,} sentences of {card.least_words} to {card.most_words} words, "
@@ -126,17 +135,23 @@ def _lines(card: object, called: str) -> list[str]:
         "screened parts of the public word list, whose words occur in no sentence: "
         f"{', '.join(card.screen.parts) or 'none'}",
         f"vectors of model {card.model} ({card.model_sha256[:12]}), {card.dimensions} dimensions",
-        *_levels(card),
+        *levels,
     ]
 
 
-def _levels(card: BankCard) -> list[str]:
-    """Return the levels of protection of a bank, one line per level."""
+def _levels_of(card: BankCard) -> list[str]:
+    """Return the levels of protection on the card of a bank, one line per level."""
     if not card.levels:
         return ["no levels of protection, which need 1,000 public texts of about 40 words"]
+    return _levels(card.levels, "4 for a text")
+
+
+def _levels(levels: Sequence[BankLevel], settings: str) -> list[str]:
+    """Return the levels of protection of some settings, one line per level."""
     return [
-        f"protection {level.level}: epsilon {level.epsilon:g} of each of 4 sentences; an "
+        f"protection {level.level}, {settings}: epsilon {level.epsilon:g} of each sentence; an "
         f"adversary identifies {level.linkage:.1%} of 1,000 texts, and names "
         f"{level.content:.1%} of their content words ({level.rare:.1%} of the rare words)"
-        for level in card.levels
+        + (f"; that is more than the level allows: {level.missed}" if level.missed else "")
+        for level in levels
     ]

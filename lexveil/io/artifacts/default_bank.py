@@ -22,13 +22,16 @@ from lexveil.base.errors import RequestError, option
 from lexveil.base.runtime.hashes import sha256
 from lexveil.core.accounting.record import ScreenRecord
 from lexveil.core.accounting.results import Result, Sha256
-from lexveil.core.embeddings.sentences import Units
+from lexveil.core.embeddings.sentences import CutTexts, Units
+from lexveil.core.mechanisms.tem import TemParameters
+from lexveil.core.protection import LevelName
 from lexveil.io.artifacts.levels import CARD, KEPT_BANKS
 from lexveil.io.artifacts.model import Model
 from lexveil.io.artifacts.sentence_banks import (
     FEWEST,
     FORMAT,
     STRATEGY,
+    BankLevel,
     BankSource,
     SentenceBank,
     open_bank,
@@ -41,8 +44,10 @@ WRITTEN = paths.MODELS / "written"
 WRITTEN_CARD = "written.json"
 # `python -m benchmarks.sentences --packaged --figures` writes this file
 WRITTEN_LINKAGE = "linkage.json"
+# `python -m benchmarks.written_bank levels` writes this file
+WRITTEN_LEVELS = "levels.json"
 SENTENCES_FILE = "sentences.parquet"
-NOTHING = np.zeros(0, dtype=np.int64)
+NO_UNITS = Units(np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64))
 
 
 class WrittenCard(Result):
@@ -104,6 +109,41 @@ class WrittenLinkage(NamedTuple):
     epsilon: float
     found: float
     high: float
+
+
+class WrittenLevels(Result):
+    """The levels of protection of the packaged sentences, with a model and its purposes, for a
+    number of sentences that are written for a text.
+
+    Attributes:
+        model: SHA-256 of the card of the model, without purposes.
+        purposes: Each purpose with its weight and the SHA-256 of its scale.
+        per_text: Sentences that are written for a text; null where each of its sentences is a unit.
+    """
+
+    model: Sha256
+    purposes: list[str]
+    per_text: int | None
+    levels: list[BankLevel]
+
+    @property
+    def settings(self) -> str:
+        """The number of sentences and the purposes, in words for people."""
+        drawn = f"{self.per_text} for a text" if self.per_text else "one for each sentence"
+        return " with ".join([drawn, *(purpose.split()[0] for purpose in self.purposes)])
+
+
+class MeasuredWritten(Result):
+    """The table of the levels of protection of the packaged sentences.
+
+    Attributes:
+        sentences: SHA-256 of the file of sentences that the levels were measured with.
+        texts: The kinds of public text by which the levels were measured.
+    """
+
+    sentences: Sha256
+    texts: list[str]
+    measured: list[WrittenLevels]
 
 
 def bank_named(name: str | None, model: Model) -> Path:
@@ -202,6 +242,43 @@ def measured_of_written(model: Model) -> list[WrittenLinkage]:
     return [one for one in found if one.model == of_model and one.purposes == purposes]
 
 
+def levels_of_written(model: Model) -> list[WrittenLevels]:
+    """Return the levels that were measured of the packaged bank with a model, for any purposes."""
+    file = WRITTEN / WRITTEN_LEVELS
+    table = MeasuredWritten.model_validate_json(file.read_bytes())
+    if table.sentences != read_written_card().sha256:
+        return []
+    of_model = without_purposes(model).reference(STRATEGY).sha256
+    return [one for one in table.measured if one.model == of_model]
+
+
+def level_of_written(model: Model, per_text: int | None, name: LevelName) -> BankLevel:
+    """Return a level of the packaged bank for a model and its purposes.
+
+    Args:
+        per_text: sentences that are written for a text; None where there is one for each sentence.
+
+    Raises:
+        RequestError: if it was not measured, or no epsilon keeps to it.
+    """
+    measured = levels_of_written(model)
+    if model.params.mechanisms.tem.beta != TemParameters().beta:
+        measured = []
+    purposes = [f"{purpose} {purpose.sha256}" for purpose in model.purposes]
+    for one in measured:
+        if (one.per_text, one.purposes) == (per_text, purposes):
+            found = [level for level in one.levels if level.level == name]
+            if found:
+                return found[0]
+    known = "; ".join(one.settings for one in measured) or "no setting of this model"
+    raise RequestError(
+        f"{option('protection')} {name}: the bank that ships has levels of protection for these "
+        f"numbers of sentences and purposes: {known}. Choose one of these; or name "
+        f"{option('epsilon')} of each sentence (docs/reference/sentences.md); or build a bank of "
+        "public texts by `lexveil sentences build`, whose levels are computed for any setting"
+    )
+
+
 def written_bank(model: Model) -> Path:
     """Return the folder of the packaged bank with the vectors of a model. The folder is made if it
     is missing.
@@ -233,7 +310,7 @@ def written_bank(model: Model) -> Path:
             table=pq.read_table(file),
             model=base,
             about=about,
-            public=Units.of(NOTHING, NOTHING, 0),
+            public=CutTexts(NO_UNITS, NO_UNITS),
             levels_of=lambda *_: [],
         )
     return folder

@@ -10,6 +10,7 @@ with hashes.
     text_rows.npy       int32, the embedding row of each token of some public texts, which calibrate
                         the levels
     text_starts.npy     int64, the position in text_rows.npy where each public text begins
+    text_sentences.npy  int64, the position in text_rows.npy where each sentence of them begins
     component.npy       (p,) the direction that is removed from all vectors
     vectors.npy         (N, p) float32
 
@@ -19,6 +20,7 @@ opened.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,7 +30,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import ValidationError
 
 from lexveil.base.errors import RequestError, option
 from lexveil.base.runtime.hashes import sha256, version
@@ -36,16 +37,25 @@ from lexveil.base.runtime.tables import PARQUET, atomic_directory, write_json
 from lexveil.base.types import Ids, Vectors
 from lexveil.core.accounting.record import ScreenRecord
 from lexveil.core.accounting.results import Number, Result, Sha256
-from lexveil.core.embeddings.sentences import SentenceSpace, Units, token_weights
+from lexveil.core.embeddings.sentences import CutTexts, SentenceSpace, Units, token_weights
+from lexveil.core.protection import LEVELS
 from lexveil.core.text.encode import encode
 from lexveil.core.text.strings import Strings
 from lexveil.io.artifacts.embeddings import write_arrays
 from lexveil.io.artifacts.levels import CARD
 from lexveil.io.artifacts.model import Model
 
-FORMAT = 1
+FORMAT = 2
 TABLE = "sentences.parquet"
-ARRAYS = ("component", "rows", "starts", "text_rows", "text_starts", "vectors")
+ARRAYS = (
+    "component",
+    "rows",
+    "starts",
+    "text_rows",
+    "text_sentences",
+    "text_starts",
+    "vectors",
+)
 # smallest number of sentences; an output of a smaller bank tells which sentences were near
 FEWEST = 1_000
 # The embedding of this strategy gives the vectors, so a collocation is one unit of the mean.
@@ -61,14 +71,16 @@ class BankSource(Result):
 
 
 class BankLevel(Result):
-    """A level of protection of a bank, for texts that become ``PER_TEXT`` sentences each, without
-    purposes.
+    """A level of protection of a bank. The card of a bank has the levels for texts that become
+    ``PER_TEXT`` sentences each, without purposes.
 
     Attributes:
         epsilon: The epsilon of each sentence.
         linkage: Share of public texts that an adversary identified among 1,000.
         content: Share of the content words of the texts that an adversary named.
         rare: Share of the rare words of the texts that an adversary named.
+        content_without: Share of the content words that an adversary named without any output.
+        rare_without: Share of the rare words that an adversary named without any output.
     """
 
     level: Literal["strong", "balanced", "light"]
@@ -76,6 +88,26 @@ class BankLevel(Result):
     linkage: Number
     content: Number
     rare: Number
+    content_without: Number
+    rare_without: Number
+
+    @property
+    def missed(self) -> str | None:
+        """The words of which more are named than the level allows, in words for people; None if
+        there are none.
+        """
+        allowed = LEVELS[self.level]
+        found = (
+            ("content", self.content, self.content_without, allowed.content),
+            ("rare", self.rare, self.rare_without, allowed.rare),
+        )
+        over = [
+            f"{share:.1%} of the {kind} words instead of {most:.1%}, where a reader without any "
+            f"output names {without:.1%}"
+            for kind, share, without, most in found
+            if share > most
+        ]
+        return "; ".join(over) or None
 
 
 class BankCard(Result):
@@ -133,7 +165,7 @@ class SentenceBank:
     space: SentenceSpace
     vectors: Vectors
     units: Units
-    public: Units
+    public: CutTexts
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -155,7 +187,7 @@ def write_bank(
     table: pa.Table,
     model: Model,
     about: Mapping[str, Any],
-    public: Units,
+    public: CutTexts,
     levels_of: Callable[[SentenceSpace, Vectors], list[BankLevel]],
 ) -> BankCard:
     """Write a bank.
@@ -175,8 +207,9 @@ def write_bank(
         "component": space.component,
         "rows": units.rows.astype(np.int32),
         "starts": units.starts,
-        "text_rows": public.rows.astype(np.int32),
-        "text_starts": public.starts,
+        "text_rows": public.texts.rows.astype(np.int32),
+        "text_sentences": public.sentences.starts,
+        "text_starts": public.texts.starts,
         "vectors": vectors,
     }
     with atomic_directory(folder) as partial:
@@ -205,24 +238,34 @@ def read_card(folder: Path) -> BankCard:
         RequestError: if the folder is no bank, or if the bank has another format.
     """
     try:
-        card = BankCard.model_validate_json((folder / CARD).read_bytes())
+        content = (folder / CARD).read_bytes()
+        _check_format(folder / CARD, json.loads(content))
+        return BankCard.model_validate_json(content)
     except FileNotFoundError:
         raise RequestError(
             f"{folder}: the folder is no bank of sentences, because it lacks the file "
             f"{CARD}; make a bank of public texts: lexveil sentences build PUBLIC.jsonl -o "
             f"{folder} --public"
         ) from None
-    except (OSError, ValidationError) as error:
+    except (OSError, ValueError) as error:
         raise RequestError(
             f"{folder / CARD}: the file cannot be read as the card of a bank "
             f"({type(error).__name__}); build the bank again, by lexveil sentences build"
         ) from None
-    if card.format != FORMAT:
+
+
+def _check_format(file: Path, card: object) -> None:
+    """Check the format of a card. A card of another format may lack fields of this format.
+
+    Raises:
+        RequestError: if the format is not that of this version.
+    """
+    if isinstance(card, dict) and card.get("format", FORMAT) != FORMAT:
         raise RequestError(
-            f"{folder / CARD}: the bank has format {card.format}, but this version reads "
-            f"format {FORMAT}; build the bank again"
+            f"{file}: the bank has format {card['format']}, but this version reads format "
+            f"{FORMAT}; build the bank again by lexveil sentences build, or a project's bank by "
+            "lexveil run"
         )
-    return card
 
 
 def open_bank(folder: Path, model: Model) -> SentenceBank:
@@ -246,10 +289,11 @@ def open_bank(folder: Path, model: Model) -> SentenceBank:
         if not file.is_file() or sha256(file) != digest:
             raise _edited(file)
     table = pq.read_table(folder / TABLE)
-    component, rows, starts, text_rows, text_starts, vectors = (
+    component, rows, starts, text_rows, text_sentences, text_starts, vectors = (
         np.load(folder / f"{name}.npy", allow_pickle=False) for name in ARRAYS
     )
     units = Units(rows.astype(np.int64), starts)
+    of_texts = text_rows.astype(np.int64)
     words = without_purposes(model).embedding(STRATEGY)
     space = SentenceSpace(np.asarray(words.vectors), token_weights(words.counts), component)
     if (
@@ -272,7 +316,7 @@ def open_bank(folder: Path, model: Model) -> SentenceBank:
         space=space,
         vectors=vectors,
         units=units,
-        public=Units(text_rows.astype(np.int64), text_starts),
+        public=CutTexts(Units(of_texts, text_starts), Units(of_texts, text_sentences)),
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from lexveil.core.accounting.linkage import CANDIDATES, PIECE
-from lexveil.core.embeddings.sentences import Units
+from lexveil.core.embeddings.sentences import CutTexts, Units
 from lexveil.core.text.encode import Lexicon, TokenClass, encode
 from lexveil.io.artifacts.screened_words import is_screened, screened_words
 from lexveil.io.execution import duckdb_session
@@ -87,7 +87,7 @@ class TextSample:
                 self.kept = dict(heapq.nsmallest(CANDIDATES, self.kept.items()))
             yield some
 
-    def pieces(self, lexicon: Lexicon) -> Units:
+    def pieces(self, lexicon: Lexicon) -> CutTexts:
         """Return ``CANDIDATES`` pieces of about ``PIECE`` words each, cut from the texts: first the
         first piece of every text, then the second pieces, and so on. Return fewer pieces if the
         texts are too short.
@@ -107,12 +107,15 @@ class TextSample:
         is_whole = (n_words >= PIECE) | (of_piece == 0)
         chosen = np.flatnonzero(is_whole & (n_words > 0))
         chosen = chosen[np.argsort(of_piece[chosen], kind="stable")][:CANDIDATES]
-        rows = [encoded.rows[starts[one] : starts[one + 1]] for one in chosen.tolist()]
-        sizes = [len(each) for each in rows]
-        return Units(
-            np.concatenate([np.zeros(0, dtype=np.int64), *rows]),
-            np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]),
-        )
+        sizes = np.diff(starts)[chosen]
+        ends = np.cumsum(sizes)
+        # the places of the tokens of the pieces, one piece after the other
+        taken = np.repeat(starts[:-1][chosen] - ends + sizes, sizes) + np.arange(sizes.sum())
+        rows = encoded.rows[taken]
+        bounds = np.concatenate([[0], ends])
+        begins = np.flatnonzero(np.diff(encoded.sentence_of[taken], prepend=-1))
+        sentences = np.unique(np.concatenate([bounds, begins]))
+        return CutTexts(Units(rows, bounds), Units(rows, sentences))
 
 
 def _hash(text: str) -> str:

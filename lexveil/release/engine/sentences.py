@@ -21,10 +21,11 @@ from lexveil.base.types import Floats, Ids, Int32, Int64, ModelRows, Noise, Word
 from lexveil.core.accounting import measurements
 from lexveil.core.accounting.budgets import Action, DocumentBudget
 from lexveil.core.accounting.changes import Fate, TextChanges
+from lexveil.core.accounting.expected_recovery import Meaning
 from lexveil.core.accounting.measurements import Measurement, SentenceMeasurement
 from lexveil.core.accounting.record import SentencesRecord
 from lexveil.core.accounting.vocabulary import Vocabulary
-from lexveil.core.embeddings.sentences import SentenceSpace, Units
+from lexveil.core.embeddings.sentences import CutTexts, SentenceSpace, Units
 from lexveil.core.mechanisms.noise.streams import stream
 from lexveil.core.mechanisms.over_sentences import sentence_mechanism
 from lexveil.core.mechanisms.registry import Mechanism
@@ -147,9 +148,19 @@ class SentenceEngine(Engine):
         _, text_of, _ = cut(encode(texts, self.lexicon), self.wanted.per_text)
         drawn = np.bincount(text_of, minlength=len(texts))
         starts = np.concatenate([[0], np.cumsum(drawn)])
-        return DisclosedTexts(
-            starts, [b"%d" % n for n in drawn], WordNumbers(np.full(len(text_of), -1))
-        )
+        is_number = self.wanted.per_text is None
+        keys = [b"%d" % n if is_number else b"" for n in drawn]
+        return DisclosedTexts(starts, keys, WordNumbers(np.full(len(text_of), -1)))
+
+    def meaning(self, least: float, most: float) -> Meaning | None:  # noqa: ARG002
+        """Return in words what each purpose hides less; None without a purpose."""
+        said = [
+            f"Less hidden, by the purpose {purpose}: where a text stands on it. The output follows "
+            f"the text on this scale with weight {purpose.weight:g}, and in everything else "
+            "together with weight 1."
+            for purpose in self.model.purposes
+        ]
+        return Meaning(at=[], sentences=said) if said else None
 
     def likeliest(self, text: str, number: int, epsilon: float, n: int) -> list[tuple[str, float]]:
         """Return the n likeliest sentences for a unit of a text, with their probabilities. A
@@ -345,16 +356,12 @@ def cut(source: Encoded, per_text: int | None) -> tuple[Units, Ids, Ids]:
             is a unit with one draw; a sentence longer than ``WORDS_OF_A_SENTENCE`` words is cut
             into several units.
     """
-    if per_text is not None:
-        units = Units(source.rows, source.offsets())
-        draws = np.repeat(np.arange(source.n_texts), per_text)
-        return units, draws, draws
     sentence = source.sentence_of
     part = (source.first_word - source.sentence_offsets[sentence]) // WORDS_OF_A_SENTENCE
     is_first = np.append(True, (np.diff(sentence) > 0) | (np.diff(part) > 0))[: len(sentence)]
     starts = np.append(np.flatnonzero(is_first), len(sentence)).astype(np.int64)
-    units = Units(source.rows, starts)
-    return units, source.text_of[starts[:-1]].astype(np.int64), np.arange(len(units))
+    texts = Units(source.rows, source.offsets())
+    return CutTexts(texts, Units(source.rows, starts)).draws(per_text)
 
 
 def count_in_bank(source: Encoded, texts: Sequence[str], bank: Strings) -> int:

@@ -22,6 +22,7 @@ from lexveil.base import paths
 from lexveil.base.levels import NoiseSetting, stage_name
 from lexveil.base.runtime.tables import read_table, require
 from lexveil.base.types import Floats, Ids
+from lexveil.core.embeddings.sentences import CutTexts
 from lexveil.core.mechanisms.noise.streams import stream
 from lexveil.core.mechanisms.sentence_draws import SentenceDraws
 from lexveil.io.artifacts.default_bank import bank_of
@@ -133,7 +134,8 @@ def measured(
     places = np.array([channel.place[row] for row in texts.rows.ravel().tolist()])
     scores = channel.log_p.T[places.reshape(texts.rows.shape)].sum(axis=1)
     own = units_of([texts.candidates[source] for source in texts.sources.tolist()], model)
-    sources = BankCalibration(model, bank.space, bank.vectors, own).sources()
+    public = CutTexts(own, own)
+    sources = BankCalibration(model, bank.space, bank.vectors, public).sources(PER_TEXT)
     named_words = named_by(sources, scores[:, texts.sources])
     blind = named_by(sources, np.zeros((len(sources), len(sources))))
     return {
