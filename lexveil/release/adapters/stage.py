@@ -2,17 +2,19 @@
 cell of the grid.
 
 The noise comes from the seed in params.yaml, so that the run can be repeated: an experiment, and
-recorded as one.
+recorded as one. A run of the stage is no ``Run`` of ``lexveil.release.run``: the stage
+``plan_budgets`` has already counted the tokens and set the epsilon of each text, nothing is
+charged, and the workers may be those of Dask. It shares worker, counts and record with a ``Run``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +24,13 @@ from lexveil.base import paths
 from lexveil.base.errors import LexveilError
 from lexveil.base.levels import NoiseSetting
 from lexveil.base.runtime.tables import PARQUET, atomic_directory, read_table, require, write_json
-from lexveil.core.accounting.budgets import SEGMENTATION_OF, Action, PerDocument, Policy
+from lexveil.core.accounting.budgets import (
+    SEGMENTATION_OF,
+    Action,
+    DocumentBudget,
+    PerDocument,
+    Policy,
+)
 from lexveil.core.accounting.operator_report import RunCounts
 from lexveil.core.accounting.record import PrivacyRecord
 from lexveil.core.mechanisms.variants import base_of
@@ -31,6 +39,7 @@ from lexveil.io.artifacts.levels import epsilon_of
 from lexveil.io.artifacts.model import Model
 from lexveil.io.artifacts.model_store import OWN
 from lexveil.io.artifacts.text_rows import FIELDS
+from lexveil.io.config import MachineParams
 from lexveil.io.execution.effort import foresee
 from lexveil.io.execution.pool import ordered_map
 from lexveil.io.execution.stage import Progress
@@ -38,7 +47,7 @@ from lexveil.io.formats.arrow_tables import ArrowRows
 from lexveil.release.engine.batch import TOKEN_LOG as ENGINE_LOG
 from lexveil.release.engine.batch import Batch
 from lexveil.release.engine.counts import RewrittenChunk, Tally, merge_chunks
-from lexveil.release.engine.engine import WordEngine
+from lexveil.release.engine.engine import Engine, WordEngine
 from lexveil.release.engine.records import record_of
 from lexveil.release.engine.worker import BatchWorker, paired
 from lexveil.release.preconditions import require_public_purposes
@@ -49,6 +58,7 @@ SHARE = 8  # batches a worker is to have at least, so that all end at about the 
 # tokens to be perturbed below which worker processes cost more than they save; more never hurt
 SMALL_SET = 200_000
 
+COLUMN_KEYS = tuple((name,) for name in FIELDS)
 TextKey = tuple[str, str, str]  # data set, document, field: what names a text in its plan
 
 TOKEN_LOG = pa.schema(
@@ -91,41 +101,27 @@ class BudgetPlan:
         )
 
 
+@dataclass(frozen=True, slots=True)
 class StageRun:
-    """One cell of the grid, at a base epsilon or a level: the worker that rewrites its documents,
-    and their budgets.
+    """One run of the grid: the worker that rewrites its documents, and what these may spend.
+
+    Attributes:
+        engine: None for the clean baseline.
+        worker: rewrites batches of documents.
+        machine: where batches are rewritten.
+        budgets: the budget of a document of each data set, for the record.
+        n_perturbed: the tokens that the plan perturbs.
+        epsilon: the epsilon of each token that pays, by text; None where ``budget`` says it.
+        budget: the budget of each document; None where ``epsilon`` says what tokens get.
     """
 
-    def __init__(self, mechanism: str, strategy: str, noise: NoiseSetting, model: Model) -> None:
-        self.machine = model.configuration.machine
-        components = None
-        self.settings, self.engine, self.plan = UNCHANGED, None, BudgetPlan({}, {}, 0)
-        if mechanism != "none":
-            chosen = model.params.policy
-            policy = Policy.of(strategy, chosen.stopwords, chosen.punctuation, chosen.oov)
-            base = epsilon_of(mechanism, strategy, noise)
-            model = model.of_variant(mechanism)
-            spending = PerDocument(
-                base_epsilon=base,
-                average_words="data",
-                max_token_epsilon=base if noise.is_level else None,
-            )
-            seed = model.params.seed
-            self.settings = Settings(
-                base_of(mechanism), strategy, spending, seed, policy, keep_layout=False
-            )
-            require_public_purposes(self.settings, model)
-            self.engine = WordEngine(self.settings, model)
-            # The record says what the stage measured, or no run repeats it.
-            require(model.path(paths.structure(SEGMENTATION_OF[strategy])), "measure_structure")
-            self.plan = BudgetPlan.load(mechanism, strategy, noise)
-            components = self.engine.worker().components
-        column_keys = tuple((field,) for field in FIELDS)
-        self.worker = BatchWorker(
-            self.settings, components, FIELDS, column_keys, budget_name=str(noise)
-        )
-        if self.plan.n_perturbed < SMALL_SET:
-            self.machine = self.machine.alone()
+    engine: Engine | None
+    worker: BatchWorker
+    machine: MachineParams
+    budgets: Mapping[str, float] = field(default_factory=dict)
+    n_perturbed: int = 0
+    epsilon: Mapping[TextKey, float] | None = None
+    budget: DocumentBudget | None = None
 
     def batch(self, documents: pa.Table, first_row: int = 0) -> Batch:
         """Return documents as a batch for a worker: the texts and their budgets.
@@ -133,15 +129,23 @@ class StageRun:
         Raises:
             LexveilError: if the plan has no budget for a document.
         """
-        batch = batch_of(documents, first_row)
-        if self.engine is None:
+        keys = list(
+            zip(
+                *(documents.column(name).to_pylist() for name in ("dataset", "doc_id")), strict=True
+            )
+        )
+        columns = [
+            documents.column(name).cast(pa.large_string()).combine_chunks() for name in FIELDS
+        ]
+        batch = Batch(ArrowRows(columns), keys, first_row)
+        if self.epsilon is None:
             return batch
         texts = (
-            (*batch.keys[row], FIELDS[field])
-            for row, field in zip(batch.document, batch.column, strict=True)
+            (*batch.keys[row], FIELDS[number])
+            for row, number in zip(batch.document, batch.column, strict=True)
         )
         try:
-            epsilon = np.array([self.plan.epsilon[text] for text in texts], dtype=np.float64)
+            epsilon = np.array([self.epsilon[text] for text in texts], dtype=np.float64)
         except KeyError as missing:
             raise LexveilError(
                 f"document {missing.args[0][1]} has no budget plan; run stage plan_budgets again"
@@ -168,31 +172,75 @@ class StageRun:
                     is_last = first + size >= group.num_rows
                     yield group if is_last else None, self.batch(group.slice(first, size), first)
 
-        yield from merge_chunks(
-            paired(partial(ordered_map, self.worker.rewrite, where=self.machine), work())
-        )
+        rewrite = partial(self.worker.rewrite, budget=self.budget)
+        yield from merge_chunks(paired(partial(ordered_map, rewrite, where=self.machine), work()))
 
     def record(self, counts: RunCounts) -> PrivacyRecord:
         """Return the privacy record of the run."""
         engine = self.engine
+        settings = self.worker.settings
         made = dict[str, Any]()
         if engine is not None:
             made = {
                 "made_with": engine.made_with(),
-                "model": engine.model.reference(self.settings.strategy),
+                "model": engine.model.reference(settings.of_words),
                 "guarantee": engine.guarantee(engine.measurement()),
             }
         public = counts.public(n_rows=counts.n_documents)
-        return record_of(self.settings, engine, public, document_budget=self.plan.budgets, **made)
+        return record_of(settings, engine, public, document_budget=dict(self.budgets), **made)
 
 
-def batch_of(documents: pa.Table, first_row: int = 0) -> Batch:
-    """Return documents as a batch for a worker: the texts, without budgets."""
-    keys = list(
-        zip(*(documents.column(name).to_pylist() for name in ("dataset", "doc_id")), strict=True)
+def worker_of(engine: Engine, noise: NoiseSetting) -> BatchWorker:
+    """Return the worker of an engine for the documents of the project."""
+    return replace(
+        engine.worker(FIELDS),
+        column_keys=COLUMN_KEYS,
+        log=tuple(ENGINE_LOG.names),
+        budget_name=str(noise),
     )
-    columns = [documents.column(name).cast(pa.large_string()).combine_chunks() for name in FIELDS]
-    return Batch(ArrowRows(columns), keys, first_row)
+
+
+def clean_run(model: Model) -> StageRun:
+    """Return the clean baseline, which leaves all texts as they are."""
+    worker = BatchWorker(UNCHANGED, None, FIELDS, COLUMN_KEYS)
+    return StageRun(None, worker, model.configuration.machine.alone())
+
+
+def planned_run(mechanism: str, strategy: str, noise: NoiseSetting, model: Model) -> StageRun:
+    """Return a run of the grid at a base epsilon or a level, by its plan.
+
+    Raises:
+        MissingArtifactError: if the plan, or what an earlier stage makes, is not there.
+    """
+    chosen = model.params.policy
+    machine = model.configuration.machine
+    base = epsilon_of(mechanism, strategy, noise)
+    settings = Settings(
+        mechanism=base_of(mechanism),
+        strategy=strategy,
+        spending=PerDocument(
+            base_epsilon=base,
+            average_words="data",
+            max_token_epsilon=base if noise.is_level else None,
+        ),
+        seed=model.params.seed,
+        policy=Policy.of(strategy, chosen.stopwords, chosen.punctuation, chosen.oov),
+        keep_layout=False,
+    )
+    model = model.of_variant(mechanism)
+    require_public_purposes(settings, model)
+    engine = WordEngine(settings, model)
+    # The record says what the stage measured, or no run repeats it.
+    require(model.path(paths.structure(SEGMENTATION_OF[strategy])), "measure_structure")
+    plan = BudgetPlan.load(mechanism, strategy, noise)
+    return StageRun(
+        engine=engine,
+        worker=worker_of(engine, noise),
+        machine=machine.alone() if plan.n_perturbed < SMALL_SET else machine,
+        budgets=plan.budgets,
+        n_perturbed=plan.n_perturbed,
+        epsilon=plan.epsilon,
+    )
 
 
 def token_log(documents: pa.Table, rewritten: RewrittenChunk) -> pa.Table:
@@ -241,39 +289,25 @@ def privatize_documents(mechanism: str, strategy: str, noise: NoiseSetting, out:
     """Write documents.parquet, tokens.parquet, metrics.json and record.json into folder ``out``;
     return the counts.
     """
-    run = StageRun(mechanism, strategy, noise, Model.load(Path(), OWN))
+    model = Model.load(Path(), OWN)
+    is_clean = mechanism == "none"
+    run = clean_run(model) if is_clean else planned_run(mechanism, strategy, noise, model)
     documents = load_documents()
+    what = f"privatize {mechanism} {strategy} {noise}"
     if run.engine is not None:
+        n = run.n_perturbed
         searched = run.engine.prepared.mechanism.searched
-        n = run.plan.n_perturbed
-        work = {"tokens rewritten": n, "distances searched": n * searched}
-        what = f"privatize {mechanism} {strategy} {noise}: {n:,} tokens"
-        way_out = "Bring fewer documents"
         foresee(
-            what,
-            work,
-            f"{way_out}, or lower embeddings.base_tokens",
+            f"{what}: {n:,} tokens",
+            {"tokens rewritten": n, "distances searched": n * searched},
+            "Bring fewer documents, or lower embeddings.base_tokens",
             run.machine,
             run.machine.workers,
         )
-    return write_outputs(run, documents, f"privatize {mechanism} {strategy} {noise}", out)
+    return write_outputs(run, documents, what, out)
 
 
-class Rewriting(Protocol):
-    """A run of the stage, which rewrites documents group by group, and describes itself for the
-    record.
-    """
-
-    def rewrite(
-        self, documents: pa.Table
-    ) -> Generator[tuple[pa.Table, RewrittenChunk], None, None]:
-        """Yield groups of documents with their rewritten texts."""
-
-    def record(self, counts: RunCounts) -> PrivacyRecord:
-        """Return the privacy record."""
-
-
-def write_outputs(run: Rewriting, documents: pa.Table, what: str, out: Path) -> RunCounts:
+def write_outputs(run: StageRun, documents: pa.Table, what: str, out: Path) -> RunCounts:
     """Write the outputs of a run for some documents into folder ``out``, and return the counts.
 
     Args:
