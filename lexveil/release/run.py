@@ -5,7 +5,9 @@
 
 Files, databases and tables in memory are sources and sinks of a run (``adapters``). `lexveil
 inspect` and previews are runs whose sink stores nothing (``looking``). On a cluster each worker
-counts and rewrites its own partition, and the driver charges (``lexveil.release.distributed``).
+counts and rewrites its own partition, and the driver charges (``lexveil.release.distributed``). The
+stage of the graph has runs of its own (``adapters.stage``), because its plan exists beforehand and
+nothing is charged.
 """
 
 from __future__ import annotations

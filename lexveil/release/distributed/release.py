@@ -1,7 +1,9 @@
 """The driver of a release on a cluster, with the steps count, reserve, rewrite, publish and commit.
 
 The driver charges the ledger before any worker draws noise. An engine implements a ``Cluster``. The
-promises that it must keep are in docs/proofs/distributed.md.
+promises that it must keep are in docs/proofs/distributed.md. Workers of the engine make both
+passes, in other processes that may try a task again. So the driver's ``Run`` reads no row: it has
+the budget, the facts for the ledger, the outcome and the operator's report.
 """
 
 from __future__ import annotations
