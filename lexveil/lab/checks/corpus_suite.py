@@ -5,7 +5,7 @@ from __future__ import annotations
 import great_expectations as gx
 import great_expectations.expectations as gxe
 
-from lexveil.release.checks.suites import suite_of
+from lexveil.release.checks.suites import suite_of, zero
 
 REBUILD = (
     "`dvc repro --force sample_corpus` makes all three tables from the same documents; "
@@ -38,54 +38,41 @@ RULES = (
         description="No two rows have the same doc_id",
         meta={"fault": "{subject} are there more than once (doc_id)"},
     ),
-    gxe.ExpectColumnValuesToBeBetween(
-        column="n_strays",
-        min_value=0,
-        max_value=0,
-        description="Sentences belong to sampled documents",
-        meta={"fault": "{subject} have sentences but are not in the sample"},
+    zero(
+        "n_strays",
+        holds="Sentences belong to sampled documents",
+        fault="{subject} have sentences but are not in the sample",
     ),
-    gxe.ExpectColumnValuesToBeBetween(
-        column="lacks_text",
-        min_value=0,
-        max_value=0,
-        description="Every document has a text",
-        meta={"fault": "{subject} have no text"},
+    zero(
+        "lacks_text",
+        holds="Every document has a text",
+        fault="{subject} have no text",
     ),
-    gxe.ExpectColumnValuesToBeBetween(
-        column="lacks_tokens",
-        min_value=0,
-        max_value=0,
-        description="Every text that is more than white space has tokens",
-        meta={"fault": "{subject} have text but no token"},
+    zero(
+        "lacks_tokens",
+        holds="Every text that is more than white space has tokens",
+        fault="{subject} have text but no token",
     ),
-    gxe.ExpectColumnValuesToBeBetween(
-        column="is_misnumbered",
-        min_value=0,
-        max_value=0,
-        description="The sentences of a document are numbered from 0 without gaps",
-        meta={"fault": "{subject} have repeated or missing sentence numbers"},
+    zero(
+        "is_misnumbered",
+        holds="The sentences of a document are numbered from 0 without gaps",
+        fault="{subject} have repeated or missing sentence numbers",
     ),
-    gxe.ExpectColumnValuesToBeBetween(
-        column="n_unsplittable",
-        min_value=0,
-        max_value=0,
-        description="No token is empty or has white space or '_' inside",
-        meta={
-            "fault": "{subject} have sentences with a token that is empty or contains '_' or "
-            "white space",
-            "way_out": TOKENIZER,
-        },
+    zero(
+        "n_unsplittable",
+        holds="No token is empty or has white space or '_' inside",
+        fault=(
+            "{subject} have sentences with a token that is empty or contains '_' or white space"
+        ),
+        way_out=TOKENIZER,
     ),
-    gxe.ExpectColumnValuesToBeBetween(
-        column="n_unnumbered",
-        min_value=0,
-        max_value=0,
-        description="Every token is the number of a word in words.parquet",
-        meta={
-            "fault": "{subject} have sentences with a number that artifacts/corpus/words.parquet "
+    zero(
+        "n_unnumbered",
+        holds="Every token is the number of a word in words.parquet",
+        fault=(
+            "{subject} have sentences with a number that artifacts/corpus/words.parquet "
             "does not have"
-        },
+        ),
     ),
 )
 

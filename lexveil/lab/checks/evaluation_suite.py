@@ -6,7 +6,7 @@ import great_expectations as gx
 import great_expectations.expectations as gxe
 
 from lexveil.lab.evaluation.metrics import METRICS
-from lexveil.release.checks.suites import TOLERANCE, suite_of
+from lexveil.release.checks.suites import TOLERANCE, suite_of, zero
 
 AGAIN = (
     "`dvc repro --force evaluate evaluate_baseline` makes them again; if this stays, it "
@@ -30,53 +30,42 @@ RULES = (
             "way_out": "This is a fault of tasks/check_evaluation.py",
         },
     ),
-    gxe.ExpectColumnValuesToBeBetween(
-        column="is_missing",
-        min_value=0,
-        max_value=0,
-        description="Every run of the grid has every data set and setting",
-        meta={"fault": f"{{subject}} have no entry{CELL}"},
+    zero(
+        "is_missing",
+        holds="Every run of the grid has every data set and setting",
+        fault=f"{{subject}} have no entry{CELL}",
     ),
-    gxe.ExpectColumnValuesToBeBetween(
-        column="is_at_odds",
-        min_value=0,
-        max_value=0,
-        description="What is scored or left out is so in all runs, on the same numbers of "
-        "documents "
-        "and classes",
-        meta={
-            "fault": "{subject} are scored where the clean baseline is left out, the other way "
+    zero(
+        "is_at_odds",
+        holds=(
+            "What is scored or left out is so in all runs, on the same numbers of "
+            "documents "
+            "and classes"
+        ),
+        fault=(
+            "{subject} are scored where the clean baseline is left out, the other way "
             "round, or on other "
             "documents" + CELL
-        },
+        ),
     ),
-    gxe.ExpectColumnValuesToBeBetween(
-        column="is_of_another",
-        min_value=0,
-        max_value=0,
-        description="All runs are measured by the back ends that params.yaml: evaluation names",
-        meta={
-            "fault": f"{{subject}} are measured by another back end than params.yaml: evaluation "
-            f"names{CELL}"
-        },
+    zero(
+        "is_of_another",
+        holds="All runs are measured by the back ends that params.yaml: evaluation names",
+        fault=(
+            f"{{subject}} are measured by another back end than params.yaml: evaluation names{CELL}"
+        ),
     ),
-    gxe.ExpectColumnValuesToBeBetween(
-        column="n_outside",
-        min_value=0,
-        max_value=0,
-        description=f"Every score lies in the range of its metric: {RANGES}",
-        meta={"fault": f"{{subject}} have scores that do not lie in their range{CELL}"},
+    zero(
+        "n_outside",
+        holds=f"Every score lies in the range of its metric: {RANGES}",
+        fault=f"{{subject}} have scores that do not lie in their range{CELL}",
     ),
-    gxe.ExpectColumnValuesToBeBetween(
-        column="n_shuffles_off",
-        min_value=0,
-        max_value=0,
-        description="Every classifier was trained as often as params.yaml: evaluation.shuffles "
-        "says",
-        meta={
-            "fault": f"{{subject}} were not trained as often as params.yaml: evaluation.shuffles "
-            f"says{CELL}"
-        },
+    zero(
+        "n_shuffles_off",
+        holds="Every classifier was trained as often as params.yaml: evaluation.shuffles says",
+        fault=(
+            f"{{subject}} were not trained as often as params.yaml: evaluation.shuffles says{CELL}"
+        ),
     ),
     gxe.ExpectColumnValuesToBeBetween(
         column="mean_gap",

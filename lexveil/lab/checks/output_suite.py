@@ -7,7 +7,7 @@ from __future__ import annotations
 import great_expectations as gx
 import great_expectations.expectations as gxe
 
-from lexveil.release.checks.suites import TOLERANCE, suite_of
+from lexveil.release.checks.suites import TOLERANCE, suite_of, zero
 
 RULES = (
     gxe.ExpectTableRowCountToBeBetween(
@@ -20,119 +20,88 @@ RULES = (
         description="No two rows have the same dataset, doc_id",
         meta={"fault": "{subject} are there more than once (dataset, doc_id)"},
     ),
-    gxe.ExpectColumnValuesToBeBetween(
-        column="is_lost",
-        min_value=0,
-        max_value=0,
-        description="Every document of the input is there",
-        meta={"fault": "{subject} of the input are not in the output"},
+    zero(
+        "is_lost",
+        holds="Every document of the input is there",
+        fault="{subject} of the input are not in the output",
     ),
-    gxe.ExpectColumnValuesToBeBetween(
-        column="is_stray",
-        min_value=0,
-        max_value=0,
-        description="There is no document that the input does not have",
-        meta={"fault": "{subject} are not in the input"},
+    zero(
+        "is_stray",
+        holds="There is no document that the input does not have",
+        fault="{subject} are not in the input",
     ),
-    gxe.ExpectColumnValuesToBeBetween(
-        column="n_nulls",
-        min_value=0,
-        max_value=0,
-        description="Every document has an id and a text",
-        meta={"fault": "{subject} have no id or no text"},
+    zero(
+        "n_nulls",
+        holds="Every document has an id and a text",
+        fault="{subject} have no id or no text",
     ),
-    gxe.ExpectColumnValuesToBeBetween(
-        column="n_miscarried",
-        min_value=0,
-        max_value=0,
-        description="Split, label and attribute equal those of the input",
-        meta={"fault": "{subject} have another split, label or attribute than the input"},
+    zero(
+        "n_miscarried",
+        holds="Split, label and attribute equal those of the input",
+        fault="{subject} have another split, label or attribute than the input",
     ),
-    gxe.ExpectColumnValuesToBeBetween(
-        column="n_misplaced",
-        min_value=0,
-        max_value=0,
-        description="The token log numbers the tokens of a text from 0 without gaps",
-        meta={"fault": "{subject} have repeated or missing positions in their token log"},
+    zero(
+        "n_misplaced",
+        holds="The token log numbers the tokens of a text from 0 without gaps",
+        fault="{subject} have repeated or missing positions in their token log",
     ),
-    gxe.ExpectColumnValuesToBeBetween(
-        column="n_words_beyond",
-        min_value=0,
-        max_value=0,
-        description="A token is 1 to 3 words: n <= words <= 3 n for n tokens out",
-        meta={"fault": "{subject} put out fewer words than tokens, or more than 3 per token"},
+    zero(
+        "n_words_beyond",
+        holds="A token is 1 to 3 words: n <= words <= 3 n for n tokens out",
+        fault="{subject} put out fewer words than tokens, or more than 3 per token",
     ),
-    gxe.ExpectColumnValuesToBeBetween(
-        column="n_unclear",
-        min_value=0,
-        max_value=0,
-        description="Every token has a known class and action, and the words it became",
-        meta={
-            "fault": "{subject} have tokens whose class, action or number of words is not one of "
-            "those known"
-        },
+    zero(
+        "n_unclear",
+        holds="Every token has a known class and action, and the words it became",
+        fault=(
+            "{subject} have tokens whose class, action or number of words is not one of those known"
+        ),
     ),
-    gxe.ExpectColumnValuesToBeBetween(
-        column="tokens_in_gap",
-        min_value=0,
-        max_value=0,
-        description="As many tokens went in as the token log has",
-        meta={"fault": "{subject} took in another number of tokens than their token log has"},
+    zero(
+        "tokens_in_gap",
+        holds="As many tokens went in as the token log has",
+        fault="{subject} took in another number of tokens than their token log has",
     ),
-    gxe.ExpectColumnValuesToBeBetween(
-        column="tokens_out_gap",
-        min_value=0,
-        max_value=0,
-        description="As many tokens come out as went in, less those the token log calls dropped",
-        meta={
-            "fault": "{subject} put out another number of tokens than they took in, less the "
-            "dropped ones"
-        },
+    zero(
+        "tokens_out_gap",
+        holds="As many tokens come out as went in, less those the token log calls dropped",
+        fault=(
+            "{subject} put out another number of tokens than they took in, less the dropped ones"
+        ),
     ),
-    gxe.ExpectColumnValuesToBeBetween(
-        column="words_out_gap",
-        min_value=0,
-        max_value=0,
-        description="As many words come out as the token log has",
-        meta={"fault": "{subject} put out another number of words than their token log has"},
+    zero(
+        "words_out_gap",
+        holds="As many words come out as the token log has",
+        fault="{subject} put out another number of words than their token log has",
     ),
-    gxe.ExpectColumnValuesToBeBetween(
-        column="n_foreign",
-        min_value=0,
-        max_value=0,
-        description="Every output token is in the vocabulary, or accounted as kept or dropped",
-        meta={"fault": "{subject} have output tokens that are neither in the vocabulary nor kept"},
+    zero(
+        "n_foreign",
+        holds="Every output token is in the vocabulary, or accounted as kept or dropped",
+        fault="{subject} have output tokens that are neither in the vocabulary nor kept",
     ),
-    gxe.ExpectColumnValuesToBeBetween(
-        column="unprotected_gap",
-        min_value=0,
-        max_value=0,
-        description="n_unprotected counts the kept tokens",
-        meta={
-            "fault": "{subject} count another number of unprotected tokens than their token log "
-            "keeps"
-        },
+    zero(
+        "unprotected_gap",
+        holds="n_unprotected counts the kept tokens",
+        fault="{subject} count another number of unprotected tokens than their token log keeps",
     ),
-    gxe.ExpectColumnValuesToBeBetween(
-        column="n_mispriced",
-        min_value=0,
-        max_value=0,
-        description="Epsilon is greater than 0 exactly for perturbed tokens; kept, dropped and "
-        "sampled "
-        "ones carry 0",
-        meta={
-            "fault": "{subject} have perturbed tokens without a finite epsilon, or an epsilon on "
+    zero(
+        "n_mispriced",
+        holds=(
+            "Epsilon is greater than 0 exactly for perturbed tokens; kept, dropped and "
+            "sampled "
+            "ones carry 0"
+        ),
+        fault=(
+            "{subject} have perturbed tokens without a finite epsilon, or an epsilon on "
             "tokens that were "
             "not perturbed"
-        },
+        ),
     ),
 )
-CLEAN = gxe.ExpectColumnValuesToBeBetween(
-    column="n_changed",
-    min_value=0,
-    max_value=0,
-    description="The clean baseline has the text of the input",
-    meta={"fault": "{subject} of the clean baseline differ from the input"},
+CLEAN = zero(
+    "n_changed",
+    holds="The clean baseline has the text of the input",
+    fault="{subject} of the clean baseline differ from the input",
 )
 SPENT = (
     gxe.ExpectColumnValuesToBeBetween(

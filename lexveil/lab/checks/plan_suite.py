@@ -6,7 +6,7 @@ import great_expectations as gx
 import great_expectations.expectations as gxe
 
 from lexveil.core.accounting.budgets import BY_WORDS
-from lexveil.release.checks.suites import TOLERANCE, suite_of
+from lexveil.release.checks.suites import TOLERANCE, suite_of, zero
 
 REBUILD = (
     "No noise was drawn with it. `dvc repro --force plan_budgets` plans again; if this "
@@ -39,19 +39,15 @@ RULES = (
         description="No number of tokens to perturb is negative",
         meta={"fault": "{subject} have a negative number to perturb"},
     ),
-    gxe.ExpectColumnValuesToBeBetween(
-        column="n_perturbed_beyond",
-        min_value=0,
-        max_value=0,
-        description="No more tokens are to be perturbed than there are",
-        meta={"fault": "{subject} are to have more tokens perturbed than they have"},
+    zero(
+        "n_perturbed_beyond",
+        holds="No more tokens are to be perturbed than there are",
+        fault="{subject} are to have more tokens perturbed than they have",
     ),
-    gxe.ExpectColumnValuesToBeBetween(
-        column="is_short_divisor",
-        min_value=0,
-        max_value=0,
-        description="No budget is divided by less than the tokens to be perturbed",
-        meta={"fault": "{subject} divide their budget by less than the tokens to be perturbed"},
+    zero(
+        "is_short_divisor",
+        holds="No budget is divided by less than the tokens to be perturbed",
+        fault="{subject} divide their budget by less than the tokens to be perturbed",
     ),
     gxe.ExpectColumnValuesToBeBetween(
         column="epsilon_per_token",
@@ -59,25 +55,21 @@ RULES = (
         description="No epsilon is negative",
         meta={"fault": "{subject} have a negative epsilon"},
     ),
-    gxe.ExpectColumnValuesToBeBetween(
-        column="is_mismatched",
-        min_value=0,
-        max_value=0,
-        description="Epsilon is greater than 0, and finite, exactly where tokens are perturbed",
-        meta={
-            "fault": "{subject} have tokens to perturb without a finite epsilon, or an epsilon "
+    zero(
+        "is_mismatched",
+        holds="Epsilon is greater than 0, and finite, exactly where tokens are perturbed",
+        fault=(
+            "{subject} have tokens to perturb without a finite epsilon, or an epsilon "
             "without such tokens"
-        },
+        ),
     ),
-    gxe.ExpectColumnValuesToBeBetween(
-        column="is_odd_budget",
-        min_value=0,
-        max_value=0,
-        description="The budget is not negative, and the same for all texts of a data set",
-        meta={
-            "fault": "{subject} have a budget that is negative, not finite, or not the same in "
+    zero(
+        "is_odd_budget",
+        holds="The budget is not negative, and the same for all texts of a data set",
+        fault=(
+            "{subject} have a budget that is negative, not finite, or not the same in "
             "the whole data set"
-        },
+        ),
     ),
     gxe.ExpectColumnValuesToBeBetween(
         column="epsilon_overrun",
@@ -88,19 +80,15 @@ RULES = (
 )
 
 
-BY_ALL_WORDS = gxe.ExpectColumnValuesToBeBetween(
-    column="is_without_words",
-    min_value=0,
-    max_value=0,
-    description="Every budget is divided by all words of its text",
-    meta={"fault": "{subject} divide their budget by less than their words"},
+BY_ALL_WORDS = zero(
+    "is_without_words",
+    holds="Every budget is divided by all words of its text",
+    fault="{subject} divide their budget by less than their words",
 )
-OF_ONE_EPSILON = gxe.ExpectColumnValuesToBeBetween(
-    column="is_uneven",
-    min_value=0,
-    max_value=0,
-    description="All tokens that are perturbed have the same epsilon in all texts of a data set",
-    meta={"fault": "{subject} have another epsilon of a token than other texts of their data set"},
+OF_ONE_EPSILON = zero(
+    "is_uneven",
+    holds="All tokens that are perturbed have the same epsilon in all texts of a data set",
+    fault="{subject} have another epsilon of a token than other texts of their data set",
 )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import great_expectations as gx
 import great_expectations.expectations as gxe
 
-from lexveil.release.checks.suites import TOLERANCE, suite_of
+from lexveil.release.checks.suites import TOLERANCE, suite_of, zero
 
 # columns that are 0, what holds then, and what is wrong else
 NOTHING = {
@@ -57,12 +57,10 @@ def sentence_output_suite(stage: str) -> gx.ExpectationSuite:
             meta={"fault": "{subject} are there more than once (dataset, doc_id)"},
         ),
         *(
-            gxe.ExpectColumnValuesToBeBetween(
-                column=column,
-                min_value=0,
-                max_value=0,
-                description=holds,
-                meta={"fault": f"{{subject}} {wrong}"},
+            zero(
+                column,
+                holds=holds,
+                fault=f"{{subject}} {wrong}",
             )
             for column, (holds, wrong) in NOTHING.items()
         ),

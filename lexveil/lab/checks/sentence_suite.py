@@ -7,7 +7,7 @@ from __future__ import annotations
 import great_expectations as gx
 import great_expectations.expectations as gxe
 
-from lexveil.release.checks.suites import suite_of
+from lexveil.release.checks.suites import suite_of, zero
 
 REBUILD = (
     "`dvc repro --force collect_sentences` collects them again; if this stays, it is a fault of "
@@ -39,12 +39,10 @@ def sentence_suite(
             description="No two rows have the same sentence",
             meta={"fault": "{subject} are there more than once (sentence)"},
         ),
-        gxe.ExpectColumnValuesToBeBetween(
-            column="is_blank",
-            min_value=0,
-            max_value=0,
-            description="No sentence is empty",
-            meta={"fault": "{subject} are empty"},
+        zero(
+            "is_blank",
+            holds="No sentence is empty",
+            fault="{subject} are empty",
         ),
         gxe.ExpectColumnValuesToBeBetween(
             column="n_words",

@@ -11,7 +11,7 @@ from __future__ import annotations
 import great_expectations as gx
 import great_expectations.expectations as gxe
 
-from lexveil.release.checks.suites import TOLERANCE, suite_of
+from lexveil.release.checks.suites import TOLERANCE, suite_of, zero
 
 # Patterns of personal data (RE2), by the query parameter for each pattern.
 PERSONAL = {
@@ -44,19 +44,15 @@ RULES = (
         description="No two documents have the same row number",
         meta={"fault": "{subject} have a duplicate row number"},
     ),
-    gxe.ExpectColumnValuesToBeBetween(
-        column="n_stray",
-        min_value=0,
-        max_value=0,
-        description="Every document was requested",
-        meta={"fault": "{subject} have documents that were not requested"},
+    zero(
+        "n_stray",
+        holds="Every document was requested",
+        fault="{subject} have documents that were not requested",
     ),
-    gxe.ExpectColumnValuesToBeBetween(
-        column="n_stray_tokens",
-        min_value=0,
-        max_value=0,
-        description="Every token of the token log belongs to a document",
-        meta={"fault": "{subject} have tokens in the token log that belong to no document"},
+    zero(
+        "n_stray_tokens",
+        holds="Every token of the token log belongs to a document",
+        fault="{subject} have tokens in the token log that belong to no document",
     ),
     gxe.ExpectColumnValuesToBeBetween(
         column="epsilon_overrun",
@@ -79,17 +75,15 @@ RULES = (
     ),
 )
 PERSONAL_RULES = tuple(
-    gxe.ExpectColumnValuesToBeBetween(
-        column=f"n_{kind}",
-        min_value=0,
-        max_value=0,
-        description=f"No output contains a text that looks like {description}",
-        meta={
-            "fault": f"{{subject}} contain a text that looks like {description}",
-            "way_out": f"{WITHDRAWN}. Such tokens are published if the policy keeps unknown "
+    zero(
+        f"n_{kind}",
+        holds=f"No output contains a text that looks like {description}",
+        fault=f"{{subject}} contain a text that looks like {description}",
+        way_out=(
+            f"{WITHDRAWN}. Such tokens are published if the policy keeps unknown "
             "words, or if the vocabulary has them: change policy.oov or the "
-            "corpus, or set inbox.gate.pii = false",
-        },
+            "corpus, or set inbox.gate.pii = false"
+        ),
     )
     for kind, description in DESCRIPTIONS.items()
 )

@@ -42,17 +42,30 @@ def suite_of(
         subject: subject of the faults; None takes the number of violating rows.
     """
     counted = f"{{unexpected:,}} of {{checked:,}} {rows}"
-    complete = gxe.ExpectColumnValuesToBeBetween(
-        column=MISSING,
-        min_value=0,
-        max_value=0,
-        description=f"No {rows} lack a value that the suite checks",
-        meta={"fault": f"{counted} have no value in {{missing}}"},
+    complete = zero(
+        MISSING,
+        holds=f"No {rows} lack a value that the suite checks",
+        fault=f"{counted} have no value in {{missing}}",
     )
     return gx.ExpectationSuite(
         name=name,
         expectations=[*map(copy, expectations), complete],
         meta={"subject": subject or counted, "way_out": way_out},
+    )
+
+
+def zero(
+    column: str, *, holds: str, fault: str, way_out: str | None = None
+) -> gxe.ExpectColumnValuesToBeBetween:
+    """Return the expectation that a column, which counts faults, is 0 in every row.
+
+    Args:
+        holds: the sentence about what holds, for Data Docs.
+        fault, way_out: as in the ``meta`` of an expectation.
+    """
+    meta = {"fault": fault} if way_out is None else {"fault": fault, "way_out": way_out}
+    return gxe.ExpectColumnValuesToBeBetween(
+        column=column, min_value=0, max_value=0, description=holds, meta=meta
     )
 
 
