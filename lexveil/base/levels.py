@@ -144,7 +144,7 @@ class RecoveryTarget:
 
 
 NoiseSetting = BaseEpsilon | RecoveryTarget
-Run = tuple[str, str, NoiseSetting]  # mechanism, strategy, and how its noise is set
+GridRun = tuple[str, str, NoiseSetting]  # mechanism, strategy, and how its noise is set
 
 
 def parse_noise(written: str) -> NoiseSetting:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from lexveil.base.levels import BaseEpsilon, RecoveryTarget, Run
+from lexveil.base.levels import BaseEpsilon, GridRun, RecoveryTarget
 from lexveil.core.accounting.measurements import FORMULA
 from lexveil.core.mechanisms.registry import MECHANISMS
 from tasks import report
@@ -31,7 +31,7 @@ WORDS = {  # by falling frequency: what the sample of tokens is chosen from
     "mst": ["the", "new_york", "rain", "city", "sun"],
 }
 RIGHT = {"all": 7, "function": 4, "frequent": 2, "middle": 1, "rare": 0}  # words recovered, by band
-Key = Run
+Key = GridRun
 LINKAGE = {"structure": 1.0, "naive": 0.25, "likelihood": 0.5}  # shares of sources found
 
 

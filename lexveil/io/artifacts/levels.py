@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from lexveil.base import paths
 from lexveil.base.errors import RequestError
-from lexveil.base.levels import NoiseSetting, RecoveryTarget, Run
+from lexveil.base.levels import GridRun, NoiseSetting, RecoveryTarget
 from lexveil.base.runtime.tables import read_json, read_object
 from lexveil.core.accounting.budgets import PerToken
 from lexveil.core.accounting.expected_recovery import RecoveryAt
@@ -219,7 +219,7 @@ def _skipped_sentences(mechanism: str, level: RecoveryTarget) -> SkippedLevel | 
     )
 
 
-def made_runs(runs: Iterable[Run]) -> list[Run]:
+def made_runs(runs: Iterable[GridRun]) -> list[GridRun]:
     """Return the runs that are not skipped.
 
     Raises:

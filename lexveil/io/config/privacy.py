@@ -23,7 +23,7 @@ from pydantic import (
 from pydantic_core import CoreSchema
 
 from lexveil.base.errors import ParameterError
-from lexveil.base.levels import BaseEpsilon, NoiseSetting, RecoveryTarget, Run, parse_noise
+from lexveil.base.levels import BaseEpsilon, GridRun, NoiseSetting, RecoveryTarget, parse_noise
 from lexveil.base.parameters import (
     Documented,
     ListFile,
@@ -58,7 +58,7 @@ def _variant(name: str) -> str:
 
 
 VariantName = Annotated[str, AfterValidator(_variant)]
-CLEAN: Run = ("none", "none", BaseEpsilon(0.0))  # the baseline run that changes nothing
+CLEAN: GridRun = ("none", "none", BaseEpsilon(0.0))  # the baseline run that changes nothing
 
 
 def _grid_noise(raw: object) -> NoiseSetting:
@@ -246,7 +246,7 @@ class GridParams(Documented):
         """The levels of recovery among ``epsilons``."""
         return [noise for noise in self.epsilons if noise.is_level]
 
-    def runs(self) -> list[Run]:
+    def runs(self) -> list[GridRun]:
         """Return mechanism, strategy and noise of every run, in the order of params.yaml."""
         return list(itertools.product(self.mechanisms, self.strategies, self.epsilons))
 

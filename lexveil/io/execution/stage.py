@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from lexveil.base.errors import LexveilError, RequestError
-from lexveil.base.levels import Run, parse_noise
+from lexveil.base.levels import GridRun, parse_noise
 from lexveil.base.logs import logger, messages_on_stderr
 from lexveil.base.runtime.arrow import keep_pandas_out
 from lexveil.base.runtime.crash import hide_messages
@@ -35,7 +35,7 @@ def stage_main(main: Callable[[], None], *, pandas: bool = True) -> None:
             sys.exit(error.exit_code)
 
 
-def named_run(usage: str) -> Run:
+def named_run(usage: str) -> GridRun:
     """Return mechanism, strategy and noise of a run from the command line.
 
     Raises:

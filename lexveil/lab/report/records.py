@@ -8,7 +8,7 @@ from typing import Any
 
 from lexveil.base import paths
 from lexveil.base.errors import CheckFailedError
-from lexveil.base.levels import Run, noise_in
+from lexveil.base.levels import GridRun, noise_in
 from lexveil.lab.evaluation.recovery.measured import READERS
 from lexveil.lab.report.formatting import Interval
 from lexveil.readers.bands import BANDS_OF, CONTENT
@@ -16,7 +16,7 @@ from lexveil.readers.shares import Share
 
 SEGMENTATIONS = ("word", "gst", "mst")
 
-Key = Run
+Key = GridRun
 
 
 @dataclass(frozen=True, slots=True)

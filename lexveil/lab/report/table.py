@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any
 from urllib.parse import quote
 
-from lexveil.base.levels import MISSING, NoiseSetting, Run
+from lexveil.base.levels import MISSING, GridRun, NoiseSetting
 from lexveil.lab.report import formatting
 from lexveil.lab.report.formatting import MeanSd
 
@@ -128,7 +128,7 @@ RUN = (
 )
 
 
-def of_run(key: Run) -> dict[str, object]:
+def of_run(key: GridRun) -> dict[str, object]:
     """Return the values of the columns ``RUN`` for a run."""
     return dict(zip(("mechanism", "strategy", "epsilon"), key, strict=True))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lexveil.base.levels import BaseEpsilon, Run
+from lexveil.base.levels import BaseEpsilon, GridRun
 from lexveil.core.accounting.budgets import SEGMENTATION_OF
 from lexveil.lab.report import epsilon_units, formatting
 from lexveil.lab.report.charts import Axis, Chart, ChartPoint, epsilon_axis, lines
@@ -40,14 +40,14 @@ def chart(measured: Sequence[Record], statistic: str, n_draws: int) -> Chart:
     """
     expected, _, caption = STATISTICS[statistic]
     segmentation = measured[0]["segmentation"]
-    known: dict[Run, Record] = {
+    known: dict[GridRun, Record] = {
         (record["mechanism"], segmentation, BaseEpsilon(row["epsilon"])): row
         for record in measured
         for row in record["statistics"]
         if row[statistic] is not None
     }
 
-    def point(key: Run) -> ChartPoint:
+    def point(key: GridRun) -> ChartPoint:
         row = known[key]
         ends = (row[statistic]["q25"], row[statistic]["q75"])
         computed = None if row[expected] is None else row[expected]["mean"]

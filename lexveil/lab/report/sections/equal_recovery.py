@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lexveil.base.levels import RecoveryTarget, Run
+from lexveil.base.levels import GridRun, RecoveryTarget
 from lexveil.io.config import CLEAN
 from lexveil.lab.evaluation.metrics.attack import ADAPTIVE
 from lexveil.lab.evaluation.metrics.base import Score
@@ -108,12 +108,12 @@ def _chart(
     name: str, what: str, score: Score, compared: Sequence[AtLevel], of: Values, x_label: str
 ) -> Chart:
     """Draw one line per mechanism and strategy over the levels, with 95% intervals."""
-    known: dict[Run, AtLevel] = {
+    known: dict[GridRun, AtLevel] = {
         (one.mechanism, one.strategy, RecoveryTarget(one.level)): one for one in compared
     }
     head, y_label = MEASURES[score]
 
-    def point(key: Run) -> ChartPoint:
+    def point(key: GridRun) -> ChartPoint:
         reached = known[key].scores[score.name]
         epsilon = known[key].epsilon
         return ChartPoint(
