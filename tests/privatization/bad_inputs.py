@@ -132,10 +132,10 @@ BAD: dict[str, Bad] = {
     "not UTF-8, CSV": Bad("f.csv", b"id,text\n1,ok\n2,Zanzibar \xe9\n"),
     "not UTF-8, text": Bad("f.txt", b"ok\nZanzibar \xff\n"),
     "not UTF-8, Parquet": Bad("f.parquet", not_utf8()),
-    "not the encoding that is named": Bad(
+    "not in the named encoding": Bad(
         "f.csv", "text\nZanzibar \xe9\n".encode("latin-1"), ("--encoding", "ascii")
     ),
-    "an encoding that nobody knows": Bad("f.csv", b"text\nZanzibar\n", ("--encoding", "hex")),
+    "an unknown encoding": Bad("f.csv", b"text\nZanzibar\n", ("--encoding", "hex")),
     "UTF-16 without a byte order mark": Bad("f.csv", f"text\n{SECRET}\n".encode("utf-16-le")),
     "a NUL byte, text": Bad("f.txt", b"ok\nZanzibar\0\n"),
     "a NUL byte, JSON": Bad("f.jsonl", lines(GOOD) + b'{"text": "Zanzibar\0"}\n'),
@@ -144,7 +144,7 @@ BAD: dict[str, Bad] = {
     "an unpaired surrogate in a subject": Bad(
         "f.jsonl", lines(GOOD, {"id": f"{SECRET}\ud800", "text": "x"}), ABOUT
     ),
-    "Chinese": Bad(
+    "a Chinese text": Bad(
         "f.jsonl", lines(GOOD, {"text": f"{SECRET} 这家餐厅的服务非常好，下次还会再来。"})
     ),
     # sizes
@@ -155,26 +155,26 @@ BAD: dict[str, Bad] = {
     "a header only, CSV": Bad("f.csv", b"id,text\n"),
     "no rows, Parquet": Bad("f.parquet", parquet(texts(kind=pa.string()))),
     # columns
-    "no such column, JSON": Bad("f.jsonl", lines({"label": SECRET, "id": 1})),
-    "no such subject column": Bad("f.jsonl", lines(GOOD), ("--subject-column", "who")),
+    "a missing text column, JSON": Bad("f.jsonl", lines({"label": SECRET, "id": 1})),
+    "a missing subject column": Bad("f.jsonl", lines(GOOD), ("--subject-column", "who")),
     "a CSV without its header": Bad("f.csv", b"Zanzibar is where I went, really far\nx,y\n"),
-    "no text in a later object": Bad("f.jsonl", lines(GOOD, {"id": 2, "txt": SECRET})),
-    "a column twice, CSV": Bad("f.csv", b"text,text\na,b\n"),
-    "a column twice, JSON": Bad("f.jsonl", lines(GOOD) + b'{"text": "a", "text": "Zanzibar"}\n'),
-    "a subject twice, JSON": Bad(
+    "a later object without the text": Bad("f.jsonl", lines(GOOD, {"id": 2, "txt": SECRET})),
+    "a duplicate column, CSV": Bad("f.csv", b"text,text\na,b\n"),
+    "a duplicate text, JSON": Bad("f.jsonl", lines(GOOD) + b'{"text": "a", "text": "Zanzibar"}\n'),
+    "a duplicate subject, JSON": Bad(
         "f.jsonl", lines(GOOD) + b'{"id": 1, "text": "Zanzibar", "\\u0069d": 2}\n', ABOUT
     ),
-    "a column twice, Parquet": Bad(
+    "a duplicate column, Parquet": Bad(
         "f.parquet", parquet(pa.table([["a"], ["b"]], names=["text", "text"]))
     ),
-    "no subject in a row": Bad("f.jsonl", lines(GOOD, {"id": None, "text": SECRET}), ABOUT),
+    "a row without a subject": Bad("f.jsonl", lines(GOOD, {"id": None, "text": SECRET}), ABOUT),
     "a list for a subject": Bad("f.jsonl", lines(GOOD, {"id": [SECRET], "text": "a"}), ABOUT),
-    "columns of a text file": Bad("f.txt", b"Zanzibar\n", COLUMNS),
+    "a column named for a text file": Bad("f.txt", b"Zanzibar\n", COLUMNS),
     # values
     "a number for a text": Bad("f.jsonl", lines(GOOD, {"text": 5})),
-    "numbers, Parquet": Bad("f.parquet", parquet(texts(5))),
-    "bytes, Parquet": Bad("f.parquet", parquet(texts(SECRET.encode()))),
-    "a type with a name of its own, Parquet": Bad(
+    "a column of numbers, Parquet": Bad("f.parquet", parquet(texts(5))),
+    "a column of bytes, Parquet": Bad("f.parquet", parquet(texts(SECRET.encode()))),
+    "a column of an extension type, Parquet": Bad(
         "f.parquet",
         parquet(
             texts("ok").append_column(
@@ -186,52 +186,52 @@ BAD: dict[str, Bad] = {
         ),
     ),
     # syntax
-    "texts within a column that are not named": Bad("f.jsonl", lines(CHAT)),
-    "a path that an object has not": Bad(
+    "texts inside a column, without their path": Bad("f.jsonl", lines(CHAT)),
+    "a path that an object lacks": Bad(
         "f.jsonl", lines(CHAT, {"messages": [{"text": SECRET}]}), WITHIN
     ),
-    "a path that an object has twice": Bad(
+    "a path that an object contains twice": Bad(
         "f.jsonl",
         lines(CHAT) + b'{"messages": [{"content": "a", "content": "Zanzibar"}]}\n',
         WITHIN,
     ),
     "a path through a text": Bad("f.jsonl", lines(CHAT, {"messages": SECRET}), WITHIN),
     "a path to a number": Bad("f.jsonl", lines(CHAT, {"messages": [{"content": 5}]}), WITHIN),
-    "a path and spans": Bad("f.jsonl", lines(CHAT), (*WITHIN, "--spans", "id")),
+    "a path together with spans": Bad("f.jsonl", lines(CHAT), (*WITHIN, "--spans", "id")),
     "broken JSON": Bad("f.jsonl", lines(GOOD) + b"\n" + b'{"text": "Zanzibar\n'),
     "a JSON array": Bad("f.json", json.dumps([GOOD], indent=1).encode()),
     "a pretty-printed object": Bad("f.json", json.dumps(GOOD, indent=1).encode()),
-    "too many fields": Bad("f.csv", b"text,label\na,1\nZanzibar,b,1\n"),
-    "too few fields": Bad("f.csv", b'text,label\n"a\nb",1\nZanzibar\n'),
+    "too many fields, CSV": Bad("f.csv", b"text,label\na,1\nZanzibar,b,1\n"),
+    "too few fields, CSV": Bad("f.csv", b'text,label\n"a\nb",1\nZanzibar\n'),
     "too many fields, TSV": Bad("f.tsv", b"text\tlabel\na\t1\nZanzibar\tb\t1\n"),
-    "two delimiters": Bad("f.csv", b"text,id;note\nZanzibar,a;b\n"),
-    "a delimiter of JSON": Bad("f.jsonl", lines(GOOD), ("--delimiter", "tab")),
+    "two possible delimiters": Bad("f.csv", b"text,id;note\nZanzibar,a;b\n"),
+    "a delimiter for JSON": Bad("f.jsonl", lines(GOOD), ("--delimiter", "tab")),
     "a delimiter of two characters": Bad("f.csv", b"text\nZanzibar\n", ("--delimiter", "::")),
     "an open quote": Bad("f.csv", b'text\nok\n"Zanzibar\n'),
     # damage
-    "not Parquet": Bad("f.parquet", lines(GOOD)),
+    "a Parquet name without Parquet content": Bad("f.parquet", lines(GOOD)),
     "lists of a fixed length, DuckDB": Bad("f.parquet", fixed_lists),
     "Parquet with a damaged page": Bad("f.parquet", damaged_parquet),
-    "a cut gz": Bad("f.jsonl.gz", packed(MANY, "gz")[:-100]),
-    "a cut zst": Bad("f.jsonl.zst", packed(MANY, "zst")[:-100]),
-    "a cut gz, at its end": Bad("f.jsonl.gz", packed(lines(GOOD), "gz")[:-4]),
-    "a cut zst, at its end": Bad("f.jsonl.zst", packed(lines(GOOD), "zst")[:-1]),
-    "a damaged gz": Bad("f.jsonl.gz", packed(lines(GOOD), "gz")[:-8] + bytes(8)),
-    "a damaged zst": Bad("f.jsonl.zst", spoiled(packed(MANY, "zst"))),
-    "not gz": Bad("f.jsonl.gz", lines(GOOD)),
-    "a cut bz2": Bad("f.jsonl.bz2", bz2.compress(MANY)[:-100]),
-    "a cut xz": Bad("f.jsonl.xz", lzma.compress(MANY)[:-100]),
-    "a damaged bz2": Bad("f.jsonl.bz2", spoiled(bz2.compress(MANY))),
-    "a damaged xz": Bad("f.jsonl.xz", spoiled(lzma.compress(MANY))),
-    "not xz": Bad("f.jsonl.xz", lines(GOOD)),
-    "much out of little, xz": Bad(
+    "a truncated gz file": Bad("f.jsonl.gz", packed(MANY, "gz")[:-100]),
+    "a truncated zst file": Bad("f.jsonl.zst", packed(MANY, "zst")[:-100]),
+    "a gz file truncated at its end": Bad("f.jsonl.gz", packed(lines(GOOD), "gz")[:-4]),
+    "a zst file truncated at its end": Bad("f.jsonl.zst", packed(lines(GOOD), "zst")[:-1]),
+    "a damaged gz file": Bad("f.jsonl.gz", packed(lines(GOOD), "gz")[:-8] + bytes(8)),
+    "a damaged zst file": Bad("f.jsonl.zst", spoiled(packed(MANY, "zst"))),
+    "a gz name without gz content": Bad("f.jsonl.gz", lines(GOOD)),
+    "a truncated bz2 file": Bad("f.jsonl.bz2", bz2.compress(MANY)[:-100]),
+    "a truncated xz file": Bad("f.jsonl.xz", lzma.compress(MANY)[:-100]),
+    "a damaged bz2 file": Bad("f.jsonl.bz2", spoiled(bz2.compress(MANY))),
+    "a damaged xz file": Bad("f.jsonl.xz", spoiled(lzma.compress(MANY))),
+    "an xz name without xz content": Bad("f.jsonl.xz", lines(GOOD)),
+    "a too high compression ratio, xz": Bad(
         "f.jsonl.xz", lambda: lzma.compress(lines({"text": "a", "b": "x" * 1000}) * 3000)
     ),
-    "zst by another name": Bad("f.csv", packed(lines(GOOD), "zst")),
-    "a spreadsheet by another name": Bad("f.csv", b"PK\x03\x04Zanzibar"),
-    "bzip2 by another name": Bad("f.csv", bz2.compress(b"text\nZanzibar\n")),
-    "Parquet by another name": Bad("f.csv", parquet(texts(SECRET))),
-    "another ending": Bad("f.xlsx", b"PK"),
+    "zst content under another name": Bad("f.csv", packed(lines(GOOD), "zst")),
+    "a spreadsheet under another name": Bad("f.csv", b"PK\x03\x04Zanzibar"),
+    "bzip2 content under another name": Bad("f.csv", bz2.compress(b"text\nZanzibar\n")),
+    "Parquet content under another name": Bad("f.csv", parquet(texts(SECRET))),
+    "an unknown file name ending": Bad("f.xlsx", b"PK"),
     "a line of 50 MB, JSON": Bad(
         "f.jsonl", lambda: lines(GOOD) + b'{"text": "' + b"Zanzibar " * 5_600_000 + b'"}\n'
     ),
@@ -242,10 +242,10 @@ BAD: dict[str, Bad] = {
     "a text of 9 Mi characters, Parquet": Bad(
         "f.parquet", lambda: parquet(texts("ok", "Zanzibar " * 2**20))
     ),
-    "much out of little, gz": Bad(
+    "a too high compression ratio, gz": Bad(
         "f.jsonl.gz", lambda: packed(lines({"text": "a", "b": "x" * 1000}) * 3000, "gz")
     ),
-    "much out of little, Parquet": Bad(
+    "a too high compression ratio, Parquet": Bad(
         "f.parquet",
         lambda: parquet(texts(*["a" * 2**20] * 70), compression="zstd", use_dictionary=False),
     ),
@@ -261,10 +261,10 @@ BAD: dict[str, Bad] = {
     "a folder with other columns": Bad(
         "d/a.jsonl", lines(GOOD), beside={"d/b.csv": b"id,body\n1,Zanzibar\n"}
     ),
-    "a name too long": Bad("f" * 300 + ".jsonl", None),
+    "an input name that is too long": Bad("f" * 300 + ".jsonl", None),
     # where to write
     "the output is the input": Bad("f.jsonl", lines(GOOD), out="f.jsonl"),
-    "the output links to the input": Bad(
+    "the output is a link to the input": Bad(
         "f.jsonl", lines(GOOD), out="o.jsonl", beside={"o.jsonl": "f.jsonl"}
     ),
     "the output is another name of the input": Bad(
@@ -276,9 +276,9 @@ BAD: dict[str, Bad] = {
     "the output exists": Bad("f.jsonl", lines(GOOD), out="o.jsonl", beside={"o.jsonl": b"x"}),
     "the output is a link": Bad("f.jsonl", lines(GOOD), out="o.jsonl", beside={"o.jsonl": "no"}),
     "the output is a folder": Bad("f.jsonl", lines(GOOD), out="o.jsonl", beside={"o.jsonl/x": b""}),
-    "the output has another ending": Bad("f.jsonl", lines(GOOD), out="o.csv"),
-    "the output has no folder": Bad("f.jsonl", lines(GOOD), out="no/o.jsonl"),
-    "the output has a name too long": Bad("f.jsonl", lines(GOOD), out="o" * 249 + ".jsonl"),
+    "the output has another ending than the input": Bad("f.jsonl", lines(GOOD), out="o.csv"),
+    "the output's folder does not exist": Bad("f.jsonl", lines(GOOD), out="no/o.jsonl"),
+    "the output's name is too long": Bad("f.jsonl", lines(GOOD), out="o" * 249 + ".jsonl"),
     "the output's name is not UTF-8": Bad("f.jsonl", lines(GOOD), out="\udcffo.jsonl"),
     "the output's folder is not UTF-8": Bad(
         "f.jsonl", lines(GOOD), out="d\udcff/o.jsonl", prepare=lambda f: (f / "d\udcff").mkdir()
@@ -286,11 +286,11 @@ BAD: dict[str, Bad] = {
     "the output's path is too long": Bad(
         "f.jsonl", lines(GOOD), out="/".join(["o" * 200] * 25) + ".jsonl"
     ),
-    "a name that is not UTF-8 in a folder": Bad(
+    "a file name in a folder that is not UTF-8": Bad(
         "d/a.jsonl", lines(GOOD), beside={"d/b\udcff.jsonl": lines(GOOD)}
     ),
-    "a subfolder that is not UTF-8": Bad("d/b\udcff/a.jsonl", lines(GOOD)),
-    "a name in a folder that is too long while it is written": Bad(
+    "a subfolder name that is not UTF-8": Bad("d/b\udcff/a.jsonl", lines(GOOD)),
+    "a file name in a folder that is too long while it is written": Bad(
         "d/a.jsonl", lines(GOOD), beside={"d/" + "o" * 247 + ".jsonl": lines(GOOD)}
     ),
     "the output folder cannot be made": Bad(
@@ -303,20 +303,22 @@ BAD: dict[str, Bad] = {
         "f.jsonl", lines(GOOD), out="o.jsonl", beside={"o.jsonl.record.json": "no"}
     ),
     "the output folder is in the input folder": Bad("d/f.jsonl", lines(GOOD), out="d/o"),
-    "the output folder holds something": Bad(
-        "d/f.jsonl", lines(GOOD), out="o", beside={"o/x": b"x"}
-    ),
+    "the output folder is not empty": Bad("d/f.jsonl", lines(GOOD), out="o", beside={"o/x": b"x"}),
     "a folder to standard output": Bad("d/f.jsonl", lines(GOOD), out="-"),
     "Parquet to standard output": Bad("f.parquet", parquet(texts("a")), out="-"),
     # how much
-    "epsilon 0": Bad("f.jsonl", lines(GOOD), budget=("--epsilon", "0")),
-    "document-budget nan": Bad("f.jsonl", lines(GOOD), budget=("--document-budget", "nan")),
+    "an epsilon of 0": Bad("f.jsonl", lines(GOOD), budget=("--epsilon", "0")),
+    "a document budget that is not a number": Bad(
+        "f.jsonl", lines(GOOD), budget=("--document-budget", "nan")
+    ),
     "a level and average words": Bad(
         "f.jsonl", lines(GOOD), ("--average-words", "9"), budget=("--protection", "light")
     ),
     "no column with texts": Bad("f.csv", b"id,code\n1,a7\n"),
-    "several that could be": Bad("f.csv", f"id,review,note\n1,{SECRET},x\n".encode()),
+    "several columns that could hold texts": Bad(
+        "f.csv", f"id,review,note\n1,{SECRET},x\n".encode()
+    ),
     "both epsilon and budget": Bad("f.jsonl", lines(GOOD), ("--document-budget", "5")),
     # a cell that a spreadsheet would compute
-    "a formula, refused": Bad("f.csv", b"text\nok\n=\n", ("--formulas", "refuse")),
+    "a formula, with --formulas refuse": Bad("f.csv", b"text\nok\n=\n", ("--formulas", "refuse")),
 }

@@ -60,7 +60,7 @@ def test_any_bytes_are_read_or_refused(ending, content, data):
 WHOLE = [
     parquet(texts("a", None, "b"), compression=packing) for packing in ("none", "snappy", "zstd")
 ]
-WHOLE += [BAD[case].content for case in ("not UTF-8, Parquet", "bytes, Parquet")]
+WHOLE += [BAD[case].content for case in ("not UTF-8, Parquet", "a column of bytes, Parquet")]
 
 
 @given(

@@ -187,7 +187,7 @@ CHANGES = {
         GOOD | {"text": ""}, GOOD | {"text": GOOD["text"] * 2}
     ),
     "a file that is removed": None,
-    "a row that is spoiled": lines(GOOD, GOOD | {"text": 5}),
+    "a row that becomes invalid": lines(GOOD, GOOD | {"text": 5}),
 }
 
 
