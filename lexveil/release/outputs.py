@@ -144,7 +144,7 @@ class Outputs:
         return self.operator / name.name if self.operator and ending in OPERATORS else name
 
     def is_private(self, final: Path) -> bool:
-        """Whether only the operator may read a file."""
+        """Return whether only the operator may read a file."""
         if self.target is None or (self.operator is not None and final.parent == self.operator):
             return True
         return final in {self.companion(ending) for ending in OPERATORS}

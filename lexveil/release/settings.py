@@ -295,8 +295,8 @@ def at_level(settings: Settings, model: Model, name: LevelName) -> Settings:
     """Return the settings at a level of protection. Every token gets the epsilon of the level,
     whatever the length of its text.
 
-    If figures for the model are packaged, the level is that of the strongest adversary that was
-    measured. Otherwise it is that of the stronger of two adversaries whose recovery is computed.
+    If figures for the model are packaged, the level holds for the strongest adversary that was
+    measured. Otherwise it holds for the stronger of two adversaries whose recovery is computed.
 
     Raises:
         RequestError: if no epsilon gives the level.
@@ -518,7 +518,7 @@ def settings_of(request: Request, project: Project) -> Settings:
     if request.mechanism == "none":
         if request.is_release and not without_guarantee:
             raise RequestError(
-                f"{option('mechanism')} none keeps texts unchanged, so no guarantee can be "
+                f"{option('mechanism')} 'none' keeps texts unchanged, so no guarantee can be "
                 f"given; add {option('mode')} experiment, or {option('without_guarantee')}, "
                 "which marks the output by its name"
             )

@@ -247,7 +247,7 @@ def epsilon_of(mechanism: str, strategy: str, noise: NoiseSetting) -> float:
 
 
 def resolved(mechanism: str, strategy: str, noise: NoiseSetting) -> NoiseSetting:
-    """Return the noise setting of a run. A base epsilon stays as it is, and a level gets the
+    """Return the noise setting of a run. A base epsilon stays unchanged, and a level gets the
     epsilon that was computed for it.
 
     Raises:

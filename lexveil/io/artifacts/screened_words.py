@@ -81,7 +81,7 @@ def _holds(token: str, words: frozenset[str]) -> bool:
 
 def nearest_of_others(vectors: Vectors, screened: Flags) -> WrittenNumbers | None:
     """Return the word to write for each of W words, as numbers (W,). An unscreened word is written
-    as it is, and a screened word is replaced by the nearest unscreened word. The result is None if
+    unchanged, and a screened word is replaced by the nearest unscreened word. The result is None if
     no word is screened, or all words are.
 
     The written word follows from the drawn word alone, never from a source. The replacement is

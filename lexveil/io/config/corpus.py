@@ -121,8 +121,8 @@ class EmbeddingParams(Documented):
     base_tokens: int | None = Field(10_000, ge=1, le=2**31)
     """number of tokens of the base model to use, the most frequent ones; null: all"""
     base_vectors: Literal["keep", "adapt"] = "keep"
-    """treatment of the base model's vectors: they stay as they are, or training on the corpus
-    moves those of its tokens"""
+    """treatment of the base model's vectors. "keep": all of them stay unchanged; "adapt": training
+    on the corpus changes the vectors of the tokens of the corpus"""
     dimensions: int | None = Field(None, ge=2, le=4096)
     """dimensions of a vector; null: as in the base model, or 100 without a base model; the paper
     has 300"""

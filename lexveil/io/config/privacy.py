@@ -211,8 +211,9 @@ class GridParams(Documented):
     strategies: Several[GridStrategy] = ["S1", "S3"]
     """strategies, each of which cuts texts into tokens and allocates budgets"""
     segmentations: Several[Literal["word", "gst", "mst"]] = ["word", "gst"]
-    """segmentations of the corpus, each with an embedding: those that the strategies need (S1
-    word, S2 and S3 gst, S4 mst), and word, by which texts are compared; package_model needs gst"""
+    """segmentations of the corpus, each with an embedding: the segmentations that the strategies
+    need (S1 word, S2 and S3 gst, S4 mst), and word, which the comparison of texts needs;
+    package_model needs gst"""
     epsilons: Several[GridNoise] = [
         RecoveryTarget(0.2),
         RecoveryTarget(0.5),
