@@ -359,7 +359,7 @@ class Request(Options):
             )
         if self.unit == "sentence" and self.sentences is not None:
             raise ValueError(
-                f"{option('unit')} sentence writes one sentence for each sentence; remove "
+                f"{option('unit')} 'sentence' writes one sentence for each sentence; remove "
                 f"{option('sentences')}"
             )
         if self.mode == "release" and self.seed is not None:
@@ -410,7 +410,7 @@ class FileRequest(Request):
     byte order mark)"""
     sql: Annotated[str | None, OptionHelp("input", "SELECT")] = None
     """the query to read, if IN is a database (postgresql://host/database, sqlite:///path); the
-    address has no password, because the database's own clients read it from elsewhere"""
+    address must not have a password, which client libraries read from places such as ~/.pgpass"""
     formulas: Annotated[Literal["keep", "quote", "refuse"], OptionHelp("output")] = "keep"
     """treatment of rewritten CSV or TSV fields that begin with = + - @, which spreadsheets
     compute: keep and count them, put an apostrophe before them, or release nothing"""

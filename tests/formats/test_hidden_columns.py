@@ -31,7 +31,7 @@ def test_a_missing_column_is_said_without_names(hides, outside, monkeypatch, cli
     said = cli("privatize", "in.csv", "-o", "out.csv", *HOW).err
     assert ("`therapist_notes`" in said) != hides and "the texts are those of" in said
     assert (
-        "unchanged, with any names in them: `hiv_status`;" in said
+        "published unchanged, with any names in them: `hiv_status`;" in said
     ) != hides and "unchanged" in said
 
 
@@ -45,7 +45,7 @@ def test_cells_of_a_first_row_are_no_names(outside, cli):
     assert "2 columns could contain texts: no. 1, no. 3 (" in asked
     named = ["--text-column", "zanzibar fire"]
     said = cli("privatize", "in.csv", "-o", "out.csv", *named, *HOW).err
-    assert "unchanged, with any names in them: no. 1, no. 2 (" in said
+    assert "published unchanged, with any names in them: no. 1, no. 2 (" in said
     assert not any(word in asked + said for word in ("Meier", "Client", "zanzibar"))
 
 

@@ -70,8 +70,8 @@ def said(err, folder):
     # Said before what is refused later.
     err = re.sub(r"(?m)^using the model own, made of .*\n", "", err)
     err = re.sub(
-        r"(?m)^(the ledger has a cap from now on|unchanged, with any names in them|private to "
-        r".*|CAUTION): .*\n",
+        r"(?m)^(the ledger has a cap from now on|published unchanged, with any names in them|"
+        r"private to .*|CAUTION): .*\n",
         "",
         err,
     )

@@ -99,7 +99,7 @@ def test_a_release_without_a_number_says_what_its_level_means(released, default_
 
 def test_a_release_says_which_columns_are_texts_and_which_stay(released):
     assert "the texts are in column `body`, according to its name;" in released.err
-    assert "unchanged, with any names in them: `id`, `topic_id`;" in released.err
+    assert "published unchanged, with any names in them: `id`, `topic_id`;" in released.err
     rows = released.file.read_text(encoding="utf-8").splitlines()
     assert rows[1].startswith("1,On soup,")
     assert SHORT not in rows[1]

@@ -46,7 +46,7 @@ def say(text: str, stream: Any) -> None:
 
 
 def end_streams() -> str | None:
-    """Write the rest of standard output.
+    """Write the buffered rest of standard output.
 
     Returns:
         The reason why standard output cannot be written, in words, or None.
@@ -79,8 +79,8 @@ def drop(stream: TextIO) -> None:
 
 
 def end_messages() -> None:
-    """Write the rest of standard error. Messages that cannot be written are lost, because no other
-    stream could report them.
+    """Write the buffered rest of standard error. Messages that cannot be written are lost, because
+    no other stream could report them.
     """
     try:
         sys.stderr.flush()

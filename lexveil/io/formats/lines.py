@@ -1,5 +1,5 @@
-"""Formats with one line of text per row. Lines are read with a message for every fault, and written
-with the compression of the source.
+"""Formats with one line of text per row. A fault in a line raises an error that names the line.
+The output has the compression of the source.
 """
 
 from __future__ import annotations

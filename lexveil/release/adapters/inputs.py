@@ -236,7 +236,7 @@ def tell_columns(readers: Sequence[Reader], request: FileRequest) -> None:
     if others:
         but = f" (except for {names(paths)})" if paths else ""
         LOG.warning(
-            f"unchanged, with any names in them: {_named(others, readers)}{but}; remove "
+            f"published unchanged, with any names in them: {_named(others, readers)}{but}; remove "
             "columns that must not be published, or rewrite them too"
         )
     persons = [name for name in others if is_of_persons(name)]

@@ -184,8 +184,8 @@ class WordEngine(Engine):
 
     @property
     def instead(self) -> WrittenNumbers | None:
-        """The word that is written for each drawn word, (W,), or None if every drawn word is
-        written itself.
+        """The word that is written for each drawn word, (W,). It is None if every drawn word is
+        written unchanged.
         """
         if not self.settings.screen:
             return None

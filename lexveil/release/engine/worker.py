@@ -68,7 +68,7 @@ class Components:
 
     Attributes:
         instead: (W,) the word that is written for each drawn word; None if every drawn word is
-            written itself.
+            written unchanged.
     """
 
     lexicon: Lexicon
