@@ -119,7 +119,7 @@ def test_each_row_comes_out_once_and_is_charged_once_whoever_is_killed(table, ou
     [
         ({"who": None}, "a row has no subject"),
         ({"column": "nowhere"}, "nowhere"),
-        ({"model_folder": "/nowhere"}, r"\(/nowhere\) is not the driver's"),
+        ({"model_folder": "/nowhere"}, r"\(/nowhere\) differs from the driver's model"),
         ({"driver": "Lexveil 9"}, r"^a worker on .* has Lexveil 0.*, but the driver has Lexveil 9"),
         (
             {"raises": True},

@@ -209,8 +209,8 @@ def test_a_job_that_fails_publishes_nothing_and_stays_charged_after_the_noise(
 @pytest.mark.parametrize(
     ("body", "who", "changed", "said"),
     [
-        ("มีไฟไหม้ในเมืองหลวง", "x", {}, "is in Thai script without spaces"),
-        (TEXT, None, {}, "a row has no subject: `who` is null or blank"),
+        ("มีไฟไหม้ในเมืองหลวง", "x", {}, "a text in Thai script, which has no spaces"),
+        (TEXT, None, {}, "a row has no subject, because `who` is null or blank"),
         (TEXT, "\u200b ", {}, "a row has no subject"),
         (
             TEXT,
@@ -218,7 +218,7 @@ def test_a_job_that_fails_publishes_nothing_and_stays_charged_after_the_noise(
             {"made_with": {}},
             "model toy on .* differs from the driver's model; install the same",
         ),
-        (TEXT, "x", {"model_folder": "/nowhere"}, r"\(/nowhere\) is not the driver's"),
+        (TEXT, "x", {"model_folder": "/nowhere"}, r"\(/nowhere\) differs from the driver's model"),
     ],
 )
 def test_a_worker_says_what_is_wrong_in_words_that_the_driver_finds(

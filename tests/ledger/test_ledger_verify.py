@@ -192,7 +192,7 @@ NOT_ENDED = [
 
 
 @pytest.mark.parametrize(
-    ("cut", "says"), [(NOTHING, "truncated"), (NOT_ENDED, "is reserved, not committed")]
+    ("cut", "says"), [(NOTHING, "truncated"), (NOT_ENDED, "has the state reserved, not committed")]
 )
 def test_records_find_what_was_cut_short(used, tmp_path, cut, says):
     """The end of a chain can be cut off unseen; the record that a release left outside cannot."""

@@ -257,7 +257,7 @@ def test_a_detector_that_changes_its_mind_releases_nothing(built, tmp_path, monk
     [
         ({"spans": [[]], "types": {"a b": "drop"}}, "a type must be a name"),
         ({"spans": [[]], "types": {"PLACE": "pseudonym"}}, "PLACE needs a list of pseudonyms"),
-        ({"spans": []}, "spans: 0 for 1 texts"),
+        ({"spans": []}, "spans: there are 0 values for 1 texts"),
         ({"spans": "found"}, "names a column, but texts is a list"),
     ],
 )

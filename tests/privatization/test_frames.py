@@ -86,15 +86,15 @@ def test_columns_of_pandas_may_have_any_labels(labels, texts, built):
         ),
         (pl.LazyFrame(ROWS), "body", r"frame\.collect\(\)"),
         (ROWS["body"], "body", r"column names a column, but texts is a list, which has no columns"),
-        (ROWS, "body", r"texts: a dict; give a list of strings"),
-        (5, None, r"texts: an int; give a list of strings"),
+        (ROWS, "body", r"texts is a dict; give a list of strings"),
+        (5, None, r"texts is an int; give a list of strings"),
         (ROWS, None, r"a dict; give a list of strings"),
         (
             ["a", float("nan")],
             None,
             r"text 2: `texts` is missing \(NaN\); remove the row, or write ''",
         ),
-        (pd.DataFrame(ROWS), "id", r"text 1: `id` holds a number, not text"),
+        (pd.DataFrame(ROWS), "id", r"text 1: `id` has a number, not text"),
     ],
 )
 def test_what_is_no_table_says_what_to_do(given, column, message, built):
@@ -236,11 +236,14 @@ def test_subjects_of_pandas_belong_to_texts_by_their_labels(side, labels, n_leve
 @pytest.mark.parametrize(
     ("people", "message"),
     [
-        (pd.Series(PEOPLE), "are not those of the texts"),
-        (pd.Series(PEOPLE, index=["c", "b", "x"]), "are not those of the texts"),
-        (pd.Series([*PEOPLE, "dora"], index=["b", "a", "c", "d"]), "are not those of the texts"),
-        (pd.Series(PEOPLE[:2], index=["a", "b"]), "are not those of the texts"),
-        (pd.Series(PEOPLE, index=["a", "a", "b"]), "occur twice"),
+        (pd.Series(PEOPLE), "differ from the labels of the texts"),
+        (pd.Series(PEOPLE, index=["c", "b", "x"]), "differ from the labels of the texts"),
+        (
+            pd.Series([*PEOPLE, "dora"], index=["b", "a", "c", "d"]),
+            "differ from the labels of the texts",
+        ),
+        (pd.Series(PEOPLE[:2], index=["a", "b"]), "differ from the labels of the texts"),
+        (pd.Series(PEOPLE, index=["a", "a", "b"]), "labels of the index are repeated"),
     ],
 )
 def test_subjects_whose_labels_do_not_say_whose_they_are_are_refused(side, people, message):

@@ -191,8 +191,8 @@ def write_scale(name, *, public, score=1.0):
 @pytest.mark.parametrize(
     ("made", "named", "said"),
     [
-        ({"secret=1": "own"}, {}, "has secret=1, and .* names no purpose"),
-        ({"secret=1": "own"}, {"secret": 0.5}, "has secret=1, and .* names secret=0.5"),
+        ({"secret=1": "own"}, {}, "have secret=1, but .* names no purpose"),
+        ({"secret=1": "own"}, {"secret": 0.5}, "have secret=1, but .* names secret=0.5"),
         ({"secret=1": "own"}, {"secret": 1.0000000001}, "names secret=1.0000000001"),
         ({"secret=1": "0" * 64}, {"secret": 1.0}, "have another content of the scale secret=1"),
         ({}, {"secret": 1.0}, "have no purpose, but .* names secret=1"),

@@ -231,8 +231,8 @@ def test_the_figures_that_ship_are_those_that_are_computed(monkeypatch):
     ("content", "name", "says"),
     [
         ("id,text,body\n1,a b c d e f,a b c d e f g h\n", "text", ""),
-        ("id,body,language\n1,a,a b c d e f\n", "body", "column `body`, by its name;"),
-        ("id,body\n1,a b c d e f g\n", "body", "column `body`, by its name;"),
+        ("id,body,language\n1,a,a b c d e f\n", "body", "column `body`, according to its name;"),
+        ("id,body\n1,a b c d e f g\n", "body", "column `body`, according to its name;"),
     ],
 )
 def test_the_column_of_texts_is_found(outside, cli, content, name, says):

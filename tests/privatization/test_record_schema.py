@@ -239,7 +239,7 @@ def test_record_and_ledger_have_what_the_shares_spent(shared_budget, perturbed):
         ({"shares": {"listed": 0.5}}, r"needs their list"),
         (
             {"shares": {"listed": 0.5}, "share_list": "gone.txt@0123456789ab"},
-            "^share_list: there is no file",
+            "^share_list: the file .* does not exist",
         ),
         (
             {"shares": {"stopwords": 0.5}, "document_budget": None, "recovery": 0.2},

@@ -230,7 +230,7 @@ def test_a_model_of_another_language_has_no_screen(monkeypatch):
     model = Model.load(name="en")
     monkeypatch.setattr(Model, "language", "de")
     assert settings_of(None, model).screen == ()
-    with pytest.raises(RequestError, match="English words"):
+    with pytest.raises(RequestError, match="the public word list is English"):
         settings_of("health", model)
 
 

@@ -80,7 +80,7 @@ def test_a_text_without_spaces_is_the_clients_fault(service, ledger, logged, cap
         assert (error["code"], error["charged"]) == ("invalid", False)
         expected = {
             "field": "texts.2",
-            "message": "is in Chinese script without spaces between words",
+            "message": "the text has a script without spaces between words (Chinese)",
         }
         assert error["fields"] == [expected]
     assert {(state, n_subjects) for _, state, n_subjects, _ in charges(ledger)} == {("aborted", 0)}

@@ -151,8 +151,8 @@ def test_purposes_are_axes_of_the_space_and_said_of_what_is_made_with_it(project
     ("name", "said"),
     [
         ("own", "own is not part of the library"),
-        ("side.tsv@000000000000", "the file is side.tsv@"),
-        ("absent.tsv@000000000000", "there is no file absent.tsv"),
+        ("side.tsv@000000000000", "the file is now side.tsv@"),
+        ("absent.tsv@000000000000", "the file absent.tsv does not exist"),
     ],
 )
 def test_purposes_that_are_refused(project, name, said):
