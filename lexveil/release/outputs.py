@@ -289,7 +289,7 @@ def write_errors(path: Path) -> Iterator[None]:
             30: "; choose a writable folder",
         }
         raise LexveilError(
-            f"{shown(where)}: the file cannot be written "
+            f"{shown(where)}: the path cannot be written "
             f"({error.strerror or error}){hint.get(error.errno or 0, '')}; "
             + "; ".join(["nothing was released", *getattr(error, "__notes__", ())])
         ) from None
