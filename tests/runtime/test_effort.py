@@ -48,6 +48,6 @@ def test_long_stages_ask_before_they_begin(listed, monkeypatch, stage):
     slow = {kind: Rate(1e9, rate.bytes) for kind, rate in effort.RATES.items()}
     monkeypatch.setattr(effort, "RATES", slow)
     with pytest.raises(
-        RequestError, match=r"allows 480\. (Lower|Bring|Name) .*, or raise the limit"
+        RequestError, match=r"allows 480\. (Lower|Use|Name) .*, or raise the limit"
     ):
         run_stage(*stage)

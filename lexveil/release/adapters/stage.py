@@ -1,10 +1,11 @@
-"""Rewrite the project's documents by their budget plans: what the stage ``privatize`` calls for one
-cell of the grid.
+"""Rewriting of the project's documents by their budget plans, for one cell of the grid of the stage
+``privatize``.
 
-The noise comes from the seed in params.yaml, so that the run can be repeated: an experiment, and
-recorded as one. A run of the stage is no ``Run`` of ``lexveil.release.run``: the stage
+The noise comes from the seed in params.yaml, so that the run can be repeated. It is an experiment,
+and its record says so. A run of the stage is not a ``Run`` of ``lexveil.release.run``: the stage
 ``plan_budgets`` has already counted the tokens and set the epsilon of each text, nothing is
-charged, and the workers may be those of Dask. It shares worker, counts and record with a ``Run``.
+charged, and the workers may be workers of Dask. A run of the stage has the worker, the counts and
+the record in common with a ``Run``.
 """
 
 from __future__ import annotations
@@ -53,13 +54,14 @@ from lexveil.release.engine.worker import BatchWorker, paired
 from lexveil.release.preconditions import require_public_purposes
 from lexveil.release.settings import UNCHANGED, Settings
 
-GROUP = 2_000  # documents rewritten at a time, at most, and of a row group of what is written
-SHARE = 8  # batches a worker is to have at least, so that all end at about the same time
-# tokens to be perturbed below which worker processes cost more than they save; more never hurt
+# largest number of documents to rewrite at a time, which is also the number of rows of a row group
+GROUP = 2_000
+SHARE = 8  # smallest number of batches per worker, so that all workers end at about the same time
+# number of perturbed tokens below which worker processes cost more than they save
 SMALL_SET = 200_000
 
 COLUMN_KEYS = tuple((name,) for name in FIELDS)
-TextKey = tuple[str, str, str]  # data set, document, field: what names a text in its plan
+TextKey = tuple[str, str, str]  # data set, document and field, which identify a text in its plan
 
 TOKEN_LOG = pa.schema(
     [(name, pa.string()) for name in ("dataset", "doc_id", "field")]
@@ -75,9 +77,9 @@ class BudgetPlan:
     """The budgets of one strategy and base epsilon.
 
     Attributes:
-        epsilon: the epsilon of each token that pays, by text.
+        epsilon: the epsilon of each token that spends epsilon, by text.
         budgets: document budget B by data set.
-        n_perturbed: tokens to be perturbed in all texts.
+        n_perturbed: number of tokens to be perturbed in all texts.
     """
 
     epsilon: dict[TextKey, float]
@@ -89,7 +91,7 @@ class BudgetPlan:
         """Read the plan of a run that the stage plan_budgets wrote.
 
         Raises:
-            MissingArtifactError: if it was not made.
+            MissingArtifactError: if the plan was not made.
         """
         plan = read_table(paths.plan(mechanism, strategy, noise), "plan_budgets").to_pydict()
         keys = zip(plan["dataset"], plan["doc_id"], plan["field"], strict=True)
@@ -103,16 +105,18 @@ class BudgetPlan:
 
 @dataclass(frozen=True, slots=True)
 class StageRun:
-    """One run of the grid: the worker that rewrites its documents, and what these may spend.
+    """One run of the grid: the worker that rewrites its documents, and the epsilon that the
+    documents may spend.
 
     Attributes:
-        engine: None for the clean baseline.
-        worker: rewrites batches of documents.
-        machine: where batches are rewritten.
-        budgets: the budget of a document of each data set, for the record.
-        n_perturbed: the tokens that the plan perturbs.
-        epsilon: the epsilon of each token that pays, by text; None where ``budget`` says it.
-        budget: the budget of each document; None where ``epsilon`` says what tokens get.
+        engine: the engine of the run; None for the clean baseline.
+        worker: the worker that rewrites batches of documents.
+        machine: settings of the machine that rewrites batches.
+        budgets: the budget of a document by data set, for the record.
+        n_perturbed: the number of tokens that the plan perturbs.
+        epsilon: the epsilon of each token that spends epsilon, by text; None if ``budget``
+            determines it.
+        budget: the budget of each document; None if ``epsilon`` determines the epsilon of tokens.
     """
 
     engine: Engine | None
@@ -156,7 +160,7 @@ class StageRun:
         self, documents: pa.Table
     ) -> Generator[tuple[pa.Table, RewrittenChunk], None, None]:
         """Rewrite documents in order. Yield GROUP documents at a time with their rewritten texts,
-        so that the files do not show any other division.
+        so that the files do not depend on any other division.
         """
         alone = self.machine == self.machine.alone()
         size = (
@@ -201,16 +205,16 @@ def worker_of(engine: Engine, noise: NoiseSetting) -> BatchWorker:
 
 
 def clean_run(model: Model) -> StageRun:
-    """Return the clean baseline, which leaves all texts as they are."""
+    """Return the run of the clean baseline, which leaves all texts unchanged."""
     worker = BatchWorker(UNCHANGED, None, FIELDS, COLUMN_KEYS)
     return StageRun(None, worker, model.configuration.machine.alone())
 
 
 def planned_run(mechanism: str, strategy: str, noise: NoiseSetting, model: Model) -> StageRun:
-    """Return a run of the grid at a base epsilon or a level, by its plan.
+    """Return a run of the grid at a base epsilon or a level, according to its plan.
 
     Raises:
-        MissingArtifactError: if the plan, or what an earlier stage makes, is not there.
+        MissingArtifactError: if the plan or an artifact of an earlier stage is missing.
     """
     chosen = model.params.policy
     machine = model.configuration.machine
@@ -230,7 +234,7 @@ def planned_run(mechanism: str, strategy: str, noise: NoiseSetting, model: Model
     model = model.of_variant(mechanism)
     require_public_purposes(settings, model)
     engine = WordEngine(settings, model)
-    # The record says what the stage measured, or no run repeats it.
+    # The record states the figures of the stage, so that another run can repeat them.
     require(model.path(paths.structure(SEGMENTATION_OF[strategy])), "measure_structure")
     plan = BudgetPlan.load(mechanism, strategy, noise)
     return StageRun(
@@ -244,8 +248,8 @@ def planned_run(mechanism: str, strategy: str, noise: NoiseSetting, model: Model
 
 
 def token_log(documents: pa.Table, rewritten: RewrittenChunk) -> pa.Table:
-    """Return the log of the tokens of some documents: the class, epsilon and action of each token;
-    no source word.
+    """Return the token log of some documents: the class, epsilon and action of each token, and no
+    source word.
     """
     tokens = rewritten.tokens
     names = {
@@ -286,8 +290,8 @@ def private_documents(documents: pa.Table, rewritten: RewrittenChunk) -> pa.Tabl
 
 
 def privatize_documents(mechanism: str, strategy: str, noise: NoiseSetting, out: Path) -> RunCounts:
-    """Write documents.parquet, tokens.parquet, metrics.json and record.json into folder ``out``;
-    return the counts.
+    """Write documents.parquet, tokens.parquet, metrics.json and record.json into folder ``out``,
+    and return the counts.
     """
     model = Model.load(Path(), OWN)
     is_clean = mechanism == "none"
@@ -300,7 +304,7 @@ def privatize_documents(mechanism: str, strategy: str, noise: NoiseSetting, out:
         foresee(
             f"{what}: {n:,} tokens",
             {"tokens rewritten": n, "distances searched": n * searched},
-            "Bring fewer documents, or lower embeddings.base_tokens",
+            "Use fewer documents, or lower embeddings.base_tokens",
             run.machine,
             run.machine.workers,
         )

@@ -1,8 +1,8 @@
-"""Rewrite the project's documents as sentences of its bank: what the stage ``privatize_sentences``
-calls for one level.
+"""Rewriting of the project's documents as sentences of its bank, for one level of the stage
+``privatize_sentences``.
 
-As in other runs of the grid the noise comes from the seed in params.yaml. There is no plan of
-budgets: every text spends epsilon on each of as many sentences.
+As in other runs of the grid, the noise comes from the seed in params.yaml. There is no plan of
+budgets, because every text gets the same number of sentences with the same epsilon.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def sentence_run(
 
 
 def privatize_as_sentences(mechanism: str, level: NoiseSetting, out: Path) -> RunCounts:
-    """Write documents.parquet, tokens.parquet, metrics.json and record.json into folder ``out``;
-    return the counts.
+    """Write documents.parquet, tokens.parquet, metrics.json and record.json into folder ``out``,
+    and return the counts.
     """
     documents = load_documents()
     run = sentence_run(mechanism, level, Model.load(Path(), OWN), documents)

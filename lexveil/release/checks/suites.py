@@ -57,10 +57,10 @@ def suite_of(
 def zero(
     column: str, *, holds: str, fault: str, way_out: str | None = None
 ) -> gxe.ExpectColumnValuesToBeBetween:
-    """Return the expectation that a column, which counts faults, is 0 in every row.
+    """Return the expectation that a column of fault counts is 0 in every row.
 
     Args:
-        holds: the sentence about what holds, for Data Docs.
+        holds: the sentence that should hold, for Data Docs.
         fault, way_out: as in the ``meta`` of an expectation.
     """
     meta = {"fault": fault} if way_out is None else {"fault": fault, "way_out": way_out}
