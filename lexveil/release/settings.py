@@ -59,7 +59,7 @@ WORDS_OF_SENTENCES = "S3"
 EPSILON = 5.0  # epsilon of a sentence of the packaged bank, unless the request gives one
 # policy for sentences: no word of a text is kept
 NOTHING_KEPT = Policy("perturb", "perturb", "perturb")
-ORDINARY_SENTENCES = 10  # sentences of a text of ordinary length
+ORDINARY_SENTENCES = 10  # number of sentences of a text of ordinary length
 # times the share that an adversary names without any output; a smaller share is no useful target
 NEARLY = 1.5
 
@@ -349,8 +349,9 @@ def sentences_completed(settings: Settings, model: Model, request: Request) -> S
 
 
 def sentences_at_level(settings: Settings, model: Model, name: LevelName) -> Settings:
-    """Return the settings of sentences at a level of protection, calibrated on public texts: those
-    of the bank, or for the packaged bank those by which its levels were measured.
+    """Return the settings of sentences at a level of protection, calibrated on public texts.
+    These are the public texts of the bank or, for the packaged bank, the texts on which its levels
+    were measured.
 
     Raises:
         RequestError: if the bank cannot be used or has no levels, or no epsilon gives the level.

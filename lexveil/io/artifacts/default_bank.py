@@ -118,7 +118,7 @@ class WrittenLevels(Result):
     Attributes:
         model: SHA-256 of the card of the model, without purposes.
         purposes: Each purpose with its weight and the SHA-256 of its scale.
-        per_text: Sentences that are written for a text; null where each of its sentences is a unit.
+        per_text: Number of sentences that replace a text; null if each sentence is a unit.
     """
 
     model: Sha256
@@ -128,7 +128,7 @@ class WrittenLevels(Result):
 
     @property
     def settings(self) -> str:
-        """The number of sentences and the purposes, in words for people."""
+        """The number of sentences and the purposes, as a phrase for messages."""
         drawn = f"{self.per_text} for a text" if self.per_text else "one for each sentence"
         return " with ".join([drawn, *(purpose.split()[0] for purpose in self.purposes)])
 
@@ -137,8 +137,8 @@ class MeasuredWritten(Result):
     """The table of the levels of protection of the packaged sentences.
 
     Attributes:
-        sentences: SHA-256 of the file of sentences that the levels were measured with.
-        texts: The kinds of public text by which the levels were measured.
+        sentences: SHA-256 of the file of sentences with which the levels were measured.
+        texts: The kinds of public text on which the levels were measured.
     """
 
     sentences: Sha256
@@ -243,7 +243,7 @@ def measured_of_written(model: Model) -> list[WrittenLinkage]:
 
 
 def levels_of_written(model: Model) -> list[WrittenLevels]:
-    """Return the levels that were measured of the packaged bank with a model, for any purposes."""
+    """Return the measured levels of the packaged bank with a model, for any purposes."""
     file = WRITTEN / WRITTEN_LEVELS
     table = MeasuredWritten.model_validate_json(file.read_bytes())
     if table.sentences != read_written_card().sha256:
@@ -256,10 +256,11 @@ def level_of_written(model: Model, per_text: int | None, name: LevelName) -> Ban
     """Return a level of the packaged bank for a model and its purposes.
 
     Args:
-        per_text: sentences that are written for a text; None where there is one for each sentence.
+        per_text: number of sentences that replace a text; None if one sentence replaces each
+            sentence.
 
     Raises:
-        RequestError: if it was not measured, or no epsilon keeps to it.
+        RequestError: if the level was not measured, or no epsilon meets it.
     """
     measured = levels_of_written(model)
     if model.params.mechanisms.tem.beta != TemParameters().beta:

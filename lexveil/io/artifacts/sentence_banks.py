@@ -10,7 +10,8 @@ with hashes.
     text_rows.npy       int32, the embedding row of each token of some public texts, which calibrate
                         the levels
     text_starts.npy     int64, the position in text_rows.npy where each public text begins
-    text_sentences.npy  int64, the position in text_rows.npy where each sentence of them begins
+    text_sentences.npy  int64, the position in text_rows.npy where each sentence of the texts
+                        begins
     component.npy       (p,) the direction that is removed from all vectors
     vectors.npy         (N, p) float32
 
@@ -93,8 +94,8 @@ class BankLevel(Result):
 
     @property
     def missed(self) -> str | None:
-        """The words of which more are named than the level allows, in words for people; None if
-        there are none.
+        """A phrase about the words of which an adversary names more than the level allows, or None
+        if there are none.
         """
         allowed = LEVELS[self.level]
         found = (

@@ -153,7 +153,7 @@ class SentenceEngine(Engine):
         return DisclosedTexts(starts, keys, WordNumbers(np.full(len(text_of), -1)))
 
     def meaning(self, least: float, most: float) -> Meaning | None:  # noqa: ARG002
-        """Return in words what each purpose hides less; None without a purpose."""
+        """Return sentences on how much less each purpose protects, or None without a purpose."""
         said = [
             f"Less hidden, by the purpose {purpose}: where a text stands on it. The output follows "
             f"the text on this scale with weight {purpose.weight:g}, and in everything else "
