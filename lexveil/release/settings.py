@@ -460,7 +460,7 @@ def _expected_level(
         expected = curve.at(epsilon)
     shares = {band: recovered(expected, band) for band in ("content", "rare")}
     reader = (
-        "expected with context, for texts with the word counts of the model"
+        "expected in context, for texts with the word counts of the model"
         if curve.in_context
         else f"expected {WORDS_ALONE}"
     )

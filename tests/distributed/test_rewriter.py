@@ -234,7 +234,9 @@ def test_a_worker_says_what_is_wrong_in_words_that_the_driver_finds(
         raise told(RuntimeError(f"Traceback ...\nWorkerError: {raised.value}\n at java"))
     assert "prime" not in str(raised.value) + str(of_driver.value)
     for column, subjects in (("id", None), ("body", "more"), ("absent", None)):
-        with pytest.raises(RequestError, match=f"`{subjects or column}` (holds no|is not one)"):
+        with pytest.raises(
+            RequestError, match=f"`{subjects or column}` (does not contain|is not one)"
+        ):
             Rewriter.of(checked, TABLE.schema, [column], subjects)
 
 

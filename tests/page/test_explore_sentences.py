@@ -112,7 +112,7 @@ def test_its_first_draw_is_that_of_the_command(client, bank, outside):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        pytest.param({"mechanism": "tem_context"}, "replaces words", id="mechanism"),
+        pytest.param({"mechanism": "tem_context"}, "replaces only words", id="mechanism"),
         pytest.param({"stopwords": "keep"}, "stopwords", id="of words"),
         pytest.param({"bank": "nowhere"}, "is no bank of sentences", id="bank"),
         pytest.param({"budget": "protection", "protection": "strong"}, "too few texts", id="level"),

@@ -243,7 +243,7 @@ def test_record_and_ledger_have_what_the_shares_spent(shared_budget, perturbed):
         ),
         (
             {"shares": {"stopwords": 0.5}, "document_budget": None, "recovery": 0.2},
-            "^recovery: expected recovery",
+            "^recovery: the expected recovery",
         ),
     ],
 )
@@ -259,6 +259,6 @@ def test_what_needs_a_reader_is_refused_beside_shares(project):
     with pytest.raises(RequestError, match="calibrate: recovery is not computed"):
         calibrate(Model.load(project), 0.2, ("tem",), ("S3",))
     with pytest.raises(
-        RequestError, match=r"release\.max_recovery: expected recovery is not known"
+        RequestError, match=r"release\.max_recovery: the expected recovery is not known"
     ):
         privatize(TEXTS, **SHARED)

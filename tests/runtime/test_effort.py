@@ -47,7 +47,5 @@ def test_long_stages_ask_before_they_begin(listed, monkeypatch, stage):
     run_stage("privatize", "none", "none", "0.0")
     slow = {kind: Rate(1e9, rate.bytes) for kind, rate in effort.RATES.items()}
     monkeypatch.setattr(effort, "RATES", slow)
-    with pytest.raises(
-        RequestError, match=r"allows 480\. (Lower|Use|Name) .*, or raise the limit"
-    ):
+    with pytest.raises(RequestError, match=r"allows 480\. (Lower|Use|Name) .*, or raise the limit"):
         run_stage(*stage)

@@ -185,7 +185,9 @@ def test_a_model_that_is_kept_tells_purposes_from_none(outside, bank):
             ("--strategy", "S5", "--max-token-epsilon", "5"), "--max-token-epsilon", id="of words"
         ),
         pytest.param(
-            ("--strategy", "S5", "--mechanism", "tem_context"), "replaces words", id="mechanism"
+            ("--strategy", "S5", "--mechanism", "tem_context"),
+            "replaces only words",
+            id="mechanism",
         ),
         pytest.param(("--strategy", "S5", "--bank", "x"), "is no bank of sentences", id="no bank"),
     ],
